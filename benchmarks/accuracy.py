@@ -20,10 +20,10 @@ from sklearn.model_selection import KFold
 
 from sklearn_shag import (
     EMSHAG,
-    AveragedSHAG,
+    AveragedParser,
     DeterministicSHAG,
     LexicalizedSHAG,
-    ProductSHAG,
+    ProductParser,
     SpectralSHAG,
 )
 from sklearn_shag.datasets import fetch_treebank
@@ -46,7 +46,7 @@ WITH_WORDS = (1, 2, 3, 4, 6, 9, 12, 16)
 PAPER = 9  # states, in the paper's section 5.3
 
 
-def combined(one, other, trees, composed=ProductSHAG):
+def combined(one, other, trees, composed=ProductParser):
     """A product, or another composition, of fitted parsers."""
     members = [("one", FrozenEstimator(one)), ("other", FrozenEstimator(other))]
     return composed(members).fit(trees[:1])
@@ -93,7 +93,7 @@ def print_folds(trees):
                     lexical,
                     combined(spectral, lexical, train),
                     combined(first, lexical, train),
-                    combined(spectral, lexical, train, AveragedSHAG),
+                    combined(spectral, lexical, train, AveragedParser),
                 )
             )
             rows[name].append([alone, *(score - alone for score in others)])

@@ -39,7 +39,7 @@ from sklearn_shag import (
     ConditionalSHAG,
     CRFParser,
     LexicalizedSHAG,
-    ProductSHAG,
+    ProductParser,
     RefinedSHAG,
     SpectralSHAG,
     Tagger,
@@ -76,8 +76,10 @@ def make_parsers(reads, seed, memory):
         }
     if reads == "columns":
         return {
-            "Spectral x words": ProductSHAG([("hidden", SpectralSHAG(8)), ("words", words)]),
-            "Refined x words": ProductSHAG([("hidden", of_tags["RefinedSHAG"]), ("words", words)]),
+            "Spectral x words": ProductParser([("hidden", SpectralSHAG(8)), ("words", words)]),
+            "Refined x words": ProductParser(
+                [("hidden", of_tags["RefinedSHAG"]), ("words", words)]
+            ),
             **of_columns,
         }
     if reads == "words":

@@ -64,8 +64,8 @@ def oracle(parser, trees, list_trees):
 
 
 def measure_oracle(parser, trees):
-    best = oracle(parser, trees, lambda part: parser.k_best(part, 100, random_state=0)[0])
-    drawn = oracle(parser, trees, lambda part: parser.sample_trees(part, 100, random_state=0))
+    best = oracle(parser, trees, lambda part: parser.k_best_heads(part, 100, random_state=0)[0])
+    drawn = oracle(parser, trees, lambda part: parser.sample_heads(part, 100, random_state=0))
     row = {f"{size} best": _pair(scores) for size, scores in zip(SIZES, best, strict=True)}
     return row | {f"{size} drawn": _pair(scores) for size, scores in zip(SIZES, drawn, strict=True)}
 
@@ -108,10 +108,10 @@ def measure_speed():
     longer, shorter = ([_random_tags(trees, n, rng)] for n in (40, 25))
     seconds = minima(
         {
-            "CRFParser, the best of 40 tokens": lambda: crf.k_best(longer, 1),
-            "CRFParser, the 100 best": lambda: crf.k_best(longer, 100),
-            "EMSHAG(8), a drawn tree of 25 tokens": lambda: em.sample_trees(shorter, 1, 0),
-            "EMSHAG(8), 1,000 drawn trees": lambda: em.sample_trees(shorter, 1000, 0),
+            "CRFParser, the best of 40 tokens": lambda: crf.k_best_heads(longer, 1),
+            "CRFParser, the 100 best": lambda: crf.k_best_heads(longer, 100),
+            "EMSHAG(8), a drawn tree of 25 tokens": lambda: em.sample_heads(shorter, 1, 0),
+            "EMSHAG(8), 1,000 drawn trees": lambda: em.sample_heads(shorter, 1000, 0),
         }
     )
     return [{"what": name, "CPU ms": f"{1000 * s:.2f}"} for name, s in seconds.items()]

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import EMSHAG, AveragedSHAG, LexicalizedSHAG, ProductSHAG, SpectralSHAG
+from sklearn_shag import EMSHAG, AveragedParser, LexicalizedSHAG, ProductParser, SpectralSHAG
 from sklearn_shag.datasets import fetch_treebank
 from sklearn_shag.treebank import TokenFeature, UnknownSymbolWarning
 
@@ -45,13 +45,13 @@ def make_models():
         **{name: EMSHAG(8, random_state=seed) for seed, name in enumerate(STARTS)},
         "FEATS": make_pipeline(morphology, SpectralSHAG(8)),
         "LEX": LexicalizedSHAG(),
-        "product": ProductSHAG([("hidden", SpectralSHAG(8)), ("words", LexicalizedSHAG())]),
+        "product": ProductParser([("hidden", SpectralSHAG(8)), ("words", LexicalizedSHAG())]),
     }
 
 
 def average(models, names):
     frozen = [(name, FrozenEstimator(models[name])) for name in names]
-    return AveragedSHAG(frozen).fit([["frozen"]], [[0]])
+    return AveragedParser(frozen).fit([["frozen"]], [[0]])
 
 
 def minima(models, trees, rounds=5):

@@ -30,7 +30,7 @@ from _measure import Report, load, make_dgemm, measured, minima, seconds_of
 from sklearn.frozen import FrozenEstimator
 from threadpoolctl import threadpool_limits
 
-from sklearn_shag import AveragedSHAG, BiaffineParser, CRFParser, Tagger, save_model
+from sklearn_shag import AveragedParser, BiaffineParser, CRFParser, Tagger, save_model
 from sklearn_shag.metrics import labeled_attachment_score
 
 ENGLISH = "UD_English-EWT"
@@ -111,7 +111,7 @@ def score(parser, trees):
 def average(parsers):
     """A fitted average of fitted parsers."""
     members = [(f"member {k}", FrozenEstimator(parser)) for k, parser in enumerate(parsers)]
-    return AveragedSHAG(members).fit([["X"]], [[0]])
+    return AveragedParser(members).fit([["X"]], [[0]])
 
 
 def report_parsers(report, what, names):

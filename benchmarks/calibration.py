@@ -17,13 +17,13 @@ from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag import (
     EMSHAG,
-    AveragedSHAG,
+    AveragedParser,
     BiaffineParser,
     ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
     LexicalizedSHAG,
-    ProductSHAG,
+    ProductParser,
     SpectralSHAG,
 )
 from sklearn_shag.datasets import fetch_treebank
@@ -46,7 +46,7 @@ def make_models():
         "CRF, tags": CRFParser(["symbol"], random_state=0),
         "CRF": CRFParser(random_state=0),
         "network": BiaffineParser(random_state=0),
-        "average": AveragedSHAG(
+        "average": AveragedParser(
             [
                 ("network", BiaffineParser(random_state=0)),
                 ("linear", CRFParser(random_state=0)),
@@ -57,8 +57,8 @@ def make_models():
 
 def combine(fitted):
     members = [(name, FrozenEstimator(fitted[name])) for name in ("SPECTRAL", "LEX+FCP")]
-    yield "SPECTRAL x LEX+FCP", ProductSHAG(members)
-    yield "averages of both", AveragedSHAG(members)
+    yield "SPECTRAL x LEX+FCP", ProductParser(members)
+    yield "averages of both", AveragedParser(members)
 
 
 def measure(name, model, trees):

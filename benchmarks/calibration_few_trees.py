@@ -2,8 +2,8 @@
 
 Usage: python benchmarks/calibration_few_trees.py [--trees N] [--n-jobs N] [--output RESULTS.json]
 
-A CRFParser, a BiaffineParser and the AveragedSHAG of both learn from training trees drawn at random
-with three seeds (300 by default), from gold UPOS alone, from all gold columns, or from forms alone,
+A CRFParser, a BiaffineParser and the AveragedParser of both learn from trees drawn at random with
+three seeds (300 by default), from gold UPOS alone, from all gold columns, or from forms alone,
 with calibration as it is by default. Printed is the expected calibration error of test sets in
 percent, over ten bins of equal width, punctuation included: the mean of the draws and, of several,
 the largest.
@@ -25,7 +25,7 @@ from joblib import Parallel, delayed
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
-from sklearn_shag import AveragedSHAG, BiaffineParser, CRFParser, Tagger
+from sklearn_shag import AveragedParser, BiaffineParser, CRFParser, Tagger
 
 READS = ("tags", "columns", "words")
 N_DRAWS = 3
@@ -38,7 +38,7 @@ def make_parsers(reads, seed):
         network.set_params(tags="upos")
         tagged = CRFParser(["upos", "form", "suffix"], random_state=seed)
         linear = make_pipeline(Tagger(random_state=seed), tagged)
-    average = AveragedSHAG([("network", network), ("linear", linear)])
+    average = AveragedParser([("network", network), ("linear", linear)])
     return {"CRFParser": linear, "BiaffineParser": network, "average": average}
 
 

@@ -22,7 +22,7 @@ from sklearn_shag import (
     CRFParser,
     DeterministicSHAG,
     LexicalizedSHAG,
-    ProductSHAG,
+    ProductParser,
     SpectralSHAG,
 )
 from sklearn_shag.metrics import labeled_attachment_score
@@ -34,9 +34,9 @@ ESTIMATORS = {
     "EMSHAG(4)": ("tags", em),
     "ConditionalSHAG": ("tags", ConditionalSHAG(em)),
     "LexicalizedSHAG": ("tags, forms", LexicalizedSHAG()),
-    "ProductSHAG": (
+    "ProductParser": (
         "tags, forms",
-        ProductSHAG([("hidden", SpectralSHAG(8)), ("words", LexicalizedSHAG())]),
+        ProductParser([("hidden", SpectralSHAG(8)), ("words", LexicalizedSHAG())]),
     ),
     "CRFParser, tags": ("tags", CRFParser(["upos"], random_state=0)),
     "CRFParser": ("all columns", CRFParser(random_state=0)),

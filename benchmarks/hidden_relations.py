@@ -25,9 +25,9 @@ from sklearn.frozen import FrozenEstimator
 from threadpoolctl import threadpool_limits
 
 from sklearn_shag import (
-    AveragedSHAG,
+    AveragedParser,
     LexicalizedSHAG,
-    ProductSHAG,
+    ProductParser,
     RefinedSHAG,
     SpectralSHAG,
     save_model,
@@ -66,13 +66,13 @@ def report_accuracy(name, column, train, test):
     for k in (1, 2, 4, 8, 16):
         print(f"  k = {k}: {percent([m.truncate(k).score(test) for m in models])}")
     named = {f"seed{seed}": model for seed, model in zip(SEEDS, models, strict=True)}
-    print(f"  average of three: {100 * join(AveragedSHAG, **named).score(test):.2f}")
+    print(f"  average of three: {100 * join(AveragedParser, **named).score(test):.2f}")
     words = LexicalizedSHAG().fit(train)
     both = {"hidden": models[0], "words": words}
     print(f"  words: {100 * words.score(test):.2f}")
-    print(f"  product with words: {100 * join(ProductSHAG, **both).score(test):.2f}")
-    print(f"  average with words: {100 * join(AveragedSHAG, **both).score(test):.2f}")
-    everything = join(AveragedSHAG, **named, words=words)
+    print(f"  product with words: {100 * join(ProductParser, **both).score(test):.2f}")
+    print(f"  average with words: {100 * join(AveragedParser, **both).score(test):.2f}")
+    everything = join(AveragedParser, **named, words=words)
     print(f"  average of three and words: {100 * everything.score(test):.2f}", flush=True)
     return models[0]
 

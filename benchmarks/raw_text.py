@@ -20,7 +20,7 @@ import sys
 import numpy as np
 from _measure import Report, load, seconds_of
 
-from sklearn_shag import AveragedSHAG, BiaffineParser, CRFParser, Splitter, make_parser_pipeline
+from sklearn_shag import AveragedParser, BiaffineParser, CRFParser, Splitter, make_parser_pipeline
 from sklearn_shag.datasets import load_english
 from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.network import list_known_columns
@@ -50,8 +50,8 @@ def split(treebank, seed, without_spaces):
         train, dev = map(close_up, (train, dev))
     splitter, seconds = seconds_of(lambda: Splitter(random_state=seed).fit(train))
     text, _ = to_text(dev)
-    splitter.split(text[:1000])  # compiles
-    trees, seconds_of_split = seconds_of(lambda: splitter.split(text))
+    splitter.split_text(text[:1000])  # compiles
+    trees, seconds_of_split = seconds_of(lambda: splitter.split_text(text))
     if join_text(trees) != text:
         sys.exit("the text does not come back")
     chains = [tree.with_heads(range(len(tree))) for tree in trees]
@@ -74,7 +74,7 @@ def make_model(train, seed, average):
             (f"network{k}", BiaffineParser(tags=tags, random_state=seed + k)) for k in range(3)
         ]
         linear = CRFParser([tags[0], "form", "suffix"], random_state=seed)
-        parser = AveragedSHAG([*networks, ("linear", linear)])
+        parser = AveragedParser([*networks, ("linear", linear)])
     return make_parser_pipeline(Splitter(random_state=seed), parser)
 
 
@@ -104,7 +104,7 @@ def draw_text(rng):
 def go_strange(report, n_strings):
     splitter, rng = Splitter(random_state=0).fit(load_english().data), random.Random(0)
     wrong = sum(
-        join_text(splitter.split(text)) != text for text in map(draw_text, [rng] * n_strings)
+        join_text(splitter.split_text(text)) != text for text in map(draw_text, [rng] * n_strings)
     )
     report.add("random strings", [{"strings": n_strings, "that do not come back": wrong}])
     rows = []
@@ -121,7 +121,7 @@ def go_strange(report, n_strings):
         "combining": "e" + "\u0301" * 50,
     }.items():
         texts = [(unit * (n // len(unit) + 1))[:n] for n in (10**5, 10**6)]
-        found = [seconds_of(lambda text=text: splitter.split(text)) for text in texts]
+        found = [seconds_of(lambda text=text: splitter.split_text(text)) for text in texts]
         if any(join_text(trees) != text for text, (trees, _) in zip(texts, found, strict=True)):
             sys.exit(f"{name} does not come back")
         short, long = (seconds for _, seconds in found)

@@ -17,12 +17,12 @@ from _measure import Report, make_dgemm, measured, minima, read_arguments
 from sklearn.frozen import FrozenEstimator
 from threadpoolctl import threadpool_limits
 
-from sklearn_shag import AveragedSHAG, LexicalizedSHAG, ProductSHAG, SpectralSHAG
+from sklearn_shag import AveragedParser, LexicalizedSHAG, ProductParser, SpectralSHAG
 from sklearn_shag.treebank import read_conllu
 
 
 def make_product():
-    return ProductSHAG([("spectral", SpectralSHAG(9)), ("words", LexicalizedSHAG("fcp"))])
+    return ProductParser([("spectral", SpectralSHAG(9)), ("words", LexicalizedSHAG("fcp"))])
 
 
 def report_peak(path):
@@ -46,7 +46,7 @@ def main():
     product = make_product().fit(train)
     spectral, words = product.estimators_
     members = [(name, FrozenEstimator(each)) for name, each in product.named_estimators_.items()]
-    averaged = AveragedSHAG(members).fit(train)
+    averaged = AveragedParser(members).fit(train)
     with threadpool_limits(1):
         learning = minima(
             {

@@ -20,7 +20,7 @@ _MODULES = {
     "DMV": "induction._dmv",
     "EMAutomaton": "automata._em",
     "EMSHAG": "learning._em",
-    "AveragedSHAG": "ensembles._averaged",
+    "AveragedParser": "ensembles._averaged",
     "BaseSHAG": "learning._base",
     "BiaffineParser": "network._biaffine",
     "CRFParser": "conditional._crf",
@@ -32,7 +32,7 @@ _MODULES = {
     "MixtureSHAG": "induction._mixture",
     "ModelFileError": "model_files._archive",
     "ParserPipeline": "ensembles._pipeline",
-    "ProductSHAG": "ensembles._product",
+    "ProductParser": "ensembles._product",
     "RefinedSHAG": "learning._refined",
     "SpectralAutomaton": "automata._spectral",
     "SpectralSHAG": "learning._spectral",
@@ -65,10 +65,10 @@ if typing.TYPE_CHECKING:  # twice the same name: what is named so is public
     from sklearn_shag.automata._spectral import SpectralAutomaton as SpectralAutomaton
     from sklearn_shag.conditional._crf import CRFParser as CRFParser
     from sklearn_shag.conditional._tuned import ConditionalSHAG as ConditionalSHAG
-    from sklearn_shag.ensembles._averaged import AveragedSHAG as AveragedSHAG
+    from sklearn_shag.ensembles._averaged import AveragedParser as AveragedParser
     from sklearn_shag.ensembles._pipeline import ParserPipeline as ParserPipeline
     from sklearn_shag.ensembles._pipeline import make_parser_pipeline as make_parser_pipeline
-    from sklearn_shag.ensembles._product import ProductSHAG as ProductSHAG
+    from sklearn_shag.ensembles._product import ProductParser as ProductParser
     from sklearn_shag.induction._concave import ConcaveParser as ConcaveParser
     from sklearn_shag.induction._dmv import DMV as DMV
     from sklearn_shag.induction._mixture import MixtureSHAG as MixtureSHAG

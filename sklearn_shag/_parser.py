@@ -205,7 +205,7 @@ class Parser(BaseEstimator, ABC):
         return np.array(ask(self, partial(list_log_proba, None), batch))
 
     def predict_tree_proba(
-        self, X: Sentences, heads: Heads | None = None, *, allowed: Allowed | None = None
+        self, X: Sentences, y: Heads | None = None, *, allowed: Allowed | None = None
     ) -> FloatArray:
         """Compute the probability of predicted or given whole trees, given their sentences.
 
@@ -213,7 +213,7 @@ class Parser(BaseEstimator, ABC):
         ----------
         X : sequence of length n_sentences
             As for :meth:`predict`.
-        heads : None or sequence of length n_sentences, default=None
+        y : None or sequence of length n_sentences, default=None
             The heads of each sentence (1-based, 0 for the root, -1 if unknown) or a DependencyTree
             with heads. None predicts them.
         allowed : None or sequence of length n_sentences, default=None
@@ -230,11 +230,11 @@ class Parser(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            As for :meth:`predict`, or if `heads` cannot be part of trees over these sentences.
+            As for :meth:`predict`, or if `y` cannot be part of trees over these sentences.
 
         See Also
         --------
-        k_best : The most probable trees.
+        k_best_heads : The most probable trees.
         predict_marginals : Probabilities of single heads.
 
         Notes
@@ -252,12 +252,12 @@ class Parser(BaseEstimator, ABC):
         array([0.4, 0.9])
         """
         batch, decoder = self._batch(X, allowed), self.decoder
-        if heads is not None:
-            batch, decoder = batch._replace(known=self._known_heads(batch, heads)), None
+        if y is not None:
+            batch, decoder = batch._replace(known=self._known_heads(batch, y)), None
         logs = np.array(ask(self, partial(list_log_proba, decoder), batch))
         return np.exp(np.minimum(logs, 0.0))
 
-    def sample_trees(
+    def sample_heads(
         self,
         X: Sentences,
         n_samples: int = 1,
@@ -301,7 +301,7 @@ class Parser(BaseEstimator, ABC):
 
         See Also
         --------
-        k_best : The most probable trees.
+        k_best_heads : The most probable trees.
         predict_marginals : The limits of the shares of samples with each arc.
 
         Notes
@@ -322,7 +322,7 @@ class Parser(BaseEstimator, ABC):
         >>> from sklearn_shag import DeterministicSHAG
         >>> X, y = [["N", "V", "N", "ADV"], ["N", "V", "N", "ADV"]], [[2, 0, 2, 2], [2, 0, 2, 3]]
         >>> model = DeterministicSHAG(smoothing=0.1).fit(X, y)
-        >>> samples = model.sample_trees(X[:1], 1000, random_state=0)[0]
+        >>> samples = model.sample_heads(X[:1], 1000, random_state=0)[0]
         >>> samples.shape
         (1000, 4)
         >>> print(f"{(samples[:, 3] == 2).mean():.1f}")
@@ -332,7 +332,7 @@ class Parser(BaseEstimator, ABC):
         batch = self._seeded(self._batch(X, allowed, projective=True), n_samples, random_state)
         return object_array(ask(self, partial(list_samples, n_samples), batch))
 
-    def k_best(
+    def k_best_heads(
         self,
         X: Sentences,
         k: int,
@@ -358,7 +358,7 @@ class Parser(BaseEstimator, ABC):
         n_samples : int, default=1000
             Number of trees to draw, if trees are drawn.
         random_state : int, RandomState instance or None, default=None
-            Seeds the draws, as for :meth:`sample_trees`.
+            Seeds the draws, as for :meth:`sample_heads`.
 
         Returns
         -------
@@ -373,17 +373,17 @@ class Parser(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If `k` or `n_samples` is below 1, or as for :meth:`sample_trees`.
+            If `k` or `n_samples` is below 1, or as for :meth:`sample_heads`.
 
         Warns
         -----
         UserWarning
-            As for :meth:`sample_trees`, where trees are drawn.
+            As for :meth:`sample_heads`, where trees are drawn.
 
         See Also
         --------
         predict_tree_proba : Probability of one tree.
-        sample_trees : Trees drawn according to their probability.
+        sample_heads : Trees drawn according to their probability.
 
         Notes
         -----
@@ -407,7 +407,7 @@ class Parser(BaseEstimator, ABC):
         >>> from sklearn_shag import DeterministicSHAG
         >>> X, y = [["N", "V", "N", "ADV"], ["N", "V", "N", "ADV"]], [[2, 0, 2, 2], [2, 0, 2, 3]]
         >>> model = DeterministicSHAG(smoothing=0.1).fit(X, y)
-        >>> heads, log_probabilities = model.k_best(X[:1], 2)
+        >>> heads, log_probabilities = model.k_best_heads(X[:1], 2)
         >>> heads[0]
         array([[2, 0, 2, 2],
                [2, 0, 2, 3]])
@@ -497,7 +497,7 @@ class Parser(BaseEstimator, ABC):
     def predict_labels(
         self,
         X: Sentences,
-        heads: Heads | None = None,
+        y: Heads | None = None,
         *,
         allowed: Allowed | None = None,
         unique_relations: UniqueRelations = (),
@@ -508,7 +508,7 @@ class Parser(BaseEstimator, ABC):
         ----------
         X : sequence of length n_sentences
             As for :meth:`predict`.
-        heads : None or sequence of length n_sentences, default=None
+        y : None or sequence of length n_sentences, default=None
             The heads of each sentence (1-based, 0 for the root) or a DependencyTree with heads.
             None predicts them.
         allowed : None or sequence of length n_sentences, default=None
@@ -527,8 +527,8 @@ class Parser(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If the training trees had no relations, `heads` are not trees over these sentences,
-            both `heads` and `allowed` are given, or `unique_relations` leaves no other relation.
+            If the training trees had no relations, `y` are not trees over these sentences,
+            both `y` and `allowed` are given, or `unique_relations` leaves no other relation.
         TypeError
             If `unique_relations` holds anything else.
 
@@ -537,19 +537,19 @@ class Parser(BaseEstimator, ABC):
         No two arcs of a head may have labels from the same group. Subject to that, the labels with
         the largest product of probabilities are chosen: an assignment problem, solved exactly.
         """
-        if heads is not None and allowed is not None:
-            raise ValueError("Give heads, or the arcs allowed in predicted trees, but not both.")
+        if y is not None and allowed is not None:
+            raise ValueError("Give y, or the arcs allowed in predicted trees, but not both.")
         self._check_labels()
         groups = self._group_labels(unique_relations)
-        batch, decoder = self._labelled_batch(X, heads, allowed)
+        batch, decoder = self._labelled_batch(X, y, allowed)
         return object_array(ask(self, partial(list_labels, decoder, groups), batch))
 
-    def _labelled_batch(self, X, heads, allowed=None):
+    def _labelled_batch(self, X, y, allowed=None):
         """Encode sentences whose arcs are to be labelled; no decoder is needed for given heads."""
         batch = self._batch(X, allowed)
-        if heads is None:
+        if y is None:
             return batch, self.decoder
-        heads = check_heads(batch.sentences, heads, "heads")
+        heads = check_heads(batch.sentences, y)
         return batch._replace(known=list_heads(batch, heads)), None
 
     def _group_labels(self, unique_relations):
@@ -575,14 +575,14 @@ class Parser(BaseEstimator, ABC):
             )
         return np.unique(groups, return_inverse=True)[1] - 1  # a later group may take all of one
 
-    def predict_label_proba(self, X: Sentences, heads: Heads | None = None) -> ObjectArray:
+    def predict_label_proba(self, X: Sentences, y: Heads | None = None) -> ObjectArray:
         """Compute the probability of each relation for the arcs of predicted or given trees.
 
         Parameters
         ----------
         X : sequence of length n_sentences
             As for :meth:`predict`.
-        heads : None or sequence of length n_sentences, default=None
+        y : None or sequence of length n_sentences, default=None
             As for :meth:`predict_labels`.
 
         Returns
@@ -611,7 +611,7 @@ class Parser(BaseEstimator, ABC):
         array(['det', 'nsubj', 'root'], dtype=object)
         """
         self._check_labels()
-        batch, decoder = self._labelled_batch(X, heads)
+        batch, decoder = self._labelled_batch(X, y)
         return object_array(ask(self, partial(list_label_proba, decoder), batch))
 
     def _check_labels(self):
@@ -712,10 +712,10 @@ class Parser(BaseEstimator, ABC):
             its head as ``Confidence``, as from :meth:`predict_marginals`. The score is -inf if the
             parser has no mass for the sentence.
         n_best : None or int, default=None
-            List so many trees of each sentence, the most probable ones, as :meth:`k_best` finds
-            them. Each has the comment "score".
+            List so many trees of each sentence, the most probable ones, as :meth:`k_best_heads`
+            finds them. Each has the comment "score".
         n_samples : None or int, default=None
-            List so many random trees of each sentence, as :meth:`sample_trees` draws them. Each has
+            List so many random trees of each sentence, as :meth:`sample_heads` draws them. Each has
             the comment "score".
         random_state : int, RandomState instance or None, default=None
             Seeds the draws, if trees are drawn.
@@ -733,8 +733,8 @@ class Parser(BaseEstimator, ABC):
         ValueError
             As for :meth:`predict`; or if no tree that it could predict has the heads to be kept,
             for example if their arcs cross and the decoder is not "mst". The message names the
-            sentence and the arcs. With `n_best` and `n_samples` as for :meth:`k_best` and
-            :meth:`sample_trees`, or if both are given.
+            sentence and the arcs. With `n_best` and `n_samples` as for :meth:`k_best_heads` and
+            :meth:`sample_heads`, or if both are given.
 
         Examples
         --------
@@ -774,7 +774,7 @@ class Parser(BaseEstimator, ABC):
             return partial(list_samples, n_samples), batch
         return partial(list_best_rows, self.decoder), batch
 
-    def parse_iter(
+    def iter_parse(
         self,
         X: Sentences,
         *,
@@ -819,7 +819,7 @@ class Parser(BaseEstimator, ABC):
         >>> from sklearn_shag import DeterministicSHAG
         >>> model = DeterministicSHAG().fit([["DET", "NOUN", "VERB"]], [[2, 3, 0]])
         >>> sentences = (["DET", "NOUN", "VERB"] for _ in range(3))
-        >>> [tree.heads.tolist() for tree in model.parse_iter(sentences)]
+        >>> [tree.heads.tolist() for tree in model.iter_parse(sentences)]
         [[2, 3, 0], [2, 3, 0], [2, 3, 0]]
         """
         check_whole_number(chunk_size, "chunk_size")
@@ -827,7 +827,7 @@ class Parser(BaseEstimator, ABC):
         try:
             signature(self.parse).bind(X, **options)
         except TypeError as error:
-            raise TypeError(f"parse_iter {error}.") from None
+            raise TypeError(f"iter_parse {error}.") from None
         rng = check_random_state(random_state)
         chunks = ((part, rng.randint(2**31)) for part in in_chunks(X, chunk_size))
         parse, n_workers = partial(_parse_chunk, self, options), count_workers(n_jobs or 1)

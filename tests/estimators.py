@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn_shag import (
     DMV,
     EMSHAG,
-    AveragedSHAG,
+    AveragedParser,
     BiaffineParser,
     ConcaveParser,
     ConditionalSHAG,
@@ -22,7 +22,7 @@ from sklearn_shag import (
     DummyParser,
     LexicalizedSHAG,
     MixtureSHAG,
-    ProductSHAG,
+    ProductParser,
     RefinedSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
@@ -54,20 +54,20 @@ OF_SYMBOLS = {
     "sibling": DeterministicSHAG("sibling", smoothing=1, decoder="viterbi"),
     "spectral": SpectralSHAG(3),
     "published": SpectralSHAG.published(3),
-    "spectral CV": SpectralSHAGCV([1, 2], smoothing=[0, 5], cv=FoldsByLength()),
+    "spectral CV": SpectralSHAGCV([1, 2], smoothing_grid=[0, 5], cv=FoldsByLength()),
     "EM from moments": EMSHAG(2, init="moments", smoothing=1, tol=0.01, max_iter=100),
     "EM from random": EMSHAG(2, smoothing=1, tol=0.01, max_iter=200, decoder="mst", random_state=0),
     "refined": RefinedSHAG(2, 2, max_iter=4, prune=0, random_state=0),
-    "average": AveragedSHAG(
+    "average": AveragedParser(
         [("single", DeterministicSHAG("single", smoothing=1)), ("spectral", SpectralSHAG(2))],
         weights=[1, 2],
         decoder="mst",
     ),
-    "product": ProductSHAG(
+    "product": ProductParser(
         [("first", DeterministicSHAG(smoothing=1)), ("EM", EMSHAG(2, init="moments", tol=0.1))],
         weights=[0.5, 1],
     ),
-    "deterministic product": ProductSHAG(
+    "deterministic product": ProductParser(
         [("single", DeterministicSHAG("single")), ("sibling", DeterministicSHAG("sibling"))],
         decoder="viterbi",
     ),
@@ -96,14 +96,14 @@ OF_TREES = {
         max_iter=12,
         random_state=0,
     ),
-    "average of pipelines": AveragedSHAG(
+    "average of pipelines": AveragedParser(
         [
             ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
-            ("average", AveragedSHAG([("first", DeterministicSHAG())])),
+            ("average", AveragedParser([("first", DeterministicSHAG())])),
         ],
         decoder="max_marginal",
     ),
-    "product with words": ProductSHAG(
+    "product with words": ProductParser(
         [
             ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
             ("words", LexicalizedSHAG()),

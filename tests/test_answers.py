@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from sklearn.base import clone
 
 from sklearn_shag import (
-    AveragedSHAG,
+    AveragedParser,
     BiaffineParser,
     CRFParser,
     DeterministicSHAG,
@@ -38,7 +38,7 @@ EXACT = {"first", "sibling", "deterministic product", "CRF", "network", "lexical
 def parser(request, english):
     if request.param == "average of both":
         members = [("CRF", ESTIMATORS["CRF"]), ("EM", ESTIMATORS["EM from moments"])]
-        estimator = AveragedSHAG(members, weights=[1, 2], calibrate=False)
+        estimator = AveragedParser(members, weights=[1, 2], calibrate=False)
     else:
         estimator = clone(ESTIMATORS[request.param])
     fitted = estimator.fit(english[:N_TRAINING])
@@ -98,7 +98,7 @@ def chi_square(samples, trees, probabilities):
 
 
 def test_samples_have_the_frequencies_of_enumeration(parser, short):
-    samples = parser.sample_trees(short, 200_000, random_state=0)
+    samples = parser.sample_heads(short, 200_000, random_state=0)
     for sentence, drawn in zip(short, samples, strict=True):
         assert drawn.shape == (200_000, len(sentence))
         assert chi_square(drawn, *enumerate_trees(parser, sentence)) > 1e-4
@@ -106,9 +106,9 @@ def test_samples_have_the_frequencies_of_enumeration(parser, short):
 
 def test_samples_of_allowed_arcs_have_the_frequencies_of_what_is_left(parser, short):
     sentences = short[-2:]
-    heads = [parser.k_best([tree], 3, random_state=0)[0][0][-1] for tree in sentences]
+    heads = [parser.k_best_heads([tree], 3, random_state=0)[0][0][-1] for tree in sentences]
     allowed = allowed_arcs([np.where(np.arange(len(tree)) % 2, -1, tree) for tree in heads])
-    samples = parser.sample_trees(sentences, 20_000, random_state=1, allowed=allowed)
+    samples = parser.sample_heads(sentences, 20_000, random_state=1, allowed=allowed)
     for sentence, drawn, arcs in zip(sentences, samples, allowed, strict=True):
         if parser.kind == "average of both":  # a mean of members, each given what is known
             assert arcs[np.arange(len(sentence)), drawn].all()
@@ -120,7 +120,7 @@ def test_samples_of_real_sentences_have_the_marginals_of_the_chart(parser, engli
     text = [tree for tree in english[:N_TRAINING] if 15 < len(tree) < 25][:2]
     if hasattr(parser, "temperatures_"):  # corrected marginals are those of no distribution
         parser.temperatures_, parser.uniform_shares_ = np.ones(2), np.zeros(2)
-    samples = parser.sample_trees(text, 5000, random_state=0)
+    samples = parser.sample_heads(text, 5000, random_state=0)
     for marginals, drawn in zip(parser.predict_marginals(text), samples, strict=True):
         shares = np.stack([(drawn == h).mean(axis=0) for h in range(len(marginals) + 1)], axis=1)
         deviations = np.sqrt(np.maximum(marginals * (1 - marginals), 1e-3) / 5000)
@@ -130,11 +130,11 @@ def test_samples_of_real_sentences_have_the_marginals_of_the_chart(parser, engli
 def test_the_same_seed_draws_the_same_whatever_the_workers(english):
     text = english[300:340]
     model = clone(ESTIMATORS["EM from moments"]).fit(english[:60])
-    samples = model.sample_trees(text, 5, random_state=7)
+    samples = model.sample_heads(text, 5, random_state=7)
     model.set_params(n_jobs=2)
-    for one, other in zip(samples, model.sample_trees(text, 5, random_state=7), strict=True):
+    for one, other in zip(samples, model.sample_heads(text, 5, random_state=7), strict=True):
         assert_array_equal(one, other)
-    others = model.sample_trees(text, 5, random_state=8)
+    others = model.sample_heads(text, 5, random_state=8)
     assert any((one != other).any() for one, other in zip(samples, others, strict=True))
 
 
@@ -147,14 +147,14 @@ def test_refinements_are_drawn_along_where_grammars_back_off(english):
     known = sorted({symbol for symbols in first for symbol in symbols})
     pair = next((a, b) for a in known for b in known if (a, b) not in seen)
     text = [[*pair, "VERB", "?!?"], ["?!?", "NOUN", "VERB", *pair]]
-    samples = model.sample_trees(text, 50_000, random_state=0)
+    samples = model.sample_heads(text, 50_000, random_state=0)
     for sentence, drawn in zip(text, samples, strict=True):
         assert chi_square(drawn, *enumerate_trees(model, sentence)) > 1e-4
 
 
 def test_signed_grammars_are_refused_and_em_is_named(english):
     model = SpectralSHAG(3).fit(english[:60])
-    for draw in (model.sample_trees, lambda text: model.k_best(text, 2)):
+    for draw in (model.sample_heads, lambda text: model.k_best_heads(text, 2)):
         with pytest.raises(ValueError, match=r"SpectralSHAG learns.*EMSHAG"):
             draw(english[:1])
 
@@ -164,29 +164,29 @@ def test_sentences_without_mass_are_drawn_from_the_fallback_and_that_is_said(eng
     text = [list(english[0].symbols[:4])]
     model.operators_ = Operators(*(part * 0.0 for part in model.operators_))
     with pytest.warns(UserWarning, match="1 of 1 sentences are drawn from the fallback grammar"):
-        samples = model.sample_trees(text, 20_000, random_state=0)[0]
+        samples = model.sample_heads(text, 20_000, random_state=0)[0]
     fallback = clone(model).fit(english[:60])
     fallback.operators_ = fallback.fallback_operators_
     assert chi_square(samples, *enumerate_trees(fallback, text[0])) > 1e-4
-    heads, logs = model.k_best(text, 3)
-    expected, expected_logs = fallback.k_best(text, 3)
+    heads, logs = model.k_best_heads(text, 3)
+    expected, expected_logs = fallback.k_best_heads(text, 3)
     assert_array_equal(heads[0], expected[0])
     assert_allclose(logs[0], expected_logs[0])
     model.fallback_operators_ = model.operators_  # nor has that any mass
     with pytest.warns(UserWarning, match="or uniformly"):
-        samples = model.sample_trees(text, 20_000, random_state=0)[0]
+        samples = model.sample_heads(text, 20_000, random_state=0)[0]
     assert chi_square(samples, oracles.projective_trees(4), np.full(30, 1 / 30)) > 1e-4
-    assert_allclose(model.k_best(text, 100)[1][0], np.full(30, -np.log(30)))
+    assert_allclose(model.k_best_heads(text, 100)[1][0], np.full(30, -np.log(30)))
 
 
 @over("scale", [1e-30, 1e30])
 def test_values_far_from_one_are_scaled(scale, english):
     model = DeterministicSHAG(smoothing=1).fit(english[:60])
     text = [tree for tree in english[300:] if len(tree) > 20][:1]
-    expected = model.sample_trees(text, 50, random_state=0)[0]
+    expected = model.sample_heads(text, 50, random_state=0)[0]
     alpha_1, alpha_inf, A = model.operators_
     model.operators_ = Operators(alpha_1, alpha_inf, A * scale)
-    assert_array_equal(model.sample_trees(text, 50, random_state=0)[0], expected)
+    assert_array_equal(model.sample_heads(text, 50, random_state=0)[0], expected)
 
 
 @over("n_jobs", [1, 2])
@@ -207,7 +207,7 @@ def test_what_leaves_the_range_in_several_chunks_is_counted_in_one_warning(n_job
 
 def test_the_k_best_are_those_of_sorted_enumeration(parser, short):
     for k in (1, 2, 7, 1000):
-        all_heads, all_logs = parser.k_best(short, k, n_samples=20_000, random_state=0)
+        all_heads, all_logs = parser.k_best_heads(short, k, n_samples=20_000, random_state=0)
         for sentence, heads, logs in zip(short, all_heads, all_logs, strict=True):
             trees, probabilities = enumerate_trees(parser, sentence)
             possible = np.sort(probabilities[probabilities > 0])[::-1]
@@ -226,7 +226,7 @@ def test_the_best_is_the_viterbi_tree(parser, english):
     if parser.kind not in EXACT:
         pytest.skip("hidden states have no exact best tree")
     text, decoder = english[:10], parser.decoder
-    heads, logs = parser.k_best(text, 1)
+    heads, logs = parser.k_best_heads(text, 1)
     parser.decoder = "viterbi"
     try:
         expected = parser.predict(text)
@@ -239,7 +239,7 @@ def test_the_best_is_the_viterbi_tree(parser, english):
 
 def test_k_best_of_long_sentences_are_different_trees_with_their_probabilities(crf, english):
     text = sorted(english, key=len)[-3:]
-    for sentence, heads, logs in zip(text, *crf.k_best(text, 200), strict=True):
+    for sentence, heads, logs in zip(text, *crf.k_best_heads(text, 200), strict=True):
         assert heads.shape == (200, len(sentence))
         assert len(np.unique(heads, axis=0)) == 200
         assert all(oracles.is_tree(row) for row in heads.tolist())
@@ -248,7 +248,7 @@ def test_k_best_of_long_sentences_are_different_trees_with_their_probabilities(c
         assert_allclose(logs, expected, rtol=1e-9)
         # None of those that were drawn is better than the last, but those that are listed.
         listed = set(map(tuple, heads.tolist()))
-        drawn = np.unique(crf.sample_trees([sentence], 500, random_state=0)[0], axis=0)
+        drawn = np.unique(crf.sample_heads([sentence], 500, random_state=0)[0], axis=0)
         others = [row for row in drawn if tuple(row.tolist()) not in listed]
         its_logs = crf.conditional_log_likelihood([sentence] * len(others), others)
         assert max(its_logs) <= logs[-1] + 1e-9
@@ -257,24 +257,24 @@ def test_k_best_of_long_sentences_are_different_trees_with_their_probabilities(c
 def test_fewer_trees_than_k_are_all_of_them(crf, english):
     text = [next(tree for tree in english if len(tree) == 4)]
     allowed = allowed_arcs([[-1, 0, -1, -1]])
-    heads, _ = crf.k_best(text, 500, allowed=allowed)
+    heads, _ = crf.k_best_heads(text, 500, allowed=allowed)
     expected = [tree for tree in oracles.projective_trees(4) if tree[1] == 0]
     assert sorted(map(tuple, heads[0].tolist())) == sorted(expected)
 
 
 def test_arguments(crf, english):
     text = [next(tree for tree in english if len(tree) == 4)]
-    for method in (lambda n: crf.sample_trees(text, n), lambda n: crf.k_best(text, n)):
+    for method in (lambda n: crf.sample_heads(text, n), lambda n: crf.k_best_heads(text, n)):
         with pytest.raises(ValueError, match="== 0, must be >= 1"):
             method(0)
         with pytest.raises(TypeError, match="must be an instance of int"):
             method(1.5)
     with pytest.raises(ValueError, match="n_samples == 0"):
-        crf.k_best(text, 1, n_samples=0)
+        crf.k_best_heads(text, 1, n_samples=0)
     crossing = allowed_arcs([[3, 4, 0, 3]])
     model = clone(crf).set_params(decoder="mst").fit(english[:60])
     assert_array_equal(model.predict(text, allowed=crossing)[0], [3, 4, 0, 3])
-    for method in (model.sample_trees, model.k_best):
+    for method in (model.sample_heads, model.k_best_heads):
         with pytest.raises(ValueError, match=r"X\[0\] has no projective tree with one root"):
             method(text, 1, allowed=crossing)
 
@@ -308,10 +308,12 @@ def test_a_pipeline_has_several_answers(english):
     model.fit(english[:60])
     text = TokenFeature("upos").fit_transform(english[300:303])
     parser = model[-1]
-    for one, other in zip(model.k_best(english[300:303], 3), parser.k_best(text, 3), strict=True):
+    for one, other in zip(
+        model.k_best_heads(english[300:303], 3), parser.k_best_heads(text, 3), strict=True
+    ):
         assert all(map(np.array_equal, one, other))
-    drawn = model.sample_trees(english[300:303], 3, random_state=0)
-    assert all(map(np.array_equal, drawn, parser.sample_trees(text, 3, random_state=0)))
+    drawn = model.sample_heads(english[300:303], 3, random_state=0)
+    assert all(map(np.array_equal, drawn, parser.sample_heads(text, 3, random_state=0)))
     probabilities = model.predict_tree_proba(english[300:303])
     assert_array_equal(probabilities, parser.predict_tree_proba(text))
 
@@ -328,7 +330,7 @@ class TestTrees:
 
     def test_are_the_best_ones(self, parser, text):
         trees = parser.parse(text, n_best=3, random_state=0)
-        heads, logs = parser.k_best(text, 3, random_state=0)
+        heads, logs = parser.k_best_heads(text, 3, random_state=0)
         assert [[tree.heads.tolist() for tree in found] for found in trees] == [
             rows.tolist() for rows in heads
         ]
@@ -342,7 +344,7 @@ class TestTrees:
 
     def test_are_random_ones(self, parser, text):
         trees = parser.parse(text, n_samples=4, random_state=7)
-        samples = parser.sample_trees(text, 4, random_state=7)
+        samples = parser.sample_heads(text, 4, random_state=7)
         assert all(len(found) == 4 for found in trees)
         for found, rows, original in zip(trees, samples, text, strict=True):
             assert_array_equal([tree.heads for tree in found], rows)
@@ -387,14 +389,14 @@ class TestTrees:
         text = english[100:130]
         options = {"n_samples": 2, "confidence": True}
         with pytest.warns(UserWarning, match="drawn from the fallback grammar of this EMSHAG"):
-            alone = list(parser.parse_iter(iter(text), chunk_size=7, random_state=3, **options))
+            alone = list(parser.iter_parse(iter(text), chunk_size=7, random_state=3, **options))
         assert [len(found) for found in alone] == [2] * 30
-        processes = parser.parse_iter(text, chunk_size=7, n_jobs=2, random_state=3, **options)
+        processes = parser.iter_parse(text, chunk_size=7, n_jobs=2, random_state=3, **options)
         with pytest.warns(UserWarning, match="drawn from the fallback grammar of this EMSHAG"):
             processes = list(processes)
         shown = [[[t.to_conllu() for t in found] for found in each] for each in (alone, processes)]
         assert shown[0] == shown[1]
-        plain = list(parser.parse_iter(text, chunk_size=7, n_jobs=2))
+        plain = list(parser.iter_parse(text, chunk_size=7, n_jobs=2))
         assert plain == parser.parse(text)
 
     def test_arguments(self, crf, english):
@@ -407,10 +409,10 @@ class TestTrees:
         ):
             with pytest.raises(error, match=message):
                 crf.parse(english[:2], **given)
-        with pytest.raises(TypeError, match="parse_iter got an unexpected keyword argument 'best'"):
-            crf.parse_iter(english[:2], best=3)
+        with pytest.raises(TypeError, match="iter_parse got an unexpected keyword argument 'best'"):
+            crf.iter_parse(english[:2], best=3)
         with pytest.raises(TypeError, match="n_samples must be a whole number, got True"):
-            crf.sample_trees(english[:2], True)
+            crf.sample_heads(english[:2], True)
         assert crf.parse([], n_best=3) == []
 
 

@@ -205,7 +205,7 @@ def test_parse_asks_each_member_and_each_network_once(english):
     ]
     linear = sklearn_shag.CRFParser(max_iter=1, calibrate=False).fit(english[:100])
     members = [(f"{k}", FrozenEstimator(parser)) for k, parser in enumerate([*networks, linear])]
-    average = sklearn_shag.AveragedSHAG(members).fit(english[:20])
+    average = sklearn_shag.AveragedParser(members).fit(english[:20])
     sentence = [next(tree for tree in english[100:] if len(tree) == 12)]
     for model, n_calls in ((networks[0], 190), (average, 450)):
         model.parse(sentence)  # compiles, and packs what was learned

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag import (
     EMSHAG,
-    AveragedSHAG,
+    AveragedParser,
     BiaffineParser,
     CRFParser,
     DeterministicSHAG,
@@ -74,7 +74,7 @@ def fitted(train):
 def frozen(parsers, **options):
     """An average of parsers that are fitted already."""
     named = [(f"p{k}", FrozenEstimator(parser)) for k, parser in enumerate(parsers)]
-    return AveragedSHAG(named, **options).fit([["NOUN"]], [[0]])
+    return AveragedParser(named, **options).fit([["NOUN"]], [[0]])
 
 
 # What averages are
@@ -82,7 +82,7 @@ def frozen(parsers, **options):
 
 @pytest.mark.parametrize("weights", [None, [1, 2, 0.5], np.array([5, 0, 5])])
 def test_marginals_are_the_mean_of_those_of_the_members(train, test, fitted, weights):
-    model = AveragedSHAG(members(), weights=weights, calibrate=False).fit(train)
+    model = AveragedParser(members(), weights=weights, calibrate=False).fit(train)
     by_hand = np.ones(3) if weights is None else weights
     of_members = [parser.predict_marginals(test) for parser in fitted]
     for found, *parts in zip(model.predict_marginals(test), *of_members, strict=True):
@@ -131,7 +131,7 @@ def test_the_average_of_one_is_that_one(english, test, name):
 def test_a_member_of_weight_zero_is_not_asked(train, test, fitted, monkeypatch):
     asked = []
     monkeypatch.setattr(SpectralSHAG, "predict_marginals", lambda *_: asked.append(1))
-    model = AveragedSHAG(members(), weights=[3, 0, 0], calibrate=False).fit(train)
+    model = AveragedParser(members(), weights=[3, 0, 0], calibrate=False).fit(train)
     assert same(model.predict_marginals(test), fitted[0].predict_marginals(test))
     assert not asked
     model.named_estimators_["spectral"].predict_marginals(test)
@@ -139,7 +139,7 @@ def test_a_member_of_weight_zero_is_not_asked(train, test, fitted, monkeypatch):
 
 
 def test_weights_and_decoder_may_change_after_fit(train, test, fitted):
-    model = AveragedSHAG(members(), calibrate=False).fit(train)
+    model = AveragedParser(members(), calibrate=False).fit(train)
     before = model.predict_marginals(test)
     model.set_params(weights=[0, 1, 0])
     assert same(model.predict_marginals(test), fitted[1].predict_marginals(test))
@@ -148,7 +148,7 @@ def test_weights_and_decoder_may_change_after_fit(train, test, fitted):
     model.set_params(weights=[1, 1])
     with pytest.raises(ValueError, match="one number for each of 3 estimators"):
         model.predict(test)
-    with pytest.raises(ValueError, match="The 'decoder' parameter of AveragedSHAG"):
+    with pytest.raises(ValueError, match="The 'decoder' parameter of AveragedParser"):
         model.set_params(weights=None, decoder="viterbi").predict(test)
 
 
@@ -156,7 +156,7 @@ def test_decoders_of_members_are_not_looked_at(train, test):
     others = [
         (name, clone(member).set_params(decoder="max_marginal")) for name, member in members()
     ]
-    one, other = (AveragedSHAG(each).fit(train).predict(test) for each in (members(), others))
+    one, other = (AveragedParser(each).fit(train).predict(test) for each in (members(), others))
     assert same(one, other)
 
 
@@ -210,7 +210,7 @@ def test_a_member_without_mass_adds_nothing_to_a_mixture(fitted):
 
 @pytest.mark.parametrize("method", ["sample", "log_likelihood", "score_samples", "partial_fit"])
 def test_what_a_mixture_of_trees_has_not(method):
-    assert not hasattr(AveragedSHAG(members()), method)
+    assert not hasattr(AveragedParser(members()), method)
 
 
 # Labels and tags
@@ -326,11 +326,11 @@ def test_what_one_member_does_not_know_others_may_say(english):
         for n, label in ((3, "x"), (1, "y"))
     )
     for weights, label in (([1.1, 1], "x"), ([1, 1.1], "y")):
-        model = AveragedSHAG([("one", sure), ("two", other)], weights=weights).fit([["A"]], [[0]])
+        model = AveragedParser([("one", sure), ("two", other)], weights=weights).fit([["A"]], [[0]])
         assert model.labels_.tolist() == ["x", "y"]
         assert model.predict_labels([["A"]])[0].tolist() == [label]
     bare = FrozenEstimator(DeterministicSHAG().fit([["A"]], [[0]]))
-    model = AveragedSHAG([("bare", bare), ("one", sure)]).fit([["A"]], [[0]])
+    model = AveragedParser([("bare", bare), ("one", sure)]).fit([["A"]], [[0]])
     assert model.predict_label_proba([["A"]])[0].tolist() == [[1]]
     assert model.set_params(weights=[1, 0]).labels_.size == 0
     assert model.parse([["A"]])[0].deprels is None
@@ -391,20 +391,20 @@ def test_networks_read_sentences_once(test, knowing, monkeypatch):
 
 def test_of_seeds(train, test):
     linear = CRFParser(["upos"], n_features=2**12, max_iter=2, calibrate=False)
-    model = AveragedSHAG.of_seeds(linear, 2, random_state=5, calibrate=False, decoder="mst")
+    model = AveragedParser.of_seeds(linear, 2, random_state=5, calibrate=False, decoder="mst")
     assert (linear.random_state, model.decoder, model.calibrate) == (None, "mst", False)
     members = [(f"seed{k}", clone(linear).set_params(random_state=5 + k)) for k in range(2)]
-    assert parameters(model) == parameters(AveragedSHAG(members, calibrate=False, decoder="mst"))
+    assert parameters(model) == parameters(AveragedParser(members, calibrate=False, decoder="mst"))
     one, other = model.fit(train).estimators_
     assert not same(one.predict_marginals(test), other.predict_marginals(test))
-    names = [name for name, _ in AveragedSHAG.of_seeds(linear).estimators]
+    names = [name for name, _ in AveragedParser.of_seeds(linear).estimators]
     assert names == ["seed0", "seed1", "seed2"]
 
 
 def test_of_seeds_sets_all_of_a_pipeline():
-    inner = AveragedSHAG([("linear", CRFParser(random_state=7)), ("grammar", SpectralSHAG())])
+    inner = AveragedParser([("linear", CRFParser(random_state=7)), ("grammar", SpectralSHAG())])
     pipeline = make_pipeline(Tagger(), inner)
-    for k, (_, member) in enumerate(AveragedSHAG.of_seeds(pipeline).estimators):
+    for k, (_, member) in enumerate(AveragedParser.of_seeds(pipeline).estimators):
         seeds = {n: v for n, v in member.get_params().items() if n.endswith("random_state")}
         assert seeds == {"tagger__random_state": k, "averagedshag__linear__random_state": k}
     assert pipeline[0].random_state is None
@@ -414,11 +414,11 @@ def test_of_seeds_refuses_what_has_none(train):
     spectral = SpectralSHAG(2)
     for estimator in (spectral, FrozenEstimator(CRFParser())):
         with pytest.raises(ValueError, match="has no random_state: copies of it would be the same"):
-            AveragedSHAG.of_seeds(estimator)
+            AveragedParser.of_seeds(estimator)
     with pytest.raises(ValueError, match="n_estimators == 0, must be >= 1"):
-        AveragedSHAG.of_seeds(CRFParser(), 0)
+        AveragedParser.of_seeds(CRFParser(), 0)
     with pytest.raises(TypeError, match="random_state must be an instance of int"):
-        AveragedSHAG.of_seeds(CRFParser(), random_state=None)
+        AveragedParser.of_seeds(CRFParser(), random_state=None)
 
 
 # Members of all kinds
@@ -440,7 +440,7 @@ def test_members_may_read_other_columns(train, test):
     fine = make_pipeline(
         None, TokenFeature("xpos"), "passthrough", make_pipeline(SpectralSHAG(3, smoothing=5))
     )
-    model = AveragedSHAG([("coarse", coarse), ("fine", fine)], calibrate=False).fit(train)
+    model = AveragedParser([("coarse", coarse), ("fine", fine)], calibrate=False).fit(train)
     parts = []
     for feature, parser in [(coarse[0], coarse[1]), (fine[1], fine[3][0])]:
         alone = clone(parser).fit(clone(feature).fit_transform(train))
@@ -459,7 +459,7 @@ def test_steps_of_pipelines_may_forget_the_heads(train, test):
     """Members get the heads of the trees as they came."""
     pipeline = make_pipeline(FunctionTransformer(forget_heads), SpectralSHAG(2))
     other = make_pipeline(TokenFeature("xpos"), SpectralSHAG(2))
-    one, two = (AveragedSHAG([("member", each)]).fit(train) for each in (pipeline, other))
+    one, two = (AveragedParser([("member", each)]).fit(train) for each in (pipeline, other))
     assert_same_model(one, two)
     assert same(one.conditional_log_likelihood(test), two.conditional_log_likelihood(test))
 
@@ -468,7 +468,7 @@ def test_frozen_members_stay_as_they_are(english, train, test):
     parser = SpectralSHAG(2).fit(english[200:])
     pipeline = make_pipeline(TokenFeature("xpos"), SpectralSHAG(2)).fit(english[200:])
     step = make_pipeline(TokenFeature("upos"), FrozenEstimator(parser))
-    model = AveragedSHAG(
+    model = AveragedParser(
         [
             ("parser", FrozenEstimator(parser)),
             ("pipeline", FrozenEstimator(pipeline)),
@@ -493,18 +493,18 @@ def test_frozen_members_stay_as_they_are(english, train, test):
 
 def test_members_as_given_are_not_fitted(train):
     given = members()
-    model = AveragedSHAG(given).fit(train)
+    model = AveragedParser(given).fit(train)
     assert all(not hasattr(member, "operators_") for _, member in given)
     assert list(model.named_estimators_) == ["single", "spectral", "em"]
     assert model.estimators_ == list(model.named_estimators_.values())
     assert model.named_estimators_.spectral is model.estimators_[1]
-    assert not hasattr(AveragedSHAG(given), "estimators_")
+    assert not hasattr(AveragedParser(given), "estimators_")
 
 
 def test_weights_of_sentences_reach_the_parsers(train):
     weights = np.arange(120) % 3
     inner = Pipeline([("a", TokenFeature("upos")), ("b", make_pipeline(SpectralSHAG(2)))])
-    expected = AveragedSHAG([("p", inner), ("s", SpectralSHAG(2))]).fit(repeat(train, weights))
+    expected = AveragedParser([("p", inner), ("s", SpectralSHAG(2))]).fit(repeat(train, weights))
     for routing in (False, True):
         with sklearn.config_context(enable_metadata_routing=routing):
             model = clone(expected).fit(train, sample_weight=weights)
@@ -512,9 +512,9 @@ def test_weights_of_sentences_reach_the_parsers(train):
 
 
 def test_averages_of_averages(train, test, fitted):
-    inner = AveragedSHAG(members()[:2], calibrate=False)
+    inner = AveragedParser(members()[:2], calibrate=False)
     both = [("inner", inner), members()[2]]
-    model = AveragedSHAG(both, weights=[2, 1], calibrate=False).fit(train)
+    model = AveragedParser(both, weights=[2, 1], calibrate=False).fit(train)
     for found, *parts in zip(
         *(each.predict_marginals(test) for each in (model, *fitted)), strict=True
     ):
@@ -525,7 +525,7 @@ def test_averages_of_averages(train, test, fitted):
 
 
 def test_parameters_of_members_have_names():
-    model = AveragedSHAG(members())
+    model = AveragedParser(members())
     params = model.get_params()
     assert params["spectral"] is model.estimators[1][1]
     assert params["spectral__n_states"] == 3
@@ -537,13 +537,13 @@ def test_parameters_of_members_have_names():
     assert model.estimators[0][1].n_states == 7
     model.set_params(estimators=[("a", SpectralSHAG()), ("b", SpectralSHAG())], b__n_states=2)
     assert [member.n_states for _, member in model.estimators] == [8, 2]
-    with pytest.raises(ValueError, match="Invalid parameter 'c' for estimator AveragedSHAG"):
+    with pytest.raises(ValueError, match="Invalid parameter 'c' for estimator AveragedParser"):
         model.set_params(c__n_states=2)
 
 
 def test_a_clone_shares_no_member_but_frozen_ones(train):
     parser = FrozenEstimator(SpectralSHAG(2).fit(train))
-    model = AveragedSHAG([*members(), ("frozen", parser)])
+    model = AveragedParser([*members(), ("frozen", parser)])
     copied = clone(model)
     assert parameters(copied) == parameters(model)
     assert [
@@ -554,14 +554,14 @@ def test_a_clone_shares_no_member_but_frozen_ones(train):
 
 def test_grid_search_over_members_and_weights(train):
     grid = {"spectral__n_states": [1, 3], "weights": [None, [3, 1]], "single": [SpectralSHAG(2)]}
-    model = AveragedSHAG(members()[:2])
+    model = AveragedParser(members()[:2])
     folds = KFold(2)
     search = GridSearchCV(model, grid, cv=folds, error_score="raise").fit(train)
     assert model.estimators[1][1].n_states == 3
     for params, mean in zip(
         search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
     ):
-        by_hand = AveragedSHAG(
+        by_hand = AveragedParser(
             [("single", SpectralSHAG(2)), ("spectral", SpectralSHAG(params["spectral__n_states"]))],
             weights=params["weights"],
         )
@@ -570,7 +570,7 @@ def test_grid_search_over_members_and_weights(train):
 
 
 def test_two_workers_give_the_same(train, test):
-    one, two = (AveragedSHAG(members(), n_jobs=n).fit(train) for n in (1, 2))
+    one, two = (AveragedParser(members(), n_jobs=n).fit(train) for n in (1, 2))
     assert_same_model(one, two)
     for method in ("predict", "predict_marginals", "conditional_log_likelihood"):
         assert same(getattr(one, method)(test), getattr(two, method)(test))
@@ -585,11 +585,11 @@ def test_members_are_fitted_and_parse_side_by_side(train, test):
         return trees
 
     member = make_pipeline(FunctionTransformer(meet), DeterministicSHAG())
-    AveragedSHAG([("one", member), ("other", member)], n_jobs=2).fit(train).predict(test)
+    AveragedParser([("one", member), ("other", member)], n_jobs=2).fit(train).predict(test)
 
 
 def test_progress_is_that_of_members(train, test, capsys):
-    model = AveragedSHAG(members()[:2], verbose=2).fit(train)
+    model = AveragedParser(members()[:2], verbose=2).fit(train)
     err = capsys.readouterr().err
     assert "Learning" in err
     assert re.search(r"100%.*2/2.* estimators", err)
@@ -600,14 +600,14 @@ def test_progress_is_that_of_members(train, test, capsys):
 
 
 def test_html_shows_the_members(train):
-    html = AveragedSHAG(members())._repr_html_()
-    for text in ("AveragedSHAG", "single", "DeterministicSHAG", "SpectralSHAG", "EMSHAG"):
+    html = AveragedParser(members())._repr_html_()
+    for text in ("AveragedParser", "single", "DeterministicSHAG", "SpectralSHAG", "EMSHAG"):
         assert text in html
-    assert "AveragedSHAG" in AveragedSHAG([])._repr_html_()
+    assert "AveragedParser" in AveragedParser([])._repr_html_()
 
 
 def test_files(train, test, tmp_path):
-    model = AveragedSHAG(
+    model = AveragedParser(
         [("own", SpectralSHAG(2)), ("frozen", FrozenEstimator(SpectralSHAG(3).fit(train)))],
         weights=[1, 2.5],
     ).fit(train)
@@ -627,7 +627,7 @@ def unfitted_frozen():
 
 BAD_MEMBERS = {
     "none": ([], ValueError, "estimators is empty: give at least one"),
-    "no list": (SpectralSHAG(), ValueError, "The 'estimators' parameter of AveragedSHAG must be"),
+    "no list": (SpectralSHAG(), ValueError, "The 'estimators' parameter of AveragedParser must be"),
     "no pairs": ([SpectralSHAG()], TypeError, r"estimators\[0\] must be a pair of a name and a"),
     "no name": ([("a", SpectralSHAG()), (1, SpectralSHAG())], TypeError, r"estimators\[1\] must"),
     "three": ([("a", SpectralSHAG(), 1)], TypeError, r"estimators\[0\] must be a pair"),
@@ -687,7 +687,7 @@ BAD_MEMBERS = {
 @over("case", BAD_MEMBERS)
 def test_bad_members_are_refused_and_nothing_changes(train, case):
     estimators, error, message = BAD_MEMBERS[case]
-    model = AveragedSHAG(members()[:2]).fit(train[:30])
+    model = AveragedParser(members()[:2]).fit(train[:30])
     model.estimators = estimators  # set_params of scikit-learn would look at them
     before = dict(vars(model))
     with pytest.raises(error, match=message):
@@ -714,7 +714,7 @@ BAD_WEIGHTS = {
 @over("case", BAD_WEIGHTS)
 def test_bad_weights_are_refused(train, case):
     weights, message = BAD_WEIGHTS[case]
-    model = AveragedSHAG(members()[:2]).fit(train[:30]).set_params(weights=weights)
+    model = AveragedParser(members()[:2]).fit(train[:30]).set_params(weights=weights)
     for call in (model.fit, model.predict, model.predict_marginals, model.score):
         with pytest.raises(ValueError, match=message):
             call(train)
@@ -722,13 +722,13 @@ def test_bad_weights_are_refused(train, case):
 
 @pytest.mark.parametrize("decoder", ["viterbi", "best"])
 def test_only_marginals_are_averaged(train, decoder):
-    with pytest.raises(ValueError, match="The 'decoder' parameter of AveragedSHAG must be a str"):
-        AveragedSHAG(members(), decoder=decoder).fit(train)
+    with pytest.raises(ValueError, match="The 'decoder' parameter of AveragedParser must be a str"):
+        AveragedParser(members(), decoder=decoder).fit(train)
 
 
 def test_errors_of_the_data_come_before_any_work(train):
     """Also where all members are frozen, and see nothing of the data."""
-    model = AveragedSHAG([("frozen", FrozenEstimator(SpectralSHAG(2).fit(train)))])
+    model = AveragedParser([("frozen", FrozenEstimator(SpectralSHAG(2).fit(train)))])
     with pytest.raises(ValueError, match=r"y\[0\] is not a tree"):
         model.fit([["NOUN", "VERB"]], [[2, 1]])
     with pytest.raises(ValueError, match="at least one non-zero"):
@@ -738,7 +738,7 @@ def test_errors_of_the_data_come_before_any_work(train):
 
 def test_names_that_methods_of_dictionaries_have(train, test):
     one, other = (
-        AveragedSHAG([(name, SpectralSHAG(2)) for name in names]).fit(train)
+        AveragedParser([(name, SpectralSHAG(2)) for name in names]).fit(train)
         for names in (["self", "values", "items"], ["a", "b", "c"])
     )
     assert len(one.estimators_) == 3

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import AveragedSHAG, BiaffineParser, CRFParser, SpectralSHAG, Tagger
+from sklearn_shag import AveragedParser, BiaffineParser, CRFParser, SpectralSHAG, Tagger
 from sklearn_shag.encoding import encode_columns, forget_rare, list_values, make_columns
 from sklearn_shag.inspection import expected_calibration_error
 from sklearn_shag.network import _estimators
@@ -41,7 +41,7 @@ def make_linear(**settings):
 
 def make_average(**settings):
     members = [("linear", make_linear(**settings)), ("spectral", SpectralSHAG(2))]
-    return AveragedSHAG(members, **settings)
+    return AveragedParser(members, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,7 @@ def test_where_nothing_can_be_learned_nothing_is_corrected(trees, corrected):
     for model in (make_linear(), make_average()):
         assert_array_equal(model.fit(trees[:19]).temperatures_, 1)
     frozen = [("linear", FrozenEstimator(corrected[make_linear])), ("spectral", SpectralSHAG(2))]
-    assert_array_equal(AveragedSHAG(frozen).fit(trees).temperatures_, 1)
+    assert_array_equal(AveragedParser(frozen).fit(trees).temperatures_, 1)
 
 
 def test_warm_start_leaves_it(trees):
@@ -234,7 +234,7 @@ def test_halves_are_trained_as_the_whole(english, monkeypatch):
     network = BiaffineParser(hidden_layer_sizes=[4], random_state=0).fit(train)
     assert dropouts == 3 * [0.1]
     tagged = make_pipeline(Tagger(hidden_layer_sizes=[4], cv=2), CRFParser(max_iter=1))
-    AveragedSHAG([("network", network), ("tagged", tagged)]).fit(train)
+    AveragedParser([("network", network), ("tagged", tagged)]).fit(train)
     # The folds that the tagger of all trees is fitted to are no halves of that kind.
     assert dropouts.count(0.2) == 2
     assert dropouts.count(0.1) == 3 + (1 + 1) + 2 * (1 + 3)

@@ -24,7 +24,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 import sklearn_shag
 from sklearn_shag import (
     EMSHAG,
-    AveragedSHAG,
+    AveragedParser,
     BiaffineParser,
     ConditionalSHAG,
     CRFParser,
@@ -596,7 +596,7 @@ class TestParse:
         trees = read_conllu(test)
         model = {
             "viterbi": DeterministicSHAG("sibling", smoothing=1, decoder="viterbi"),
-            "average": AveragedSHAG([("one", DeterministicSHAG()), ("two", SpectralSHAG(2))]),
+            "average": AveragedParser([("one", DeterministicSHAG()), ("two", SpectralSHAG(2))]),
             "words": LexicalizedSHAG(),
             "CRF": CRFParser(n_features=2**12, random_state=0),
             "conditional": ConditionalSHAG(DeterministicSHAG(smoothing=1), max_iter=2),
@@ -630,9 +630,9 @@ class TestParse:
         model = load_model(tmp_path / "crf.npz")
         allowed = allowed_arcs(partial) if "--keep-heads" in options else None
         if several == "--k-best":
-            heads, _ = model.k_best(partial, 3, allowed=allowed)
+            heads, _ = model.k_best_heads(partial, 3, allowed=allowed)
         else:
-            heads = model.sample_trees(partial, 3, 5, allowed=allowed)
+            heads = model.sample_heads(partial, 3, 5, allowed=allowed)
         found = iter(read_conllu(io.StringIO(out)))
         marginals = model.predict_marginals(partial, allowed=allowed)
         for tree, rows, of_sentence in zip(partial, heads, marginals, strict=True):
@@ -708,7 +708,7 @@ class TestParse:
         """Options go to the parser, also behind the steps of a pipeline and what is frozen."""
         trees = read_conllu(train)
         fine = make_pipeline(TokenFeature("upos", "xpos"), DeterministicSHAG("single"))
-        average = AveragedSHAG([("fine", fine), ("coarse", SpectralSHAG(2))]).fit(trees)
+        average = AveragedParser([("fine", fine), ("coarse", SpectralSHAG(2))]).fit(trees)
         save_model(average, tmp_path / "average.npz")
         frozen = make_pipeline(TokenFeature("upos"), FrozenEstimator(average)).fit(trees)
         save_model(frozen, tmp_path / "frozen.npz")

@@ -15,7 +15,7 @@ from sklearn_shag import (
     CRFParser,
     DeterministicSHAG,
     LexicalizedSHAG,
-    ProductSHAG,
+    ProductParser,
     SpectralSHAG,
     load_model,
     save_model,
@@ -302,7 +302,7 @@ def test_what_has_no_operators_is_refused(trees):
         LexicalizedSHAG(),
         CRFParser(),
         make_pipeline(EMSHAG()),
-        ProductSHAG([("one", DeterministicSHAG())]),
+        ProductParser([("one", DeterministicSHAG())]),
     ]
     partial_trees = [hide(tree, 0, 0.9) for tree in trees]
 

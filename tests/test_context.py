@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import (
-    AveragedSHAG,
+    AveragedParser,
     BiaffineParser,
     CRFParser,
     ModelFileError,
@@ -192,8 +192,8 @@ def test_each_sentence_is_asked_for_once(english):
     for parser in [
         several,
         clone(several).set_params(tags="upos", early_stopping=True),
-        AveragedSHAG.of_seeds(several, 2, n_jobs=2),
-        AveragedSHAG([("network", several), ("linear", CRFParser(max_iter=1))], calibrate=False),
+        AveragedParser.of_seeds(several, 2, n_jobs=2),
+        AveragedParser([("network", several), ("linear", CRFParser(max_iter=1))], calibrate=False),
     ]:
         source = Source()
         names = [name for name in parser.get_params() if name.split("__")[-1] == "embeddings"]
@@ -204,7 +204,7 @@ def test_each_sentence_is_asked_for_once(english):
         assert list(map(id, source.asked)) == list(map(id, test))
     source = Source()
     fitted = [clone(several).set_params(embeddings=source).fit(train) for _ in range(2)]
-    frozen = AveragedSHAG([(f"{k}", FrozenEstimator(each)) for k, each in enumerate(fitted)])
+    frozen = AveragedParser([(f"{k}", FrozenEstimator(each)) for k, each in enumerate(fitted)])
     source.asked.clear()
     frozen.fit(train).parse(test)
     assert list(map(id, source.asked)) == list(map(id, test))
@@ -305,7 +305,7 @@ def test_half_precision_in_memory(english):
 
 def test_other_processes(english):
     train, test = english[:30], english[30:40]
-    average = AveragedSHAG.of_seeds(small(_sizes, max_iter=1), 2, calibrate=False)
+    average = AveragedParser.of_seeds(small(_sizes, max_iter=1), 2, calibrate=False)
     alone = clone(average).fit(train)
     with parallel_config(backend="loky", n_jobs=2):
         fitted = average.fit(train)
@@ -353,7 +353,7 @@ def test_files_without_moments_are_of_networks_without_them(english, fitted, tmp
 def test_every_network_of_a_file_gets_the_source(english, tmp_path):
     settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
     parser = BiaffineParser(tags=("upos", "xpos"), embeddings=Source(), **settings)
-    average = AveragedSHAG.of_seeds(parser, 2, calibrate=False).fit(english[:20])
+    average = AveragedParser.of_seeds(parser, 2, calibrate=False).fit(english[:20])
     save_model(average, tmp_path / "model.npz")
     loaded = load_model(tmp_path / "model.npz", embeddings=Source())
     assert loaded.parse(english[20:25]) == average.parse(english[20:25])
@@ -497,7 +497,7 @@ def test_a_parser_of_a_transformer(folder, english):
     vectors = ask_vectors(source, sentences)
     assert ask_vectors(clone(source), sentences) is vectors  # copies are the same, others are not
     assert ask_vectors(TransformerVectors(folder, layers=[1]), sentences) is not vectors
-    average = AveragedSHAG.of_seeds(small(source, max_iter=1), 2, calibrate=False)
+    average = AveragedParser.of_seeds(small(source, max_iter=1), 2, calibrate=False)
     assert average.fit(english[:20]).parse(english[:3])
     assert clone(source).fit().transform(english[:1])[0].shape == (len(english[0]), 12)
 

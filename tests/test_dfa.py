@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import (
     EMSHAG,
-    AveragedSHAG,
+    AveragedParser,
     DeterministicSHAG,
     EMAutomaton,
     LexicalizedSHAG,
@@ -456,7 +456,7 @@ class TestErrors:
     def test_other_models(self, english):
         with pytest.raises(NotFittedError):
             approximate_dfa(SpectralSHAG(), "NOUN", "left", english)
-        members = AveragedSHAG([("one", SpectralSHAG(2))])
+        members = AveragedParser([("one", SpectralSHAG(2))])
         for model in (members, LexicalizedSHAG()):
             with pytest.raises(TypeError, match=f"got a {type(model).__name__}"):
                 approximate_dfa(model.fit(english), "NOUN", "left", english)

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import DMV, AveragedSHAG, DeterministicSHAG, DummyParser, load_model, save_model
+from sklearn_shag import DMV, AveragedParser, DeterministicSHAG, DummyParser, load_model, save_model
 from sklearn_shag.induction._valence import Distributions, Form, estimate, to_grammar
 from sklearn_shag.metrics import uas_scorer, unlabeled_attachment_score
 from sklearn_shag.parsing import Potentials, best_trees, chart
@@ -591,12 +591,12 @@ def test_it_can_be_searched_and_saved(trees, tmp_path):
 
 def test_members_of_other_parsers_learn_from_raw_text(trees):
     """Beside members that learn from the heads of X; those of y are for all."""
-    model = AveragedSHAG(
+    model = AveragedParser(
         [
             ("raw", DMV(max_iter=2)),
             ("known", DeterministicSHAG()),
             ("pipeline", make_pipeline(TokenFeature("upos"), DMV(max_iter=2))),
-            ("inner", AveragedSHAG([("raw", DMV(max_iter=2)), ("known", DeterministicSHAG())])),
+            ("inner", AveragedParser([("raw", DMV(max_iter=2)), ("known", DeterministicSHAG())])),
         ]
     )
     for y in (None, trees):
@@ -607,7 +607,7 @@ def test_members_of_other_parsers_learn_from_raw_text(trees):
         for member in (known, inner.estimators_[1]):
             assert_same_model(member, DeterministicSHAG().fit(trees))
     symbols = [list(tree.symbols) for tree in trees]
-    blind = AveragedSHAG([("raw", DMV(max_iter=2)), ("chain", DummyParser())]).fit(symbols)
+    blind = AveragedParser([("raw", DMV(max_iter=2)), ("chain", DummyParser())]).fit(symbols)
     assert_same_model(blind.estimators_[0], DMV(max_iter=2).fit(trees))
     with pytest.raises(ValueError, match="has no heads"):
         model.fit(symbols)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import EMSHAG, AveragedSHAG, DeterministicSHAG, SpectralSHAG
+from sklearn_shag import EMSHAG, AveragedParser, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.inspection import inspect_marginals
 from sklearn_shag.operators import Operators
 from sklearn_shag.treebank import TokenFeature
@@ -100,8 +100,8 @@ def test_pipelines_and_other_models(english):
         assert_array_equal(one, other)
     with pytest.raises(TypeError, match=r"got a list, which has no predict_marginals\."):
         inspect_marginals(english[:5], pipeline[-1])
-    average = AveragedSHAG([("one", SpectralSHAG(2))]).fit(english[:30])
-    with pytest.raises(TypeError, match=r"got a AveragedSHAG\. .* each of its estimators_\."):
+    average = AveragedParser([("one", SpectralSHAG(2))]).fit(english[:30])
+    with pytest.raises(TypeError, match=r"got a AveragedParser\. .* each of its estimators_\."):
         inspect_marginals(average, english[:5])
     with pytest.raises(NotFittedError):
         inspect_marginals(SpectralSHAG(), english[:5])

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_shag import (
     EMSHAG,
     DeterministicSHAG,
-    ProductSHAG,
+    ProductParser,
     SpectralSHAG,
     SpectralSHAGCV,
     load_model,
@@ -239,8 +239,8 @@ class TestArcs:
             top_modifiers(models[0], "NOUN", n=0)
         with pytest.raises(NotFittedError):
             arc_table(SpectralSHAG())
-        members = ProductSHAG([("one", DeterministicSHAG("single"))]).fit(english[:50])
-        with pytest.raises(TypeError, match=r"got a ProductSHAG.*one of its estimators_"):
+        members = ProductParser([("one", DeterministicSHAG("single"))]).fit(english[:50])
+        with pytest.raises(TypeError, match=r"got a ProductParser.*one of its estimators_"):
             arc_table(members)
 
 
@@ -271,7 +271,7 @@ class TestRanks:
         assert_equal(automaton_ranks(load_model(tmp_path / "model.npz")), ranks)
 
     def test_other_learners(self, models, english):
-        search = SpectralSHAGCV([1], smoothing=[0], cv=2).fit(english[:50])
+        search = SpectralSHAGCV([1], smoothing_grid=[0], cv=2).fit(english[:50])
         for model in (models[1], search):
             with pytest.raises(TypeError, match=f"singular_values_, got a {type(model).__name__}"):
                 automaton_ranks(model)

@@ -298,7 +298,7 @@ class TestScorer:
         search = GridSearchCV(SpectralSHAG(), grid, scoring=las_scorer, cv=2, error_score="raise")
         search.fit(english)
         assert las_scorer(search, english) == las_scorer(search.best_estimator_, english)
-        own = SpectralSHAGCV([1, 3], smoothing=[5.0], scoring=las_scorer, cv=2).fit(english)
+        own = SpectralSHAGCV([1, 3], smoothing_grid=[5.0], scoring=las_scorer, cv=2).fit(english)
         assert_allclose(own.best_score_, search.best_score_, rtol=1e-12)
         assert own.score(english) == las_scorer(own, english)
 

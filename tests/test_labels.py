@@ -11,7 +11,13 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import AveragedSHAG, DeterministicSHAG, LexicalizedSHAG, ProductSHAG, SpectralSHAG
+from sklearn_shag import (
+    AveragedParser,
+    DeterministicSHAG,
+    LexicalizedSHAG,
+    ProductParser,
+    SpectralSHAG,
+)
 from sklearn_shag.sequences import count_treebank, merge_statistics
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests.estimators import same, without_relations
@@ -192,7 +198,7 @@ class TestPrediction:
         model = DeterministicSHAG().fit(english)
         del model.labels_
         assert model.parse(english[:1])[0].deprels is None
-        assert AveragedSHAG([("frozen", FrozenEstimator(model))]).fit(english).labels_.size == 0
+        assert AveragedParser([("frozen", FrozenEstimator(model))]).fit(english).labels_.size == 0
         with pytest.raises(ValueError, match="knows no relations"):
             model.predict_labels(english[:1])
 
@@ -232,7 +238,7 @@ class TestMembers:
         renamed = [tree.with_heads(tree.heads, [f"{r}!" for r in tree.deprels]) for tree in english]
         other = FrozenEstimator(SpectralSHAG(2).fit(renamed))
         members = [("bare", bare), ("words", LexicalizedSHAG()), ("other", other)]
-        model = ProductSHAG(members).fit(english)
+        model = ProductParser(members).fit(english)
         expected = model.named_estimators_["words"].predict_labels(english, english)
         assert same(model.predict_labels(english, english), expected)
         assert_array_equal(model.labels_, model.named_estimators_["words"].labels_)
@@ -244,7 +250,7 @@ class TestMembers:
     def test_sentences_pass_the_steps_of_the_member(self, english):
         pipeline = make_pipeline(TokenFeature("xpos"), DeterministicSHAG())
         members = [("xpos", pipeline), ("upos", DeterministicSHAG())]
-        model = AveragedSHAG(members, weights=[1, 0]).fit(english)
+        model = AveragedParser(members, weights=[1, 0]).fit(english)
         alone = clone(pipeline).fit(english)
         expected = alone[-1].predict_labels(alone[0].transform(english), english)
         assert same(model.predict_labels(english, english), expected)

@@ -214,6 +214,9 @@ def test_scorers_may_ignore_punctuation(trees):
 
 GRID = {"n_states": range(1, 5), "smoothing": [0, 20, 1.5]}
 SMALL_GRID = {"n_states": [1, 2], "smoothing": [0, 5]}
+OF_SEARCH, SMALL_SEARCH = (
+    {f"{name}_grid": values for name, values in grid.items()} for grid in (GRID, SMALL_GRID)
+)
 GROUPS = np.arange(60) // 7
 
 
@@ -227,11 +230,10 @@ def assert_same_search(search, grid):
     assert search.cv_results_.keys() == grid.cv_results_.keys() - times
     for name, column in search.cv_results_.items():
         assert_array_equal(column, grid.cv_results_[name], err_msg=name)
-    assert search.best_params_ == grid.best_params_
     assert search.best_score_ == grid.best_score_
     assert search.n_splits_ == grid.n_splits_
-    assert search.best_n_states_ == grid.best_estimator_.n_states
-    assert search.best_smoothing_ == grid.best_estimator_.smoothing
+    assert search.n_states_ == grid.best_estimator_.n_states
+    assert search.smoothing_ == grid.best_estimator_.smoothing
     assert_array_equal(search.symbols_, grid.best_estimator_.symbols_)
     assert same(search.operators_, grid.best_estimator_.operators_)
     assert same(search.fallback_operators_, grid.best_estimator_.fallback_operators_)
@@ -250,7 +252,7 @@ SPLITTERS = {
 )
 def test_spectral_search_is_a_grid_search(trees, cv, decoder):
     options, groups = {"cv": SPLITTERS[cv]}, GROUPS if cv == "groups" else None
-    search = SpectralSHAGCV(**GRID, decoder=decoder, **options).fit(trees, groups=groups)
+    search = SpectralSHAGCV(**OF_SEARCH, decoder=decoder, **options).fit(trees, groups=groups)
     grid = grid_search(GRID, SpectralSHAG(decoder=decoder), **options).fit(trees, groups=groups)
     assert_same_search(search, grid)
     rows = search.scores_.reshape(12, search.n_splits_)
@@ -267,11 +269,11 @@ def exact_matches(estimator, X, y=None):
 )
 def test_spectral_search_takes_scorers(trees, scoring):
     options = {"cv": 3, "scoring": scoring}
-    search = SpectralSHAGCV(**SMALL_GRID, **options).fit(trees, trees)
+    search = SpectralSHAGCV(**SMALL_SEARCH, **options).fit(trees, trees)
     grid = grid_search(SMALL_GRID, **options).fit(trees, trees)
     assert_same_search(search, grid)
     assert search.score(trees, trees) == grid.score(trees, trees)
-    unscored = SpectralSHAGCV(**SMALL_GRID, cv=3).fit(trees)
+    unscored = SpectralSHAGCV(**SMALL_SEARCH, cv=3).fit(trees)
     assert not np.array_equal(search.scores_, unscored.scores_)
 
 
@@ -281,33 +283,33 @@ def test_spectral_search_takes_scorers(trees, scoring):
     ids=str,
 )
 def test_spectral_search_passes_its_other_parameters_on(trees, params):
-    search = SpectralSHAGCV(**SMALL_GRID, **params, cv=3).fit(trees)
+    search = SpectralSHAGCV(**SMALL_SEARCH, **params, cv=3).fit(trees)
     assert_same_search(search, grid_search(SMALL_GRID, SpectralSHAG(**params), cv=3).fit(trees))
 
 
 def test_spectral_search_takes_sentences_and_heads(trees):
     symbols, heads = symbols_and_heads(trees)
-    search = SpectralSHAGCV(**SMALL_GRID, cv=3).fit(symbols, heads)
+    search = SpectralSHAGCV(**SMALL_SEARCH, cv=3).fit(symbols, heads)
     assert_same_search(search, grid_search(SMALL_GRID, cv=3).fit(trees))
 
 
 def test_the_fewest_states_win_among_equals(trees):
-    search = SpectralSHAGCV(**GRID, cv=3, scoring=lambda estimator, X, y: 0.5).fit(trees)
-    assert search.best_params_ == {"n_states": 1, "smoothing": 0}
+    search = SpectralSHAGCV(**OF_SEARCH, cv=3, scoring=lambda estimator, X, y: 0.5).fit(trees)
+    assert (search.n_states_, search.smoothing_) == (1, 0)
 
 
 def test_spectral_search_can_be_nested(trees):
     options = {"cv": 3, "scoring": exact_matches}
     one, other = (
         cross_validate(model, trees, cv=2, error_score="raise", return_train_score=True)
-        for model in (SpectralSHAGCV(**SMALL_GRID, **options), grid_search(SMALL_GRID, **options))
+        for model in (SpectralSHAGCV(**SMALL_SEARCH, **options), grid_search(SMALL_GRID, **options))
     )
     for name in ("train_score", "test_score"):
         assert_array_equal(one[name], other[name])
 
 
 def test_spectral_search_can_be_a_step_of_a_pipeline(trees):
-    pipeline = make_pipeline(TokenFeature("xpos"), SpectralSHAGCV(**SMALL_GRID, cv=GroupKFold(3)))
+    pipeline = make_pipeline(TokenFeature("xpos"), SpectralSHAGCV(**SMALL_SEARCH, cv=GroupKFold(3)))
     pipeline.fit(trees, spectralshagcv__groups=GROUPS)
     grid = grid_search(SMALL_GRID, cv=GroupKFold(3))
     grid.fit(TokenFeature("xpos").fit_transform(trees), groups=GROUPS)
@@ -320,7 +322,7 @@ def slow_score(estimator, X, y=None):
 
 
 def test_folds_that_are_scored_side_by_side_have_grammars_of_their_own(trees):
-    options = {"n_states": [1, 2], "smoothing": [5], "cv": 4, "scoring": slow_score}
+    options = {"n_states_grid": [1, 2], "smoothing_grid": [5], "cv": 4, "scoring": slow_score}
     serial, parallel = (SpectralSHAGCV(**options, n_jobs=n).fit(trees) for n in (1, 2))
     assert_array_equal(parallel.scores_, serial.scores_)
 
@@ -410,7 +412,7 @@ def test_weighted_spectral_search_is_a_weighted_grid_search(trees, weights, scor
             scoring.set_score_request(sample_weight=True)
         grid = grid_search(SMALL_GRID, routed(SpectralSHAG()), cv=3, scoring=scoring)
         grid.fit(trees, trees, sample_weight=weights)
-        search = SpectralSHAGCV(**SMALL_GRID, cv=3, scoring=scoring)
+        search = SpectralSHAGCV(**SMALL_SEARCH, cv=3, scoring=scoring)
         assert_same_search(search.fit(trees, trees, sample_weight=weights), grid)
         score, expected = (
             model.score(trees, trees, sample_weight=weights) for model in (search, grid)
@@ -424,7 +426,7 @@ def test_weighted_spectral_search_is_a_weighted_grid_search(trees, weights, scor
 @sklearn.config_context(**ROUTED)
 def test_pipelines_pass_weights_and_groups_on_to_spectral_search(trees, weights):
     metadata = {"sample_weight": weights, "groups": GROUPS}
-    search = SpectralSHAGCV(**SMALL_GRID, cv=GroupKFold(3))
+    search = SpectralSHAGCV(**SMALL_SEARCH, cv=GroupKFold(3))
     expected = clone(search).fit(trees, **metadata)
     search.set_fit_request(sample_weight=True, groups=True)
     pipeline = make_pipeline(TokenFeature("upos"), search).fit(trees, **metadata)
@@ -438,7 +440,7 @@ def test_weighted_spectral_search_can_be_nested(trees, weights):
     one, other = (
         cross_val_score(model, trees, cv=2, params=params, error_score="raise")
         for model in (
-            routed(SpectralSHAGCV(**SMALL_GRID, cv=3)),
+            routed(SpectralSHAGCV(**SMALL_SEARCH, cv=3)),
             grid_search(SMALL_GRID, routed(SpectralSHAG()), cv=3),
         )
     )
@@ -448,8 +450,14 @@ def test_weighted_spectral_search_can_be_nested(trees, weights):
 @over(
     "options, message",
     [
-        ({"n_states": [0, 2]}, "The 'n_states' parameter of SpectralSHAGCV must be .* Got 0"),
-        ({"smoothing": [0, -1]}, "The 'smoothing' parameter of SpectralSHAGCV must be .* Got -1"),
+        (
+            {"n_states_grid": [2, 0]},
+            r"The 'n_states_grid\[1\]' parameter of SpectralSHAGCV must .* 0",
+        ),
+        (
+            {"smoothing_grid": [-1]},
+            r"The 'smoothing_grid\[0\]' parameter of SpectralSHAGCV must .* -1",
+        ),
         ({"mixing": 2.0}, "The 'mixing' parameter of SpectralSHAGCV must be .* Got 2.0"),
     ],
 )
@@ -459,7 +467,7 @@ def test_messages_about_candidates_name_the_search(trees, options, message):
 
 
 def test_progress_of_the_search(trees, capsys):
-    search = SpectralSHAGCV([1, 2], smoothing=[0, 5], cv=3, verbose=2).fit(trees)
+    search = SpectralSHAGCV([1, 2], smoothing_grid=[0, 5], cv=3, verbose=2).fit(trees)
     out, err = capsys.readouterr()
     assert out == ""
     # Two strengths of smoothing in three folds, and what is learned from all trees. The last line

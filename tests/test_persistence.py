@@ -22,7 +22,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag import (
-    AveragedSHAG,
+    AveragedParser,
     ConditionalSHAG,
     DeterministicSHAG,
     LexicalizedSHAG,
@@ -46,11 +46,11 @@ MODELS = [
     DeterministicSHAG("single", smoothing=2.5, decoder="viterbi", n_jobs=2),
     DeterministicSHAG("sibling", decoder="max_marginal"),
     SpectralSHAG(3, smoothing=0.1, decoder="max_marginal", n_jobs=1),
-    SpectralSHAGCV(range(1, 3), smoothing=[0, 2.5]),
-    AveragedSHAG(
+    SpectralSHAGCV(range(1, 3), smoothing_grid=[0, 2.5]),
+    AveragedParser(
         [
             ("tags/é", make_pipeline(TokenFeature("xpos"), make_pipeline(SpectralSHAG(2)))),
-            ("self", SpectralSHAGCV([1, 2], smoothing=(0.0,))),
+            ("self", SpectralSHAGCV([1, 2], smoothing_grid=(0.0,))),
         ],
         weights=(1, 0.1),
     ),
@@ -362,7 +362,7 @@ class TestComposed:
             ("same parser", make_pipeline(TokenFeature("upos"), parser)),
             ("frozen feature", make_pipeline(FrozenEstimator(pipeline[0]), SpectralSHAG(2))),
         ]
-        return AveragedSHAG(members).fit(english[180:270])
+        return AveragedParser(members).fit(english[180:270])
 
     def test_frozen_members(self, frozen, english, tmp_path):
         loaded = round_trip(frozen, tmp_path / "model.npz")
@@ -388,7 +388,7 @@ class TestComposed:
     def test_members_as_given_are_their_parameters(self, english, tmp_path):
         """Whether or not they happen to be fitted, as a clone would have them."""
         member = SpectralSHAG(2).fit(english[:50])
-        model = AveragedSHAG([("member", member)]).fit(english[50:120])
+        model = AveragedParser([("member", member)]).fit(english[50:120])
         ((name, loaded),) = round_trip(model, tmp_path / "model.npz").estimators
         assert name == "member"
         assert loaded.get_params() == member.get_params()
@@ -396,10 +396,10 @@ class TestComposed:
 
     def test_members_that_cannot_be_saved(self, english, tmp_path):
         step = FunctionTransformer()
-        model = AveragedSHAG([("member", make_pipeline(step, SpectralSHAG(2)))]).fit(english[:50])
+        model = AveragedParser([("member", make_pipeline(step, SpectralSHAG(2)))]).fit(english[:50])
         with pytest.raises(TypeError, match=r"A FunctionTransformer cannot be saved as arrays"):
             save_model(model, tmp_path / "model.npz")
-        model = AveragedSHAG([("member", SpectralSHAG(2))], weights=np.ones(1)).fit(english[:50])
+        model = AveragedParser([("member", SpectralSHAG(2))], weights=np.ones(1)).fit(english[:50])
         with pytest.raises(
             TypeError, match=r"model/weights=array\(\[1\.\]\) cannot .* a list of them"
         ):
@@ -430,7 +430,7 @@ class TestComposed:
     )
     def test_damaged_descriptions(self, english, tmp_path, place, value):
         path = tmp_path / "model.npz"
-        save_model(AveragedSHAG([("member", SpectralSHAG(2))]).fit(english[:50]), path)
+        save_model(AveragedParser([("member", SpectralSHAG(2))]).fit(english[:50]), path)
         header, arrays = first_parts(path)
         *outer, last = place
         part = header["model"]
@@ -442,7 +442,7 @@ class TestComposed:
 
     def test_arrays_of_members_are_checked(self, english, tmp_path):
         path = tmp_path / "model.npz"
-        save_model(AveragedSHAG([("member", SpectralSHAG(2))]).fit(english[:50]), path)
+        save_model(AveragedParser([("member", SpectralSHAG(2))]).fit(english[:50]), path)
         header, arrays = read_parts(path)
         name = "model/named_estimators_/0/operators_/A"
         write_parts(path, header, {**arrays, name: arrays[name][:-1]})
@@ -1290,7 +1290,7 @@ class TestNotStorable:
         [
             (
                 None,
-                r"use joblib\.dump, or save one of DMV, EMAutomaton, EMSHAG, AveragedSHAG, .*"
+                r"use joblib\.dump, or save one of DMV, EMAutomaton, EMSHAG, AveragedParser, .*"
                 r"SpectralSHAGCV, Splitter, Tagger, TokenFeature, Pipeline, FrozenEstimator\.",
             ),
             (1, r"use joblib\.dump"),

@@ -45,8 +45,8 @@ def test_methods_are_those_of_the_parser(model, test):
         "conditional_log_likelihood",
     ):
         assert same(getattr(model, method)(test), getattr(parser, method)(text))
-    assert model.parse(test) == parser.parse(text) == list(model.parse_iter(iter(test)))
-    assert list(model.parse_iter(test, chunk_size=3)) == model.parse(test)
+    assert model.parse(test) == parser.parse(text) == list(model.iter_parse(iter(test)))
+    assert list(model.iter_parse(test, chunk_size=3)) == model.parse(test)
     heads = [tree.heads for tree in test]
     assert same(model.predict_labels(test, heads), parser.predict_labels(text, heads))
     assert same(model.predict_label_proba(test, heads), parser.predict_label_proba(text, heads))
@@ -79,12 +79,12 @@ def test_it_has_what_its_parser_has(model, test, english):
     with pytest.raises(NotFittedError):
         clone(linear).score_arcs(test)
     assert signature(ParserPipeline.parse) == signature(CRFParser.parse)
-    assert ParserPipeline.k_best.__doc__ == CRFParser.k_best.__doc__
+    assert ParserPipeline.k_best_heads.__doc__ == CRFParser.k_best_heads.__doc__
 
 
 def test_of_nothing_there_are_no_trees(model):
     """But nothing is predicted of it, or learned."""
-    assert model.parse([]) == model[-1].parse(()) == list(model.parse_iter([])) == []
+    assert model.parse([]) == model[-1].parse(()) == list(model.iter_parse([])) == []
     for call in (model.predict, model[-1].predict, model[-1].fit, model[-1].score):
         with pytest.raises(ValueError, match=r"no sentences|at least one"):
             call([])

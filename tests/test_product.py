@@ -12,10 +12,10 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import (
     EMSHAG,
-    AveragedSHAG,
+    AveragedParser,
     DeterministicSHAG,
     LexicalizedSHAG,
-    ProductSHAG,
+    ProductParser,
     SpectralSHAG,
 )
 from sklearn_shag.ensembles._product import as_memory
@@ -63,7 +63,7 @@ def random_hidden(random_grammar, seed, n_states=3, signed=False):
 
 def frozen_product(members, **options):
     named = [(f"m{k}", FrozenEstimator(member)) for k, member in enumerate(members)]
-    return ProductSHAG(named, **options).fit(*FIT)
+    return ProductParser(named, **options).fit(*FIT)
 
 
 def random_sentences(seed, lengths=(1, 2, 3, 4, 7, 12, 30)):
@@ -300,7 +300,7 @@ def assert_same_heads(one, other, trees):
 class TestMembers:
     def test_may_see_other_columns(self, english):
         pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(3))
-        model = ProductSHAG([("tags", pipeline), ("words", LexicalizedSHAG())])
+        model = ProductParser([("tags", pipeline), ("words", LexicalizedSHAG())])
         model.fit(english[:200])
         features = pipeline.fit(english[:200])
         tree = next(tree for tree in english[200:] if len(tree) == 4)
@@ -326,7 +326,7 @@ class TestMembers:
             "lexical__automaton": ["single", "fcp"],
             "weights": [None, [1, 0.5]],
         }
-        search = GridSearchCV(ProductSHAG(members), grid, cv=2, error_score="raise")
+        search = GridSearchCV(ProductParser(members), grid, cv=2, error_score="raise")
         search.fit(english[:60])
         assert len(search.cv_results_["params"]) == 8
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()
@@ -341,21 +341,21 @@ class TestMembers:
 
     def test_only_one_may_have_states(self):
         for second in EMSHAG(2), DeterministicSHAG("sibling"):
-            model = ProductSHAG([("a", SpectralSHAG(2)), ("b", second)])
-            with pytest.raises(ValueError, match=r"'a' and 'b' have states.*AveragedSHAG"):
+            model = ProductParser([("a", SpectralSHAG(2)), ("b", second)])
+            with pytest.raises(ValueError, match=r"'a' and 'b' have states.*AveragedParser"):
                 model.fit(*FIT)
 
     def test_powers_of_hidden_states_are_refused(self):
         members = [("hidden", SpectralSHAG(2)), ("first", DeterministicSHAG())]
         with pytest.raises(ValueError, match=r"weight of 'hidden' must be 1, got 0\.5: the power"):
-            ProductSHAG(members, weights=[0.5, 1]).fit(*FIT)
-        ProductSHAG(members, weights=[1, 0.5]).fit(*FIT)
+            ProductParser(members, weights=[0.5, 1]).fit(*FIT)
+        ProductParser(members, weights=[1, 0.5]).fit(*FIT)
 
     def test_others_than_grammars_are_refused(self):
-        averaged = AveragedSHAG([("a", SpectralSHAG(2))])
-        for other in averaged, ProductSHAG([("a", SpectralSHAG(2))]):
+        averaged = AveragedParser([("a", SpectralSHAG(2))])
+        for other in averaged, ProductParser([("a", SpectralSHAG(2))]):
             with pytest.raises(TypeError, match="'b' must be a grammar, got"):
-                ProductSHAG([("a", DeterministicSHAG()), ("b", other)]).fit(*FIT)
+                ProductParser([("a", DeterministicSHAG()), ("b", other)]).fit(*FIT)
 
     def test_of_words_need_words(self, members, english):
         model = frozen_product([members["hidden"], members["fcp"]])

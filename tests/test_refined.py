@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from sklearn_shag import EMSHAG, LexicalizedSHAG, ProductSHAG, RefinedSHAG
+from sklearn_shag import EMSHAG, LexicalizedSHAG, ProductParser, RefinedSHAG
 from sklearn_shag.encoding import encode_sentences, encode_trees
 from sklearn_shag.inspection import approximate_dfa, top_refinements
 from sklearn_shag.learning._derivations import expect_uses, fold_trees, token_posteriors, tree_logs
@@ -527,7 +527,7 @@ def test_drawn_trees_teach_the_grammar_that_drew_them(model):
 @compiled
 def test_product_with_words_is_the_product_of_values(english, trees):
     hidden, words = RefinedSHAG(2, 2, max_iter=2, prune=0, random_state=0), LexicalizedSHAG()
-    product = ProductSHAG([("hidden", hidden), ("words", words)]).fit(trees)
+    product = ProductParser([("hidden", hidden), ("words", words)]).fit(trees)
     one, other = product.estimators_
     X = [tree for tree in english if len(tree) < 5 and one.score_samples([tree]) > -np.inf][:3]
     assert X

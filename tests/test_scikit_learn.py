@@ -264,7 +264,7 @@ def test_names_of_scorers_give_nan(trees, y, name):
 
 
 def test_spectral_search_refuses_names_of_scorers(trees):
-    search = SpectralSHAGCV([1], smoothing=[0], cv=2, scoring="accuracy")
+    search = SpectralSHAGCV([1], smoothing_grid=[0], cv=2, scoring="accuracy")
     with pytest.raises(ValueError, match="'scoring' parameter of SpectralSHAGCV must be None or"):
         search.fit(trees)
 

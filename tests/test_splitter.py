@@ -91,7 +91,7 @@ def assert_keeps(trees, text):
 @given(TEXTS)
 @settings(max_examples=200)
 def test_every_text_comes_back(splitter, text):
-    assert_keeps(splitter.split(text), text)
+    assert_keeps(splitter.split_text(text), text)
 
 
 @given(TEXTS, st.integers(0, 2**32 - 1), st.sampled_from([None, 1, 3]))
@@ -198,7 +198,7 @@ def test_text_of_trees_is_what_their_comments_or_tokens_say():
 def test_text_of_trees_that_were_made_of_it(splitter):
     """Single spaces stay, and all that ends."""
     text = "The cat sat on my mat.\n\nIt slept, I think. I do not know."
-    trees = splitter.split(text)
+    trees = splitter.split_text(text)
     assert to_text(trees)[0] == text
     again = to_trees(*to_text(trees), splitter._words_of, count(1))
     assert [tree.to_conllu() for tree in again] == [tree.to_conllu() for tree in trees]
@@ -209,7 +209,7 @@ def test_text_of_trees_that_were_made_of_it(splitter):
 
 def test_it_learns_where_tokens_and_sentences_end(splitter, english):
     text, _ = to_text(english[300:])
-    trees = [tree.with_heads(range(len(tree))) for tree in splitter.split(text)]
+    trees = [tree.with_heads(range(len(tree))) for tree in splitter.split_text(text)]
     scores = raw_text_scores(english[300:], trees)
     assert scores["Tokens"].f1 > 0.99
     assert scores["Sentences"].f1 > 0.9
@@ -228,8 +228,8 @@ def test_what_is_learned_does_not_depend_on_threads(english):
 def test_a_paragraph_is_split_as_if_it_were_alone(splitter):
     """Also one that is read in several pieces, with what is around them."""
     parts = ["The cat sat", "It slept, I think. " * 60, "A cat is not my mat!", "x"]
-    together = splitter.split("\n\n".join(part.strip() for part in parts))
-    alone = [tree for part in parts for tree in splitter.split(part.strip())]
+    together = splitter.split_text("\n\n".join(part.strip() for part in parts))
+    alone = [tree for part in parts for tree in splitter.split_text(part.strip())]
     assert [tree.forms for tree in together] == [tree.forms for tree in alone]
     assert len(parts[1]) > 2 * _splitter.PIECE
 
@@ -273,10 +273,10 @@ def test_words_of_tokens():
 
 def test_long_sentences_are_cut(splitter):
     text = "cat, " * 100
-    assert len(splitter.split(text)) < 5
+    assert len(splitter.split_text(text)) < 5
     cut = Splitter(hidden_layer_sizes=[32], max_iter=6, random_state=0, max_tokens=7)
     vars(cut).update({name: value for name, value in vars(splitter).items() if name.endswith("_")})
-    trees = cut.split(text)
+    trees = cut.split_text(text)
     assert max(map(len, trees)) == 7
     assert_keeps(trees, text)
 
@@ -297,17 +297,17 @@ def test_long_sentences_are_cut(splitter):
     ],
 )
 def test_strange_text_comes_back(splitter, text):
-    assert_keeps(splitter.split(text), text)
+    assert_keeps(splitter.split_text(text), text)
 
 
 def test_what_is_no_text_is_refused(splitter, tmp_path):
     blank, sign = "blank", r"the character '\\(x00|ud800)' at 1"
     cases = [("", blank), (" \n\t\u3000", blank), ("a\0b", sign), ("a\ud800b", sign)]
-    assert not not_refused(cases, splitter.split)
+    assert not not_refused(cases, splitter.split_text)
     others = [(b"text", "decode"), (["a", "b"], "parse"), (None, "str")]
-    assert not not_refused(others, splitter.split, TypeError)
+    assert not not_refused(others, splitter.split_text, TypeError)
     with pytest.raises(NotFittedError):
-        Splitter().split("a")
+        Splitter().split_text("a")
     with pytest.raises(TypeError, match="DependencyTree"):
         Splitter().fit([["a", "b"]])
     with pytest.raises(ValueError, match="max_tokens"):
@@ -322,12 +322,12 @@ def test_files_are_split_in_pieces(splitter, tmp_path, monkeypatch):
     text = "The cat sat. It slept.\n\n\nI do not think so.\nIs it a cat?\n \nNo!\n\n" * 40
     path = tmp_path / "a.txt"
     path.write_bytes(text.replace("\n", "\r\n").encode())
-    expected = splitter.split(text)
+    expected = splitter.split_text(text)
     read_at_once(monkeypatch, 100)
-    trees = list(splitter.split_iter(path))
+    trees = list(splitter.iter_split_text(path))
     assert [tree.to_conllu() for tree in trees] == [tree.to_conllu() for tree in expected]
     assert join_text(trees) == text
-    twice = list(splitter.split_iter([path, str(path)]))
+    twice = list(splitter.iter_split_text([path, str(path)]))
     assert [tree.spans for tree in twice] == 2 * [tree.spans for tree in trees]
     assert [tree.sent_id for tree in twice] == [str(k + 1) for k in range(2 * len(trees))]
 
@@ -336,7 +336,7 @@ def test_files_are_split_in_pieces(splitter, tmp_path, monkeypatch):
 def test_endless_paragraphs_are_split_too(splitter, monkeypatch, separator):
     text = separator.join(["The cat sat. It slept."] * 40)
     read_at_once(monkeypatch, 100)
-    trees = list(splitter.split_iter(io.StringIO(text)))
+    trees = list(splitter.iter_split_text(io.StringIO(text)))
     assert join_text(trees) == text
     assert sum("# newpar" in tree.comments for tree in trees) > 5  # a piece looks like one
 
@@ -350,11 +350,11 @@ def test_files_that_are_no_text(splitter, tmp_path):
     ]:
         path.write_bytes(data)
         with pytest.raises(ConlluError, match=problem):
-            list(splitter.split_iter(path))
+            list(splitter.iter_split_text(path))
     path.write_text(" \n\n")
-    assert list(splitter.split_iter(path)) == []
+    assert list(splitter.iter_split_text(path)) == []
     with pytest.raises(FileNotFoundError):
-        splitter.split_iter(tmp_path / "b.txt")
+        splitter.iter_split_text(tmp_path / "b.txt")
 
 
 # Pipelines and model files
@@ -362,11 +362,11 @@ def test_files_that_are_no_text(splitter, tmp_path):
 
 def test_pipelines_parse_text(model, english):
     text = "  " + to_text(english[:3])[0] + "\n\n" + to_text(english[3:5])[0]
-    expected = model.parse(model[0].split(text))
+    expected = model.parse(model[0].split_text(text))
     assert model.parse_text(text) == expected
     assert [tree.sent_id for tree in expected] == [str(k + 1) for k in range(len(expected))]
     assert join_text(expected) == text
-    assert list(model.parse_text_iter(io.StringIO(text), chunk_size=1)) == expected
+    assert list(model.iter_parse_text(io.StringIO(text), chunk_size=1)) == expected
     with pytest.raises(AttributeError, match=r"make_parser_pipeline\(Splitter\(\)"):
         make_parser_pipeline(model[1], model[2]).parse_text(text)
 
@@ -380,8 +380,8 @@ def test_model_files_split_the_same(splitter, tmp_path):
     save_model(splitter, tmp_path / "model.npz")
     loaded = load_model(tmp_path / "model.npz")
     text = "The cat sat on my mat. Didn't it sleep?"
-    assert [t.to_conllu() for t in loaded.split(text)] == [
-        t.to_conllu() for t in splitter.split(text)
+    assert [t.to_conllu() for t in loaded.split_text(text)] == [
+        t.to_conllu() for t in splitter.split_text(text)
     ]
 
 

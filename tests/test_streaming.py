@@ -162,17 +162,17 @@ def test_parse_iter_is_parse_in_chunks(folder, english, chunk_size):
             asked.append(tree)
             yield tree
 
-    trees = model.parse_iter(sentences(), chunk_size=chunk_size, keep_heads=chunk_size == 7)
+    trees = model.iter_parse(sentences(), chunk_size=chunk_size, keep_heads=chunk_size == 7)
     assert not asked
     first = next(trees)
     assert len(asked) == min(chunk_size, 60)
     expected = model.parse(english[:60], keep_heads=chunk_size == 7)
     assert [first, *trees] == expected
-    assert list(model.parse_iter([])) == []
+    assert list(model.iter_parse([])) == []
     with pytest.raises(ValueError, match="chunk_size"):
-        model.parse_iter(english, chunk_size=0)
+        model.iter_parse(english, chunk_size=0)
     with pytest.raises(TypeError, match="X is a set"):
-        model.parse_iter({"NOUN"})
+        model.iter_parse({"NOUN"})
 
 
 def test_sentences_have_a_largest_number_of_tokens(english):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.frozen import FrozenEstimator
 
-from sklearn_shag import AveragedSHAG, BiaffineParser, Tagger, load_model, save_model
+from sklearn_shag import AveragedParser, BiaffineParser, Tagger, load_model, save_model
 from sklearn_shag.encoding import Batch, check_sentences
 from sklearn_shag.network._tags import (
     apply_script,
@@ -200,7 +200,7 @@ def test_averages_fill_in_all_columns(parser, english):
     other = BiaffineParser(**parser.get_params() | {"random_state": 1}).fit(english[:180])
     single = BiaffineParser(**parser.get_params() | {"tags": "upos"}).fit(english[:60])
     members = [(f"m{k}", FrozenEstimator(each)) for k, each in enumerate((single, parser, other))]
-    average = AveragedSHAG(members, weights=[1, 1, 3]).fit([["X"]], [[0]])
+    average = AveragedParser(members, weights=[1, 1, 3]).fit([["X"]], [[0]])
     parsed = average.parse(test)
     for name in ("upos", "xpos", "feats"):
         logs = {}
@@ -218,7 +218,7 @@ def test_averages_fill_in_all_columns(parser, english):
     for tree in parsed:
         for form, tag, lemma in zip(tree.forms, tree.upos, tree.lemmas, strict=True):
             assert lemma == parser.tagger_.lemmas_.get(f"{form}\t{tag}", lemma)
-    alone = AveragedSHAG(members, weights=[0, 1, 0]).fit([["X"]], [[0]])
+    alone = AveragedParser(members, weights=[0, 1, 0]).fit([["X"]], [[0]])
     for tree, same in zip(alone.parse(test), parser.parse(test), strict=True):
         assert tree.to_conllu() == same.to_conllu()
 

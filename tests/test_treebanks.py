@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from sklearn_shag import DeterministicSHAG, LexicalizedSHAG, ProductSHAG, SpectralSHAG
+from sklearn_shag import DeterministicSHAG, LexicalizedSHAG, ProductParser, SpectralSHAG
 from tests import oracles
 
 TREEBANKS = [
@@ -81,7 +81,7 @@ def test_hidden_states_add_to_words(treebank, automaton, alone, times_spectral):
     """The paper's section 5.2: "in all cases"."""
     data = treebank("UD_English-EWT")
     members = [("hidden", SpectralSHAG(9)), ("words", LexicalizedSHAG(automaton))]
-    model = ProductSHAG(members).fit(data.train)
+    model = ProductParser(members).fit(data.train)
     assert model.named_estimators_["words"].score(data.dev) > alone - 0.001
     assert model.score(data.dev) > times_spectral - 0.001
 

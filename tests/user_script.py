@@ -21,7 +21,7 @@ import sklearn_shag
 from sklearn_shag import (
     DMV,
     EMSHAG,
-    AveragedSHAG,
+    AveragedParser,
     BaseSHAG,
     BiaffineParser,
     ConcaveParser,
@@ -34,7 +34,7 @@ from sklearn_shag import (
     MixtureSHAG,
     ModelFileError,
     ParserPipeline,
-    ProductSHAG,
+    ProductParser,
     RefinedSHAG,
     SpectralAutomaton,
     SpectralSHAG,
@@ -310,7 +310,7 @@ def parse(folder: Path) -> None:
     predicted = model.predict(test)
     assert_type(predicted, NDArray[np.object_])
     assert_type(model.predict_marginals([["DET", "NOUN"], ("VERB",)]), NDArray[np.object_])
-    assert_type(next(model.parse_iter(iter(test))), Any)
+    assert_type(next(model.iter_parse(iter(test))), Any)
     assert_type(model.parse([np.array(["DET", "NOUN"])]), list[DependencyTree])
     known = np.array([[False, False, True], [True, False, False]])
     parsed = model.parse([["DET", "NOUN"], ["NOUN"]], allowed=[known, None], keep_heads=True)
@@ -415,25 +415,24 @@ def parse(folder: Path) -> None:
     assert_type(markov.to_hmm(), HMM)
     assert_type(em_automaton.sample(2, random_state=0), list[list[Any]])
 
-    search = SpectralSHAGCV([1, 2], smoothing=[0, 5.0], cv=2, scoring=uas_scorer).fit(train)
+    search = SpectralSHAGCV([1, 2], smoothing_grid=[0, 5.0], cv=2, scoring=uas_scorer).fit(train)
     assert_type(search, SpectralSHAGCV)
-    assert_type(search.best_n_states_, int)
-    assert_type(search.best_smoothing_, float)
+    assert_type(search.n_states_, int)
+    assert_type(search.smoothing_, float)
     assert_type(search.best_score_, float)
-    assert_type(search.best_params_, dict[str, Any])
     assert_type(search.scores_, NDArray[np.float64])
     assert search.cv_results_["rank_test_score"].size == 4
     assert_type(search.n_splits_, int)
 
-    average = AveragedSHAG([("spectral", model), ("em", FrozenEstimator(em))], weights=[2, 1])
-    assert_type(average.fit(train), AveragedSHAG)
-    assert_type(AveragedSHAG.of_seeds(em, 2, n_jobs=2), AveragedSHAG)
-    assert_type(average.set_params(spectral__n_states=4, decoder="max_marginal"), AveragedSHAG)
+    average = AveragedParser([("spectral", model), ("em", FrozenEstimator(em))], weights=[2, 1])
+    assert_type(average.fit(train), AveragedParser)
+    assert_type(AveragedParser.of_seeds(em, 2, n_jobs=2), AveragedParser)
+    assert_type(average.set_params(spectral__n_states=4, decoder="max_marginal"), AveragedParser)
     assert_type(average.get_params(), dict[str, Any])
     assert_type(average.estimators_, list[Any])
     assert average.named_estimators_["em"].predict(test)[0].size == len(test[0])
-    product = ProductSHAG([("hidden", em), ("words", words)]).fit(train)
-    assert_type(product, ProductSHAG)
+    product = ProductParser([("hidden", em), ("words", words)]).fit(train)
+    assert_type(product, ProductParser)
     assert_type(product.parse(test), list[DependencyTree])
     assert_type(average.predict(test, allowed=[None] * len(test)), NDArray[np.object_])
     assert_type(average.predict_marginals(test), NDArray[np.object_])
@@ -444,9 +443,11 @@ def parse(folder: Path) -> None:
     assert_type(average.labels_, NDArray[np.object_])
     assert_type(average.predict_labels(test, heads(test)), NDArray[np.object_])
 
-    product = ProductSHAG([("em", em), ("words", words)], weights=[1, 0.5], decoder="max_marginal")
-    assert_type(product.fit(train), ProductSHAG)
-    assert_type(product.set_params(words__automaton="fcp"), ProductSHAG)
+    product = ProductParser(
+        [("em", em), ("words", words)], weights=[1, 0.5], decoder="max_marginal"
+    )
+    assert_type(product.fit(train), ProductParser)
+    assert_type(product.set_params(words__automaton="fcp"), ProductParser)
     assert_type(product.predict(test), NDArray[np.object_])
     assert_type(product.conditional_log_likelihood(test), NDArray[np.float64])
 
@@ -595,16 +596,16 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(parsing, ParserPipeline)
     assert_type(parsing.parse(test), list[DependencyTree])
     assert_type(parsing.parse(test, confidence=True), list[DependencyTree])
-    assert_type(next(parsing.parse_iter(test, n_jobs=1, confidence=True)), Any)
+    assert_type(next(parsing.iter_parse(test, n_jobs=1, confidence=True)), Any)
     assert_type(parsing.predict_label_proba(test), NDArray[np.object_])
     assert_type(parsing.conditional_log_likelihood(test), NDArray[np.float64])
     assert_type(parsing.predict_tree_proba(test), NDArray[np.float64])
     em_parsing = make_parser_pipeline(EMSHAG(2, init="moments", tol=0.1))
-    assert_type(em_parsing.fit(train).sample_trees(test, 3, 0), NDArray[np.object_])
+    assert_type(em_parsing.fit(train).sample_heads(test, 3, 0), NDArray[np.object_])
     assert_type(em_parsing.parse(test, n_best=2), list[list[DependencyTree]])
     several = em_parsing.parse(test, n_samples=2, random_state=0, confidence=True)
     assert_type(several[0][1], DependencyTree)
-    assert_type(em_parsing.k_best(test, 3, n_samples=9)[1], NDArray[np.object_])
+    assert_type(em_parsing.k_best_heads(test, 3, n_samples=9)[1], NDArray[np.object_])
     assert_type(parsing.predict_labels(test, unique_relations=["obj"]), NDArray[np.object_])
 
     feature = TokenFeature("xpos", joined_with=["feats.Number"], min_count=2, rare_symbol=None)
@@ -627,15 +628,15 @@ def use_scikit_learn(folder: Path) -> None:
 
     splitter = Splitter(hidden_layer_sizes=[4], max_iter=1)
     assert_type(splitter.fit(trees), Splitter)
-    sentences = splitter.split("Dogs bark. Cats do not.")
+    sentences = splitter.split_text("Dogs bark. Cats do not.")
     assert_type(sentences, list[DependencyTree])
     assert_type(join_text(sentences), str)
     assert_type(sentences[0].spans, tuple[tuple[int, int] | None, ...])
-    assert_type(splitter.split_iter(io.StringIO("Dogs\nbark\n.")), Iterator[DependencyTree])
+    assert_type(splitter.iter_split_text(io.StringIO("Dogs\nbark\n.")), Iterator[DependencyTree])
     assert_type(splitter.score(trees), float)
     pipeline = make_parser_pipeline(splitter, BiaffineParser(tags="upos", max_iter=1)).fit(trees)
     assert_type(pipeline.parse_text("Dogs\nbark\n.", n_best=2), list[Any])
-    assert_type(pipeline.parse_text_iter(io.StringIO("Dogs\nbark\n.")), Iterator[Any])
+    assert_type(pipeline.iter_parse_text(io.StringIO("Dogs\nbark\n.")), Iterator[Any])
     print(load_parser("english").parse_text("Dogs\nbark\n."))
 
     search = GridSearchCV(SpectralSHAG(), {"n_states": [1, 2]}, scoring=uas_scorer, cv=2)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import (
-    AveragedSHAG,
+    AveragedParser,
     BiaffineParser,
     CRFParser,
     DeterministicSHAG,
@@ -208,7 +208,7 @@ def _write_models(folder, trees):
     members = [("network", BiaffineParser(max_iter=1)), ("linear", CRFParser(max_iter=1))]
     models = {
         # What trains it compiles its kernels here: the command would say so, once.
-        "ensemble.npz": AveragedSHAG(members),
+        "ensemble.npz": AveragedParser(members),
         "model.npz": make_pipeline(TokenFeature(), SpectralSHAG(2)),
         "xpos.npz": make_pipeline(TokenFeature("xpos"), DeterministicSHAG()),
         "both.npz": make_pipeline(TokenFeature("upos", "xpos"), DeterministicSHAG()),

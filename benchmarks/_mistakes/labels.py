@@ -27,8 +27,8 @@ MISTAKES = [
         before=FIT_BARE,
     ),
     Mistake(
-        "AveragedSHAG([('a', DeterministicSHAG())]).fit(tags, y).predict_labels(tags)",
-        raises(ValueError, r"AveragedSHAG knows no relations", r"fit"),
+        "AveragedParser([('a', DeterministicSHAG())]).fit(tags, y).predict_labels(tags)",
+        raises(ValueError, r"AveragedParser knows no relations", r"fit"),
     ),
     Mistake(f"{LAS}(trees, model.parse(trees))", works("0.5 < result < 1")),
     Mistake(

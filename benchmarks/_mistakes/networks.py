@@ -173,7 +173,7 @@ MISTAKES = [
     Mistake("load_parser().parse_text('')", raises(ValueError, r"blank")),
     Mistake("load_parser().parse('It sleeps.')", raises(TypeError, r"single str")),
     Mistake("load_parser().parse_text('It sleeps.')", works("result[0].upos[0] == 'PRON'")),
-    Mistake("Splitter().split('It sleeps.')", raises(ValueError, r"not fitted")),
+    Mistake("Splitter().split_text('It sleeps.')", raises(ValueError, r"not fitted")),
     Mistake("Splitter().fit(tags)", raises(TypeError, r"X\[0\]", r"DependencyTree")),
     Mistake("Splitter(max_tokens=0).fit(trees)", raises(ValueError, r"'max_tokens'", r"\[1")),
     Mistake(

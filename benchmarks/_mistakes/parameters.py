@@ -98,11 +98,12 @@ MISTAKES = [
     Mistake("SpectralSHAGCV([]).fit(trees)", tool_raises(ValueError, r"'n_states'", r"non-empty")),
     Mistake("SpectralSHAGCV(['2']).fit(trees)", raises(ValueError, r"n_states", r"'2'", r"int")),
     Mistake(
-        "SpectralSHAGCV([2], smoothing=5).fit(trees)",
+        "SpectralSHAGCV([2], smoothing_grid=5).fit(trees)",
         raises(ValueError, r"smoothing", r"array-like"),
     ),
     Mistake(
-        "SpectralSHAGCV([2], smoothing=[-1]).fit(trees)", raises(ValueError, r"smoothing", "-1")
+        "SpectralSHAGCV([2], smoothing_grid=[-1]).fit(trees)",
+        raises(ValueError, r"smoothing", "-1"),
     ),
     Mistake("SpectralSHAGCV([2], cv=1).fit(trees)", raises(ValueError, r"n_splits|cv", r"2|two")),
     Mistake(

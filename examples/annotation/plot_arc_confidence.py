@@ -21,12 +21,12 @@ from sklearn.model_selection import KFold
 
 from sklearn_shag import (
     EMSHAG,
-    AveragedSHAG,
+    AveragedParser,
     ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
     LexicalizedSHAG,
-    ProductSHAG,
+    ProductParser,
     SpectralSHAG,
 )
 from sklearn_shag.datasets import load_english
@@ -61,8 +61,8 @@ models = {
     "SPECTRAL": SpectralSHAG(),
     "EM": EMSHAG(4, init="moments", smoothing=3),
     "LEX+F": LexicalizedSHAG("first"),
-    "product": ProductSHAG([("tags", SpectralSHAG()), ("words", LexicalizedSHAG())]),
-    "averaged": AveragedSHAG([("tags", SpectralSHAG()), ("words", LexicalizedSHAG())]),
+    "product": ProductParser([("tags", SpectralSHAG()), ("words", LexicalizedSHAG())]),
+    "averaged": AveragedParser([("tags", SpectralSHAG()), ("words", LexicalizedSHAG())]),
     "conditional": ConditionalSHAG(EMSHAG(4, init="moments", smoothing=3)),
     "CRF": CRFParser(random_state=0),
 }

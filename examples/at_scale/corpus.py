@@ -26,7 +26,7 @@ class FileParser:
     def parse(self, source):
         """Parse a file, and give the name of the parse, which is there once it is complete."""
         target = self.folder / f"{Path(source).stem}.conllu"
-        write_conllu(self.parser.parse_iter(iter_horizontal(source)), target)
+        write_conllu(self.parser.iter_parse(iter_horizontal(source)), target)
         return str(target)
 
 

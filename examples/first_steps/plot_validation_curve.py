@@ -33,12 +33,12 @@ variants = {
 }
 
 searches = {
-    name: SpectralSHAGCV(n_states, smoothing=smoothing, cv=folds, **params).fit(trees)
+    name: SpectralSHAGCV(n_states, smoothing_grid=smoothing, cv=folds, **params).fit(trees)
     for name, params in variants.items()
 }
 print("numbers of states, smoothings, folds:", searches["Defaults"].scores_.shape)
 for name, search in searches.items():
-    print(f"{name}: {search.best_n_states_} states, smoothing {search.best_smoothing_:g}, ", end="")
+    print(f"{name}: {search.n_states_} states, smoothing {search.smoothing_:g}, ", end="")
     print(f"UAS {100 * search.best_score_:.1f}")
 
 # %%

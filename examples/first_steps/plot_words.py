@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
-from sklearn_shag import LexicalizedSHAG, ProductSHAG, SpectralSHAG
+from sklearn_shag import LexicalizedSHAG, ProductParser, SpectralSHAG
 from sklearn_shag.datasets import load_english
 
 train, test = train_test_split(load_english().data, test_size=0.25, random_state=0)
@@ -48,7 +48,7 @@ scores = {"SPECTRAL": [100 * model.score(test) for model in hidden]}
 for label, lexical in words.items():
     scores[f"SPECTRAL x {label}"] = [
         100
-        * ProductSHAG([("hidden", FrozenEstimator(model)), ("words", FrozenEstimator(lexical))])
+        * ProductParser([("hidden", FrozenEstimator(model)), ("words", FrozenEstimator(lexical))])
         .fit(train)
         .score(test)
         for model in hidden
@@ -75,7 +75,7 @@ plt.show()
 # All unknown words with the same tag count as one word, so their arcs come from the tags. The
 # following words of this sentence are unknown, and all heads are correct:
 
-product = ProductSHAG([("hidden", hidden[4]), ("words", words["LEX+FCP"])]).fit(train)
+product = ProductParser([("hidden", hidden[4]), ("words", words["LEX+FCP"])]).fit(train)
 known = set(product.named_estimators_["words"].words_)
 print([form for form in test[0].forms if form not in known], product.score(test[:1]))
 print(product.parse(test[:1])[0])

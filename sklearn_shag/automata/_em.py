@@ -167,8 +167,9 @@ class EMAutomaton(SequenceModel):
         The n-grams that are mixed with the automaton.
     mixing_ : float
         The share of the n-grams.
-    log_likelihoods_ : ndarray of shape (n_iterations + 1,)
-        Log likelihood, in nats, of the training sequences after 0, 1, ... iterations.
+    loss_curve_ : list of float
+        Minus the log likelihood, in nats, of the training sequences after 0, 1, ..., `n_iter_`
+        iterations.
     n_iter_ : int
         Number of iterations of the best run.
     converged_ : bool
@@ -200,7 +201,7 @@ class EMAutomaton(SequenceModel):
         "verbose": ["verbose"],
     }
 
-    log_likelihoods_: FloatArray
+    loss_curve_: list[float]
     n_iter_: int
     converged_: bool
 
@@ -258,7 +259,7 @@ class EMAutomaton(SequenceModel):
             )
         return {
             "operators_": best.parameters,
-            "log_likelihoods_": np.array(best.log_likelihoods),
+            "loss_curve_": np.negative(best.log_likelihoods).tolist(),
             "n_iter_": len(best.log_likelihoods) - 1,
             "converged_": best.converged,
         }
@@ -402,7 +403,7 @@ class EMAutomaton(SequenceModel):
             operators_=operators,
             ngrams_=NGrams(even, np.zeros(even.shape, dtype=np.int64), np.array(0)),
             mixing_=0.0,
-            log_likelihoods_=np.zeros(1),  # of no sequences
+            loss_curve_=[0.0],  # of no sequences
             n_iter_=0,
             converged_=True,
         )

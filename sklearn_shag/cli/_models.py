@@ -14,7 +14,7 @@ from sklearn_shag.cli._evaluate import iter_sentences, print_json, require_some
 from sklearn_shag.cli._main import N_VECTORS
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.datasets import BUNDLED, load_parser
-from sklearn_shag.ensembles import AveragedSHAG, ParserPipeline, make_parser_pipeline
+from sklearn_shag.ensembles import AveragedParser, ParserPipeline, make_parser_pipeline
 from sklearn_shag.features import TransformerVectors, read_vectors
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, SpectralSHAG
@@ -88,7 +88,7 @@ def _make_model(options):
             for k in range(N_NETWORKS)
         ]
         linear = "linear", _make_part("crf", options, options.seed)[0]
-        model = learner = AveragedSHAG([*networks, linear], n_jobs=options.n_jobs)
+        model = learner = AveragedParser([*networks, linear], n_jobs=options.n_jobs)
     else:
         model, learner = _make_part(options.model, options, options.seed)
     learner.set_params(**dict(options.set))

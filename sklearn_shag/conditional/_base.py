@@ -33,12 +33,12 @@ from sklearn_shag.parsing import (
     projectivize,
 )
 from sklearn_shag.sequences import count_labels
-from sklearn_shag.treebank import PLACES, Heads, Sentences
+from sklearn_shag.treebank import PLACES, Sentences
 from sklearn_shag.utils._arrays import is_collection, object_array
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import Interval, StrOptions, check_sample_weight
-from sklearn_shag.utils._typing import FloatArray, ObjectArray
+from sklearn_shag.utils._typing import ObjectArray
 
 # From so many tokens on trees are set aside to calibrate on: to fit to each half would double the
 # time, and of so many the few that are not learned from are hardly missed.
@@ -49,23 +49,6 @@ class ConditionalParser(Parser):
     """Parser of the probability of trees given their sentences; sentences have no probability."""
 
     _needs_whole_trees = None  # what is not known is summed over
-
-    def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
-        """Compute the log probability of trees, given their sentences.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            As for :meth:`fit`.
-        y : None or sequence of length n_sentences, default=None
-            Heads; None uses those of the trees in X.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_sentences,)
-            The same as from :meth:`conditional_log_likelihood`.
-        """
-        return self.conditional_log_likelihood(X, y)
 
 
 class ArcParser(CalibratedMixin, ConditionalParser):

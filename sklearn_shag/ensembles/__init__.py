@@ -3,7 +3,7 @@
 What other folders use of it is listed here.
 """
 
-from sklearn_shag.ensembles._averaged import AveragedSHAG
+from sklearn_shag.ensembles._averaged import AveragedParser
 from sklearn_shag.ensembles._base import ComposedParser
 from sklearn_shag.ensembles._pipeline import ParserPipeline, make_parser_pipeline
 

@@ -30,7 +30,7 @@ from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 PIECE = 200  # sentences whose tags are averaged at once
 
 
-class AveragedSHAG(CalibratedMixin, Ensemble):
+class AveragedParser(CalibratedMixin, Ensemble):
     r"""Average of parsers: soft voting for trees.
 
     The arc marginals of several parsers of any kind are averaged, and the best tree is found from
@@ -87,7 +87,7 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
 
     See Also
     --------
-    ProductSHAG : Multiplies grammars, one of which may have hidden states.
+    ProductParser : Multiplies grammars, one of which may have hidden states.
     sklearn.ensemble.VotingClassifier : Does the same for classes.
 
     Notes
@@ -96,7 +96,7 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
     members, each repaired as in the member itself. "mbr" finds exactly the tree with the largest
     :math:`\sum_{(h, m)} \log \sum_k w_k \mu_k(h, m)`. These averages are the marginals of the
     mixture :math:`\sum_k w_k P_k(y \mid x)` of the members' distributions over the trees of a
-    sentence. `conditional_log_likelihood` and `sample_trees` use this mixture. It is not a grammar:
+    sentence. `conditional_log_likelihood` and `sample_heads` use this mixture. It is not a grammar:
     sentences cannot be drawn from it and have no probability.
 
     The label of an arc is the one with the largest :math:`\sum_k w_k \log p_k(l \mid h, m)`, over
@@ -111,12 +111,12 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
 
     Examples
     --------
-    >>> from sklearn_shag import EMSHAG, AveragedSHAG, SpectralSHAG
+    >>> from sklearn_shag import EMSHAG, AveragedParser, SpectralSHAG
     >>> from sklearn_shag.datasets import load_english
     >>> trees = load_english().data
     >>> train, test = trees[:300], trees[300:]
     >>> em = EMSHAG(4, init="moments", smoothing=1, max_iter=100)
-    >>> model = AveragedSHAG([("spectral", SpectralSHAG(4)), ("em", em)]).fit(train)
+    >>> model = AveragedParser([("spectral", SpectralSHAG(4)), ("em", em)]).fit(train)
     >>> [round(member.score(test), 3) for member in model.estimators_]
     [0.81, 0.82]
     >>> round(model.score(test), 3)
@@ -175,7 +175,7 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
 
         Returns
         -------
-        estimator : AveragedSHAG
+        estimator : AveragedParser
             The average, not fitted.
 
         Raises
@@ -188,9 +188,9 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
 
         Examples
         --------
-        >>> from sklearn_shag import AveragedSHAG, RefinedSHAG
-        >>> AveragedSHAG.of_seeds(RefinedSHAG(n_refinements=2), 2, n_jobs=2)
-        AveragedSHAG(estimators=[('seed0',
+        >>> from sklearn_shag import AveragedParser, RefinedSHAG
+        >>> AveragedParser.of_seeds(RefinedSHAG(n_refinements=2), 2, n_jobs=2)
+        AveragedParser(estimators=[('seed0',
                                   RefinedSHAG(n_refinements=2, random_state=0)),
                                  ('seed1',
                                   RefinedSHAG(n_refinements=2, random_state=1))],

@@ -131,14 +131,14 @@ class ParserPipeline(Pipeline):
             )
 
     parse = _of_parser(Parser.parse)
-    parse_iter = Parser.parse_iter
+    iter_parse = Parser.iter_parse
     predict_marginals = _of_parser(Parser.predict_marginals)
     predict_tree_proba = _of_parser(Parser.predict_tree_proba)
     predict_labels = _of_parser(Parser.predict_labels)
     predict_label_proba = _of_parser(Parser.predict_label_proba)
     predict_tags = _of_parser(TagLearner.predict_tags)
-    k_best = _of_parser(Parser.k_best)
-    sample_trees = _of_parser(Parser.sample_trees)
+    k_best_heads = _of_parser(Parser.k_best_heads)
+    sample_heads = _of_parser(Parser.sample_heads)
     conditional_log_likelihood = _of_parser(Parser.conditional_log_likelihood)
     log_likelihood = _of_parser(GenerativeMixin.log_likelihood)
     score_arcs = _of_parser(ArcParser.score_arcs)
@@ -152,7 +152,7 @@ class ParserPipeline(Pipeline):
         Parameters
         ----------
         text : str
-            As for :meth:`Splitter.split`.
+            As for :meth:`Splitter.split_text`.
         **options : dict
             As for :meth:`parse`: `unique_relations`, `confidence`, `n_best`, `n_samples` and
             `random_state`.
@@ -169,7 +169,7 @@ class ParserPipeline(Pipeline):
         AttributeError
             If no step is a :class:`~sklearn_shag.Splitter`.
         ValueError, TypeError
-            As for :meth:`Splitter.split`.
+            As for :meth:`Splitter.split_text`.
 
         Examples
         --------
@@ -182,9 +182,9 @@ class ParserPipeline(Pipeline):
         ('DET', 'NOUN', 'VERB', 'PUNCT')
         ('PRON', 'VERB', 'PUNCT')
         """
-        return self.parse(self._splitter().split(text), **options)
+        return self.parse(self._splitter().split_text(text), **options)
 
-    def parse_text_iter(
+    def iter_parse_text(
         self, path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO], **options: Any
     ) -> Iterator[Any]:
         """Split and parse the text of files of any size.
@@ -192,9 +192,9 @@ class ParserPipeline(Pipeline):
         Parameters
         ----------
         path_or_file : str, os.PathLike, text file, or list or tuple of them
-            As for :meth:`Splitter.split_iter`.
+            As for :meth:`Splitter.iter_split_text`.
         **options : dict
-            As for :meth:`parse_iter`, such as `chunk_size`, `n_jobs` and `confidence`.
+            As for :meth:`iter_parse`, such as `chunk_size`, `n_jobs` and `confidence`.
 
         Returns
         -------
@@ -206,9 +206,9 @@ class ParserPipeline(Pipeline):
         NotFittedError, AttributeError, ValueError, TypeError
             As for :meth:`parse_text`.
         ConlluError, OSError
-            As for :meth:`Splitter.split_iter`.
+            As for :meth:`Splitter.iter_split_text`.
         """
-        return self.parse_iter(self._splitter().split_iter(path_or_file), **options)
+        return self.iter_parse(self._splitter().iter_split_text(path_or_file), **options)
 
     def _splitter(self):
         check_is_fitted(self)

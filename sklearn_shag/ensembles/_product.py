@@ -110,7 +110,7 @@ def _raise(factors, weight):
     return np.exp(logs - largest[..., None]), largest
 
 
-class ProductSHAG(Ensemble):
+class ProductParser(Ensemble):
     r"""Product of grammars: their log-linear combination.
 
     The score of a tree is the product of its probabilities under all members. One member may have
@@ -153,7 +153,7 @@ class ProductSHAG(Ensemble):
 
     See Also
     --------
-    AveragedSHAG : Averages parsers of any kind, including several with hidden states.
+    AveragedParser : Averages parsers of any kind, including several with hidden states.
     LexicalizedSHAG : A deterministic grammar of words.
 
     Notes
@@ -180,11 +180,11 @@ class ProductSHAG(Ensemble):
 
     Examples
     --------
-    >>> from sklearn_shag import LexicalizedSHAG, ProductSHAG, SpectralSHAG
+    >>> from sklearn_shag import LexicalizedSHAG, ProductParser, SpectralSHAG
     >>> from sklearn_shag.datasets import load_english
     >>> trees = load_english().data
     >>> members = [("spectral", SpectralSHAG(6)), ("lexical", LexicalizedSHAG())]
-    >>> model = ProductSHAG(members).fit(trees[:300])
+    >>> model = ProductParser(members).fit(trees[:300])
     >>> [round(member.score(trees[300:]), 2) for member in model.estimators_]
     [0.82, 0.79]
     >>> round(model.score(trees[300:]), 2)
@@ -225,7 +225,7 @@ class ProductSHAG(Ensemble):
             if not isinstance(parser, GenerativeMixin):
                 raise TypeError(
                     f"The estimator {name!r} must be a grammar, got {type(parser).__name__}. Give "
-                    f"the members of a product; to combine parsers of any kind, take AveragedSHAG."
+                    f"the members of a product; AveragedParser takes any parsers."
                 )
             if _has_memory_alone(parser):
                 continue
@@ -234,12 +234,12 @@ class ProductSHAG(Ensemble):
                 raise ValueError(
                     f"The weight of {name!r} must be 1, got {weight:g}: the power of a sum over "
                     f"hidden states is not such a sum. Give weights to the other members, or take "
-                    f"AveragedSHAG, which allows any weights."
+                    f"AveragedParser, which allows any weights."
                 )
         if len(with_states) > 1:
             raise ValueError(
                 f"{' and '.join(map(repr, with_states))} have states that are more than a class of "
-                f"the last modifier; in a product only one can have them. AveragedSHAG combines "
+                f"the last modifier; in a product only one can have them. AveragedParser combines "
                 f"any number of such grammars."
             )
         return opened

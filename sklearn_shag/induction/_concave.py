@@ -16,7 +16,7 @@ from sklearn_shag.learning import OperatorMixin, fallback_from_uses
 from sklearn_shag.operators import Operators, complete_grammar
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import Interval, fit_context
-from sklearn_shag.utils._typing import ArrayLike, FloatArray
+from sklearn_shag.utils._typing import ArrayLike
 
 
 def learn_concave(text, symbols, root_symbols=None, *, max_iter=100, tol=0.0, start=None):
@@ -136,10 +136,10 @@ class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
         probabilities of modifiers given head and direction. Stopping is free: `alpha_inf` is 1.
     fallback_operators_ : Operators
         A grammar without zeros, for sentences to which `operators_` gives no mass.
-    log_likelihoods_ : ndarray of shape (n_iterations + 1,)
-        Log likelihood, in nats, of the training sentences after 0, 1, ... iterations. It is the sum
-        over tokens of the logarithm of the summed probabilities of the token given each head that
-        it may have.
+    loss_curve_ : list of float
+        Minus the log likelihood, in nats, of the training sentences after 0, 1, ..., `n_iter_`
+        iterations. The log likelihood is the sum over tokens of the logarithm of the summed
+        probabilities of the token given each head that it may have.
     n_iter_ : int
         Number of iterations.
     converged_ : bool
@@ -183,8 +183,6 @@ class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
     }
 
     _deterministic = True
-
-    log_likelihoods_: FloatArray
 
     def __init__(
         self,
@@ -258,4 +256,4 @@ class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
         uses = np.concatenate([uses, np.zeros_like(uses[:, :, :1])], axis=2)
         fallback = fallback_from_uses(uses, found.expected.counts[-1].sum(axis=0))
         grammars = as_grammar(found.parameters), fallback
-        return self._take_over(raw, grammars, found, log_likelihoods_=np.array(found.objectives))
+        return self._take_over(raw, grammars, found)

@@ -32,7 +32,7 @@ from sklearn_shag.utils._param_validation import (
     StrOptions,
     fit_context,
 )
-from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
+from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
 
 class DMV(RawTextMixin, BaseSHAG):
@@ -128,11 +128,11 @@ class DMV(RawTextMixin, BaseSHAG):
         ``n_symbols`` is the unknown modifier.
     fallback_operators_ : Operators
         A one-state grammar without zeros, for sentences to which `operators_` gives no mass.
-    objectives_ : ndarray of shape (n_iterations + 1,)
-        The objective of EM, in nats, after 0, 1, ... iterations. It is the log likelihood of the
-        training sentences, with each tree weighted by `rules`, plus the logarithm of the prior.
-        With "viterbi" it is that of their best trees; with "variational" it is a bound. If there
-        are hidden states, the values are from the iterations that learn them.
+    loss_curve_ : list of float
+        What EM lowers, in nats, after 0, 1, ..., `n_iter_` iterations: minus the log likelihood of
+        the training sentences, with each tree weighted by `rules`, minus the logarithm of the
+        prior. With "viterbi" it is that of their best trees; with "variational" it is a bound. If
+        there are hidden states, the values are from the iterations that learn them.
     n_iter_ : int
         Number of iterations.
     converged_ : bool
@@ -203,8 +203,6 @@ class DMV(RawTextMixin, BaseSHAG):
         *BaseSHAG._parsing_parameters,
         *("rules", "rule_strength", "predict_with_rules"),
     )
-
-    objectives_: FloatArray
 
     def __init__(
         self,
@@ -305,7 +303,7 @@ class DMV(RawTextMixin, BaseSHAG):
         counts = found.expected.counts
         fallback = fallback_from_uses(count_uses(counts), counts.A[-1, RIGHT, :-1, 0, 0])
         grammars = to_grammar(found.parameters, self._form()), fallback
-        return self._take_over(raw, grammars, found, objectives_=np.array(found.objectives))
+        return self._take_over(raw, grammars, found)
 
     def _check_combination(self):
         """Check what parameters have to do with each other."""

@@ -184,10 +184,10 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
         n_symbols + 1, n, n), with the states of all helpers, n in total.
     fallback_operators_ : Operators
         The mixture of the helpers' fallback grammars.
-    log_likelihoods_ : ndarray of shape (n_iterations + 1,)
-        Log likelihood, in nats, of the training sentences after 0, 1, ... iterations; EM leaves out
-        sentences for which no helper has a tree. With given weights it has one entry, which can be
-        used to compare them.
+    loss_curve_ : list of float
+        Minus the log likelihood, in nats, of the training sentences after 0, 1, ..., `n_iter_`
+        iterations; EM leaves out sentences for which no helper has a tree. With given weights it
+        has one entry, which can be used to compare them.
     n_iter_ : int
         Number of iterations; 0 unless weights are learned.
     converged_ : bool
@@ -196,7 +196,7 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
     See Also
     --------
     DMV : Learns a grammar from raw text without helpers.
-    AveragedSHAG : Averages marginals, with one weight for each parser.
+    AveragedParser : Averages marginals, with one weight for each parser.
     sklearn_shag.operators.mixture : The mixture of two automata.
 
     Notes
@@ -252,7 +252,6 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
 
     weights: Any
     weights_: FloatArray
-    log_likelihoods_: FloatArray
 
     def __init__(
         self,
@@ -346,7 +345,6 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
             labels=_learn_labels(raw.separate, symbols, helpers),
             named_estimators_=named,
             weights_=np.array(found.parameters),
-            log_likelihoods_=np.array(found.objectives),
         )
 
     def _mix(self, grammars, text):
@@ -403,7 +401,7 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
             if not isinstance(parser, BaseSHAG) or parser is not member.estimator:
                 raise TypeError(
                     f"The helper {name!r} must be a grammar of operators, got "
-                    f"{type(member.estimator).__name__}. AveragedSHAG combines parsers of any "
+                    f"{type(member.estimator).__name__}. AveragedParser combines parsers of any "
                     f"kind, but learns no weights; a pipeline goes around the mixture."
                 )
             check_is_fitted(parser)

@@ -157,6 +157,7 @@ class RawTextMixin:
     _needs_whole_trees = None  # what is not known is summed over
     _takes_heads_of_trees = False
 
+    loss_curve_: list[float]
     n_iter_: int
     converged_: bool
 
@@ -172,6 +173,7 @@ class RawTextMixin:
             operators_=grammars[0],
             fallback_operators_=grammars[1],
             **learned,
+            loss_curve_=np.negative(found.objectives).tolist(),
             n_iter_=len(found.objectives) - 1,
             converged_=found.converged,
         )

@@ -31,7 +31,7 @@ from sklearn_shag.utils._estimators import check_same_symbols
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import one_thread, progress, run_parallel
 from sklearn_shag.utils._param_validation import LARGEST, LARGEST_COUNT, Interval, StrOptions
-from sklearn_shag.utils._typing import FloatArray, RandomSeed
+from sklearn_shag.utils._typing import RandomSeed
 
 
 def check_start(operators, n_symbols, n_states):
@@ -283,9 +283,10 @@ class EMSHAG(TreeLearner):
         the unknown modifier.
     fallback_operators_ : Operators
         A one-state grammar without zeros, for sentences to which `operators_` gives no mass.
-    log_likelihoods_ : ndarray of shape (n_iterations + 1,)
-        Log likelihood, in nats, of the training sequences of all heads and directions under the
-        automata after 0, 1, ... iterations; an automaton that stopped early keeps its last value.
+    loss_curve_ : list of float
+        Minus the log likelihood, in nats, of the training sequences of all heads and directions
+        under the automata after 0, 1, ..., `n_iter_` iterations. An automaton that stopped early
+        keeps its last value.
     n_iter_ : int
         The largest number of iterations of any automaton.
     converged_ : bool
@@ -324,7 +325,7 @@ class EMSHAG(TreeLearner):
         "random_state": ["random_state"],
     }
 
-    log_likelihoods_: FloatArray
+    loss_curve_: list[float]
     n_iter_: int
     converged_: bool
 
@@ -388,6 +389,6 @@ class EMSHAG(TreeLearner):
             )
         return {
             "n_iter_": n_iter,
-            "log_likelihoods_": reduce(np.add, curves),  # the same sums whatever n_iter_
+            "loss_curve_": (-reduce(np.add, curves)).tolist(),  # the same sums whatever n_iter_
             "converged_": not n_moving,
         }

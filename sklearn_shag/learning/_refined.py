@@ -63,7 +63,7 @@ from sklearn_shag.utils._param_validation import (
     StrOptions,
     fit_context,
 )
-from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
+from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
 NOISE = 0.02  # by which the halves of a refinement differ at first
 # Symbols of which a token has fewer modifiers than this share of the average are split into so many
@@ -307,7 +307,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         sentence, in nats. Smoothed iterations may also lower it.
     n_init : int, default=1
         Number of runs, which differ in how refinements are split; the one with the best likelihood
-        is kept. Averaging several runs parses better; see :class:`AveragedSHAG`.
+        is kept. Averaging several runs parses better; see :class:`AveragedParser`.
     prune : float, default=0.0003
         In `predict`, `predict_marginals` and `parse`, arcs that are less probable than this under
         the grammar without refinements are left out, except those of its best tree. This is several
@@ -347,16 +347,17 @@ class RefinedSHAG(GenerativeMixin, Parser):
         The intermediate grammars with fewer refinements, starting with 1.
     fallback_operators_ : Operators
         A one-state grammar without zeros, for sentences to which the others give no mass.
-    log_likelihoods_ : ndarray of shape (n_iterations + 1,)
-        Log likelihood, in nats, of the training trees after 0, 1, ... iterations.
+    loss_curve_ : list of float
+        Minus the log likelihood, in nats, of the training trees after 0, 1, ..., `n_iter_`
+        iterations.
     n_iter_ : int
         Number of iterations over all splits.
 
     See Also
     --------
     EMSHAG : Learns hidden states alone.
-    AveragedSHAG : Averages grammars that were split in different ways.
-    ProductSHAG : Multiplies it with a grammar of words.
+    AveragedParser : Averages grammars that were split in different ways.
+    ProductParser : Multiplies it with a grammar of words.
 
     Notes
     -----
@@ -402,7 +403,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
     refined_operators_: RefinedOperators
     fallback_operators_: Operators
     stages_: list[RefinedOperators]
-    log_likelihoods_: FloatArray
+    loss_curve_: list[float]
     n_iter_: int
 
     def __init__(
@@ -534,7 +535,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
             refined_operators_=found[-1],
             stages_=stages + found[:-1],
             fallback_operators_=fallback_grammar(statistics.statistics),
-            log_likelihoods_=np.array(curve),
+            loss_curve_=np.negative(curve).tolist(),
             n_iter_=len(curve) - 1,
         )
         return self

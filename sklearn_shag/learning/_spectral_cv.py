@@ -37,9 +37,9 @@ class SpectralSHAGCV(BaseSHAG):
 
     Parameters
     ----------
-    n_states : array-like of int, default=tuple(range(1, 17))
+    n_states_grid : array-like of int, default=tuple(range(1, 17))
         The numbers of hidden states to try.
-    smoothing : array-like of float, default=(0.0, 1.0, 5.0, 20.0)
+    smoothing_grid : array-like of float, default=(0.0, 1.0, 5.0, 20.0)
         The strengths of smoothing to try; see :class:`SpectralSHAG`.
     context, shrinkage, scaling, alpha, mixing : float
         The same for all candidates; see :class:`SpectralSHAG`.
@@ -56,24 +56,22 @@ class SpectralSHAGCV(BaseSHAG):
         Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
         the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers. Cross-validation is split over folds and values of `smoothing`,
-        parsing over chunks of sentences.
+        Number of joblib workers. Cross-validation is split over folds and smoothings, parsing over
+        chunks of sentences.
     verbose : int, default=0
         1 shows progress bars on standard error for work that takes more than two seconds; 2 always
         shows them.
 
     Attributes
     ----------
-    best_n_states_ : int
+    n_states_ : int
         The chosen number of states.
-    best_smoothing_ : float
+    smoothing_ : float
         The chosen smoothing.
-    best_params_ : dict
-        Both, as parameters of :class:`SpectralSHAG`.
     best_score_ : float
         Their mean score over the folds. Ties go to the fewest states, then to the smoothing listed
         first.
-    scores_ : ndarray of shape (n_n_states, n_smoothing, n_splits)
+    scores_ : ndarray of shape (len(n_states_grid), len(smoothing_grid), n_splits)
         The score of every candidate on every fold.
     cv_results_ : dict of arrays
         The same scores in the format of ``GridSearchCV.cv_results_``, without times.
@@ -103,8 +101,8 @@ class SpectralSHAGCV(BaseSHAG):
     --------
     >>> from sklearn_shag import SpectralSHAGCV
     >>> from sklearn_shag.datasets import load_english
-    >>> search = SpectralSHAGCV([1, 2, 4], smoothing=[0, 5], cv=3).fit(load_english().data)
-    >>> search.best_n_states_
+    >>> search = SpectralSHAGCV([1, 2, 4], smoothing_grid=[0, 5], cv=3).fit(load_english().data)
+    >>> search.n_states_
     4
     >>> search.scores_.mean(axis=2).round(2)
     array([[0.75, 0.75],
@@ -112,10 +110,12 @@ class SpectralSHAGCV(BaseSHAG):
            [0.82, 0.82]])
     """
 
+    # In files of earlier versions.
+    _renamed_params = {"n_states": "n_states_grid", "smoothing": "smoothing_grid"}
     _parameter_constraints = {
         **BaseSHAG._parameter_constraints,
-        "n_states": ["array-like"],
-        "smoothing": ["array-like"],
+        "n_states_grid": ["array-like"],
+        "smoothing_grid": ["array-like"],
         **{name: SpectralSHAG._parameter_constraints[name] for name in FIXED},
         "cv": ["cv_object"],
         # scikit-learn's named scorers want one class or number a sample, not heads.
@@ -123,9 +123,8 @@ class SpectralSHAGCV(BaseSHAG):
         "n_jobs": [None, Integral],
     }
 
-    best_n_states_: int
-    best_smoothing_: float
-    best_params_: dict[str, Any]
+    n_states_: int
+    smoothing_: float
     best_score_: float
     scores_: FloatArray
     cv_results_: dict[str, Any]
@@ -133,9 +132,9 @@ class SpectralSHAGCV(BaseSHAG):
 
     def __init__(
         self,
-        n_states: Sequence[int] | IntArray = tuple(range(1, 17)),
+        n_states_grid: Sequence[int] | IntArray = tuple(range(1, 17)),
         *,
-        smoothing: Sequence[float] | FloatArray = (0.0, 1.0, 5.0, 20.0),
+        smoothing_grid: Sequence[float] | FloatArray = (0.0, 1.0, 5.0, 20.0),
         context: float = 0.5,
         shrinkage: float = 30.0,
         scaling: float = 0.5,
@@ -148,8 +147,8 @@ class SpectralSHAGCV(BaseSHAG):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_states = n_states
-        self.smoothing = smoothing
+        self.n_states_grid = n_states_grid
+        self.smoothing_grid = smoothing_grid
         self.context = context
         self.shrinkage = shrinkage
         self.scaling = scaling
@@ -202,12 +201,13 @@ class SpectralSHAGCV(BaseSHAG):
         from sklearn.model_selection import ParameterGrid, check_cv
 
         self._check_parsing()
-        grid = ParameterGrid({"n_states": self.n_states, "smoothing": self.smoothing})
+        grids = {"n_states": self.n_states_grid, "smoothing": self.smoothing_grid}
+        for name, values in grids.items():
+            places = {f"{name}_grid[{k}]": value for k, value in enumerate(values)}
+            constraints = dict.fromkeys(places, SpectralSHAG._parameter_constraints[name])
+            validate_parameter_constraints(constraints, places, type(self).__name__)
+        grid = ParameterGrid(grids)
         models = [self._model(**params) for params in grid]
-        for model in models:
-            validate_parameter_constraints(
-                model._parameter_constraints, model.get_params(), type(self).__name__
-            )
         sentences, _ = check_sentences(X)
         y = list(y) if is_collection(y) else y
         # Errors of the data come before any work, and number sentences as the caller does.
@@ -233,10 +233,9 @@ class SpectralSHAGCV(BaseSHAG):
             fallback_grammar(statistics.statistics),
             cv_results_=results,
             n_splits_=len(splits),
-            scores_=scores.reshape(len(self.n_states), len(self.smoothing), -1),
-            best_params_=grid[best],
-            best_n_states_=grid[best]["n_states"],
-            best_smoothing_=grid[best]["smoothing"],
+            scores_=scores.reshape(len(self.n_states_grid), len(self.smoothing_grid), -1),
+            n_states_=grid[best]["n_states"],
+            smoothing_=grid[best]["smoothing"],
             best_score_=float(results["mean_test_score"][best]),
         )
         return self
@@ -281,15 +280,15 @@ class SpectralSHAGCV(BaseSHAG):
         trained = run_parallel(counts, self.n_jobs)
         tasks = [
             delayed(_score_ranks)(
-                models[k :: len(self.smoothing)], statistics, scorer, _take(data, test)
+                models[k :: len(self.smoothing_grid)], statistics, scorer, _take(data, test)
             )
             for statistics, (_, test) in zip(trained, splits, strict=True)
-            for k in range(len(self.smoothing))
+            for k in range(len(self.smoothing_grid))
         ]
         with progress("Cross-validation", len(tasks), "decompositions", self.verbose) as advance:
             columns = run_parallel(tasks, self.n_jobs, lambda _: advance())
         # From (split, smoothing, rank) to the order of the grid: rank, then smoothing.
-        shape = (len(splits), len(self.smoothing), len(self.n_states))
+        shape = (len(splits), len(self.smoothing_grid), len(self.n_states_grid))
         return np.reshape(columns, shape).transpose(2, 1, 0).reshape(len(models), len(splits))
 
 

@@ -97,7 +97,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
     See Also
     --------
     DeterministicSHAG : The same kind of grammar without words.
-    ProductSHAG : Multiplies such a grammar with one that has hidden states.
+    ProductParser : Multiplies such a grammar with one that has hidden states.
 
     Notes
     -----

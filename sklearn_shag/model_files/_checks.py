@@ -79,8 +79,6 @@ _LARGEST_DOUBLE = float(np.finfo(float).max)  # numpy's cannot be compared with 
 # Of numbers that are in no record, where an estimator has the attribute: the shape, in which None
 # is any size, and what they may be.
 _NUMBERS = {
-    "log_likelihoods_": (lambda model: (model.n_iter_ + 1,), -np.inf, np.inf),
-    "objectives_": (lambda model: (model.n_iter_ + 1,), -np.inf, np.inf),
     "singular_values_": (lambda model: (*_learned(model), None), -np.inf, np.inf),
     "effective_rank_": (_learned, -np.inf, np.inf),
     "mixing_": (lambda _: (), 0, 1),
@@ -146,8 +144,8 @@ def _fits(value, annotation):
     if origin is dict:
         return type(value) is dict and all(_fits(item, inner[1]) for item in value.values())
     if annotation is float:
-        # Whole numbers may have any number of digits.
-        return type(value) in (int, float) and abs(value) <= _LARGEST_DOUBLE
+        # Whole numbers may have any number of digits; the loss of what is impossible is infinite.
+        return type(value) in (int, float) and (abs(value) <= _LARGEST_DOUBLE or value == np.inf)
     if annotation is int:
         return type(value) is int and value >= 0  # all are numbers of something
     return type(value) is annotation
@@ -177,6 +175,8 @@ def check_model(model, key, max_bytes):
             check_range(numbers, low, high, f"{key}/{name}")
     if not all(map(_IN_COLUMNS.fullmatch, getattr(model, "labels_", ()))):
         raise ModelFileError(f"{key}/labels_ holds values that have a tab or line end")
+    if hasattr(model, "loss_curve_"):
+        _check_history(model, key)
     for kind, check in CHECKS.items():
         if isinstance(model, kind):
             check(model, key)
@@ -260,7 +260,7 @@ def _check_linear(model, key):
 
 
 def _check_history(model, key):
-    """Curves have a value for each iteration."""
+    """Check the lengths of curves: EM and L-BFGS have one more value, that of the start."""
     n_first = 0 if isinstance(model, CRFParser | NetworkLearner) else 1
     if len(model.loss_curve_) != model.n_iter_ + n_first:
         raise ModelFileError(f"{key}/loss_curve_ has {len(model.loss_curve_)} values")
@@ -288,9 +288,9 @@ def _check_refined(model, key):
 
 
 def _check_search(model, key):
-    chosen = {"n_states": model.best_n_states_, "smoothing": model.best_smoothing_}
-    if model.best_params_ != chosen or chosen not in model.cv_results_["params"]:
-        raise ModelFileError(f"{key}/best_params_ is not one of its candidates")
+    chosen = {"n_states": model.n_states_, "smoothing": model.smoothing_}
+    if chosen not in model.cv_results_["params"]:
+        raise ModelFileError(f"{key} has chosen {chosen}, which is not one of its candidates")
 
 
 def _check_feature(model, key):
@@ -314,7 +314,6 @@ CHECKS = {
     TagLearner: _check_network,
     Splitter: _check_splitter,
     CRFParser: _check_linear,
-    (ConditionalSHAG, CRFParser, NetworkLearner): _check_history,
     ConditionalSHAG: _check_tuned,
     ComposedParser: _check_composed,
     RefinedSHAG: _check_refined,

@@ -18,6 +18,7 @@ from sklearn_shag.encoding import split_embeddings
 from sklearn_shag.learning import format_results
 from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
 from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
+from sklearn_shag.network import NetworkLearner
 from sklearn_shag.operators import RefinedOperators
 from sklearn_shag.sequences import TreebankStatistics
 from sklearn_shag.treebank import MAX_BYTES, TokenFeature
@@ -39,6 +40,14 @@ KINDS = {
     StrArray: "strings",
     FloatArray: "array",
     Bunch: "members",
+}
+
+
+# What files of earlier versions call estimators and fitted attributes, None if these are left out.
+FORMER_CLASSES = {"AveragedSHAG": "AveragedParser", "ProductSHAG": "ProductParser"}
+FORMER_ATTRIBUTES = {
+    **{"best_n_states_": "n_states_", "best_smoothing_": "smoothing_", "best_params_": None},
+    **{"embeddings_": "embeddings_name_", "log_likelihoods_": None, "objectives_": None},
 }
 
 
@@ -352,6 +361,7 @@ def _restore_model(description, key, source, fitted):
     if len(source.places) > _MAX_ESTIMATORS:
         raise ModelFileError(f"it holds more than {_MAX_ESTIMATORS:,} estimators.")
     name = _take(description, "class", str, key)
+    name = FORMER_CLASSES.get(name, name)
     if name not in _classes():
         raise ModelFileError(f"{key} is a {name!r}, which model files cannot hold.")
     cls = _classes()[name]
@@ -366,18 +376,30 @@ def _restore_model(description, key, source, fitted):
         renamed.get(name, name): _restore(value, f"{key}/{name}", source, of_steps)
         for name, value in _take(description, "params", dict, key).items()
     }
+    if issubclass(cls, NetworkLearner):  # which once said None for "auto"
+        params |= {n: "auto" for n in ("dropout", "max_iter") if params.get(n, n) is None}
     for unsaved in ("memory", *getattr(cls, "_unsaved_params", ())):
         if params.get(unsaved) is not None:
             raise ModelFileError(f"{key} has the parameter {unsaved!r}, which is never saved")
     model = cls(**params)
     check_params(model)
     if fitted and not of_steps:
-        attributes = _take(description, "attributes", dict, key)
+        attributes = _update_attributes(_take(description, "attributes", dict, key), key, source)
         vars(model).update(_restore_attributes(cls, attributes, key, source))
         check_model(model, key, source.max_bytes)
-        if getattr(model, "embeddings_", None) is not None:
+        if getattr(model, "embeddings_name_", None) is not None:
             source.readers.append(model)
     return model
+
+
+def _update_attributes(stored, key, source):
+    """Rename fitted attributes of earlier versions; their curves of gains become losses."""
+    updated = {FORMER_ATTRIBUTES.get(name, name): value for name, value in stored.items()}
+    updated.pop(None, None)
+    for name in {"log_likelihoods_", "objectives_"} & stored.keys():
+        curve = source.archive.read(f"{key}/{name}", np.float64)
+        updated["loss_curve_"] = np.negative(curve).tolist()
+    return updated
 
 
 def _restore_attributes(cls, stored, key, source):

@@ -43,15 +43,15 @@ class BiaffineParser(TagLearner, ArcParser):
         the trees worse, so a separate :class:`Tagger` learns and predicts all columns.
     labels : bool, default=True
         Whether relations are learned.
-    dropout : None or float, default=None
-        Probability that an entry of a layer is set to 0 in training. None means 0.2 for fewer than
-        100,000 training tokens and 0.1 otherwise.
+    dropout : "auto" or float, default="auto"
+        Probability that an entry of a layer is set to 0 in training. "auto" means 0.2 for fewer
+        than 100,000 training tokens and 0.1 otherwise.
     batch_size : "auto" or int, default="auto"
         Approximate number of tokens per step, including a root for each sentence. "auto" means 150
         for fewer than 5,000 training tokens, 300 for fewer than 10,000, 500 for fewer than 100,000,
         and 1000 otherwise.
-    max_iter : None or int, default=None
-        Number of passes over the training sentences. None means 30, 20, 16 or 8, with the same
+    max_iter : "auto" or int, default="auto"
+        Number of passes over the training sentences. "auto" means 30, 20, 16 or 8, with the same
         limits.
     learning_rate_init : float, default=5e-3
         Learning rate of Adam after the first few steps; it then falls to a fiftieth.
@@ -132,7 +132,7 @@ class BiaffineParser(TagLearner, ArcParser):
         The column that these values belong to.
     tagger_ : None or Tagger
         The tagger that predicts several columns.
-    embeddings_ : None or str
+    embeddings_name_ : None or str
         The repr of the source of vectors in context; None if there is none.
     weights_ : NetworkWeights
         The sizes of layers and all parameters.
@@ -195,9 +195,9 @@ class BiaffineParser(TagLearner, ArcParser):
         hidden_layer_sizes: Sequence[int] = (100, 100),
         tags: str | Sequence[str] | None = None,
         labels: bool = True,
-        dropout: float | None = None,
+        dropout: Literal["auto"] | float = "auto",
         batch_size: Literal["auto"] | int = "auto",
-        max_iter: int | None = None,
+        max_iter: Literal["auto"] | int = "auto",
         learning_rate_init: float = 5e-3,
         alpha: float = 0.0,
         min_count: int = 2,

@@ -83,9 +83,9 @@ class NetworkLearner(BaseEstimator):
 
     _parameter_constraints = {
         "hidden_layer_sizes": [list, tuple],
-        "dropout": [None, Interval(Real, 0, 1, closed="left")],
+        "dropout": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_iter": [None, Interval(Integral, 1, None, closed="left")],
+        "max_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "learning_rate_init": [Interval(Real, 0, LARGEST, closed="right")],
         "alpha": [Interval(Real, 0, LARGEST, closed="both")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
@@ -169,7 +169,7 @@ class NetworkLearner(BaseEstimator):
         _, *row = next(row for row in self._schedule if n_tokens < row[0])
         schedule = dict(zip(("batch_size", "max_iter", "dropout"), row, strict=True))
         given = {name: getattr(self, name) for name in schedule}
-        return schedule | {name: v for name, v in given.items() if v not in ("auto", None)}
+        return schedule | {name: v for name, v in given.items() if v != "auto"}
 
 
 class TagLearner(NetworkLearner):
@@ -181,7 +181,7 @@ class TagLearner(NetworkLearner):
 
     _parameter_constraints = {
         **NetworkLearner._parameter_constraints,
-        "columns": [list, tuple],
+        "columns": [StrOptions({"auto"}), list, tuple],
         "embeddings": [None, callable, HasMethods("__getitem__"), HasMethods("transform")],
     }
 
@@ -190,7 +190,7 @@ class TagLearner(NetworkLearner):
 
     tag_values_: dict[str, list[str]]
     lemmas_ = {}  # of what learns none, and of models saved before any could
-    embeddings_: str | None = None
+    embeddings_name_: str | None = None
 
     @property
     def tag_column_(self) -> str | None:
@@ -244,7 +244,7 @@ class TagLearner(NetworkLearner):
     def _list_learned(self, start):
         """The attributes that say what else was learned from."""
         name = name_source(self._context_source()) if start.weights.moments.size else None
-        return {"tag_values_": start.tag_values, "embeddings_": name}
+        return {"tag_values_": start.tag_values, "embeddings_name_": name}
 
     def _network(self):
         """The columns that are read, sizes, the network, and arrays of the tags of each column."""
@@ -266,7 +266,7 @@ class TagLearner(NetworkLearner):
             raise ValueError(
                 f"embeddings, {name_source(vectors.source)}, gives vectors of "
                 f"{vectors.n_dimensions} dimensions, but those in training, from "
-                f"{self.embeddings_}, had {n_dimensions}. Give the same embeddings."
+                f"{self.embeddings_name_}, had {n_dimensions}. Give the same embeddings."
             )
         codes = codes if isinstance(codes, Codes) else Codes(codes)
         return codes._replace(context=vectors, places=vectors.places)
@@ -281,8 +281,8 @@ class TagLearner(NetworkLearner):
         if source is None:
             raise ValueError(
                 f"This {type(self).__name__} reads vectors in context, of "
-                f"{self.weights_.moments.shape[1]} dimensions, from {self.embeddings_}, which no "
-                f"model file holds. Give it again: load_model(path, embeddings=...), or "
+                f"{self.weights_.moments.shape[1]} dimensions, from {self.embeddings_name_}, which "
+                f"no model file holds. Give it again: load_model(path, embeddings=...), or "
                 f"set_params(embeddings=...)."
             )
         return source

@@ -9,7 +9,6 @@ from unicodedata import category
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
@@ -78,14 +77,14 @@ class Splitter(TreeTransformer, NetworkLearner):
     ----------
     hidden_layer_sizes : sequence of int, default=(64, 64)
         Number of units per direction in each recurrent layer.
-    dropout : None or float, default=None
-        Probability that an entry of a layer is set to 0 in training. None means 0.1.
+    dropout : "auto" or float, default="auto"
+        Probability that an entry of a layer is set to 0 in training. "auto" means 0.1.
     batch_size : "auto" or int, default="auto"
         Approximate number of characters per step. "auto" means 500 for fewer than 100,000 training
         characters and 2,000 otherwise.
-    max_iter : None or int, default=None
-        Number of passes over the text. None means 20 for fewer than 100,000 training characters, 12
-        for fewer than 300,000, 8 for fewer than 600,000, and 4 otherwise.
+    max_iter : "auto" or int, default="auto"
+        Number of passes over the text. "auto" means 20 for fewer than 100,000 training characters,
+        12 for fewer than 300,000, 8 for fewer than 600,000, and 4 otherwise.
     learning_rate_init : float, default=5e-3
         Learning rate of Adam after the first few steps; it then falls to a fiftieth.
     alpha : float, default=0.0
@@ -143,7 +142,7 @@ class Splitter(TreeTransformer, NetworkLearner):
     >>> from sklearn_shag import Splitter
     >>> from sklearn_shag.datasets import load_english
     >>> splitter = Splitter(max_iter=8, random_state=0).fit(load_english().data)
-    >>> sentences = splitter.split("The cat sat on my mat. It slept, I think.")
+    >>> sentences = splitter.split_text("The cat sat on my mat. It slept, I think.")
     >>> [" ".join(tree.forms) for tree in sentences]
     ['The cat sat on my mat .', 'It slept , I think .']
     >>> sentences[1].spans[0]
@@ -154,9 +153,6 @@ class Splitter(TreeTransformer, NetworkLearner):
         **NetworkLearner._parameter_constraints,
         "max_tokens": Parser._parameter_constraints["max_tokens"],
     }
-
-    # To scikit-learn what has a method `split` splits samples into folds, and takes metadata.
-    __metadata_request__split = {"text": UNUSED}
 
     # As of tokens; characters are more, and few of them are different.
     _schedule = (
@@ -174,9 +170,9 @@ class Splitter(TreeTransformer, NetworkLearner):
         self,
         *,
         hidden_layer_sizes: Sequence[int] = (64, 64),
-        dropout: float | None = None,
+        dropout: Literal["auto"] | float = "auto",
         batch_size: Literal["auto"] | int = "auto",
-        max_iter: int | None = None,
+        max_iter: Literal["auto"] | int = "auto",
         learning_rate_init: float = 5e-3,
         alpha: float = 0.0,
         min_count: int = 2,
@@ -238,7 +234,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         vars(self).update(_learn_words(trees) | learned)
         return self
 
-    def split(self, text: str) -> list[DependencyTree]:
+    def split_text(self, text: str) -> list[DependencyTree]:
         """Split a text.
 
         Parameters
@@ -265,7 +261,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         check_text(text)
         return list(self._split(text, count(1), 0))
 
-    def split_iter(
+    def iter_split_text(
         self, path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO]
     ) -> Iterator[DependencyTree]:
         """Split the text of files of any size.
@@ -279,8 +275,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         Returns
         -------
         trees : iterator of DependencyTree
-            The sentences, as in :meth:`split`. TokenRange counts the characters of each file, with
-            CRLF as one. About two megabytes of text are in memory at once.
+            The sentences, as in :meth:`split_text`. TokenRange counts the characters of each file,
+            with CRLF as one. About two megabytes of text are in memory at once.
 
         Raises
         ------
@@ -335,8 +331,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         Parameters
         ----------
         X : sequence of length n_sentences
-            Sentences as the next step of a pipeline takes them. For text use :meth:`split`, since
-            one text makes several sentences.
+            Sentences as the next step of a pipeline takes them. For text use :meth:`split_text`,
+            since one text makes several sentences.
 
         Returns
         -------

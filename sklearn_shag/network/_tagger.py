@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.encoding import LETTERS, OF_WORDS, ask_vectors, check_sentences, read_column
+from sklearn_shag.encoding import ask_vectors, check_sentences, read_column
 from sklearn_shag.network._estimators import TagLearner
 from sklearn_shag.network._tags import LEARNED, collect_lemmas, encode_tags, read_tags
 from sklearn_shag.treebank import MISSING, DependencyTree, Sentences, TreeTransformer, with_tags
@@ -31,17 +31,17 @@ class Tagger(TreeTransformer, TagLearner):
         whole values of their column. A known form gets the lemma that it had most often in training
         with the same value of the first column. Lemmas of other forms are made by removing and
         adding letters at both ends of the form, which is learned.
-    columns : sequence of str, default=("form", "prefix", "suffix", "shape", "letters")
+    columns : "auto" or sequence of str, default="auto"
         Columns to read for each token, as for :class:`BiaffineParser`, except tags, features and
-        columns to be learned.
+        columns to be learned. "auto" means form, prefix, suffix, shape and letters.
     hidden_layer_sizes : sequence of int, default=(100, 100)
         Number of units per direction in each recurrent layer.
-    dropout : None or float, default=None
-        Probability that an entry of a layer is set to 0 in training. None means 0.2 for fewer than
-        100,000 training tokens and 0.1 otherwise.
+    dropout : "auto" or float, default="auto"
+        Probability that an entry of a layer is set to 0 in training. "auto" means 0.2 for fewer
+        than 100,000 training tokens and 0.1 otherwise.
     batch_size : "auto" or int, default="auto"
         Approximate number of tokens per step, as for :class:`BiaffineParser`.
-    max_iter : None or int, default=None
+    max_iter : "auto" or int, default="auto"
         Number of passes over the training sentences, as for :class:`BiaffineParser`.
     learning_rate_init : float, default=5e-3
         Learning rate of Adam after the first few steps; it then falls to a fiftieth.
@@ -79,7 +79,7 @@ class Tagger(TreeTransformer, TagLearner):
         Empty if none are learned.
     vocabulary_ : dict of list of str
         The known values of each column, with each affix length.
-    embeddings_ : None or str
+    embeddings_name_ : None or str
         The repr of the source of vectors in context; None if there is none.
     weights_ : NetworkWeights
         The sizes of layers and all parameters.
@@ -126,12 +126,12 @@ class Tagger(TreeTransformer, TagLearner):
     def __init__(
         self,
         tags: str | Sequence[str] = "upos",
-        columns: Sequence[str] = (*OF_WORDS, LETTERS),
+        columns: Literal["auto"] | Sequence[str] = "auto",
         *,
         hidden_layer_sizes: Sequence[int] = (100, 100),
-        dropout: float | None = None,
+        dropout: Literal["auto"] | float = "auto",
         batch_size: Literal["auto"] | int = "auto",
-        max_iter: int | None = None,
+        max_iter: Literal["auto"] | int = "auto",
         learning_rate_init: float = 5e-3,
         alpha: float = 0.0,
         min_count: int = 2,

@@ -189,7 +189,7 @@ def product(left: Operators, right: Operators) -> Operators:
     See Also
     --------
     mixture : Takes means instead of products.
-    sklearn_shag.ProductSHAG : A parser with a product of grammars.
+    sklearn_shag.ProductParser : A parser with a product of grammars.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def open_member(member):
 def find_splitter(member):
     """Find the step that splits text, None if a pipeline has none."""
     steps, _ = _list_steps(member)
-    return next((step for step in steps if hasattr(step, "split_iter")), None)
+    return next((step for step in steps if hasattr(step, "iter_split_text")), None)
 
 
 def _list_steps(member):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from sklearn_shag import AveragedSHAG, BaseSHAG, DeterministicSHAG, MixtureSHAG, ProductSHAG
+from sklearn_shag import AveragedParser, BaseSHAG, DeterministicSHAG, MixtureSHAG, ProductParser
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.parsing import Potentials, best_trees, chart, tree_values
 from sklearn_shag.parsing._chart import ROUTES
@@ -322,9 +322,9 @@ def _combine(model, sentence, case):
     members = [("one", FrozenEstimator(model)), ("other", FrozenEstimator(other))]
     decoder = "mbr" if case.decoder == "viterbi" else case.decoder
     if case.combination == "average":
-        combined = AveragedSHAG(members, weights=[1, 1e-300], decoder=decoder)
+        combined = AveragedParser(members, weights=[1, 1e-300], decoder=decoder)
     elif case.combination == "product":
-        combined = ProductSHAG(members, weights=[1, rng.choice([0, 1e-3, 1, 7])], decoder=decoder)
+        combined = ProductParser(members, weights=[1, rng.choice([0, 1e-3, 1, 7])], decoder=decoder)
     elif case.combination is not None:
         by_em = case.combination == "mixture by EM" and min(map(np.min, case.operators)) >= 0
         weights = "em" if by_em else [1, 1e-3]
