@@ -122,7 +122,7 @@ def report_random_starts(report, treebanks):
         runs = []
         for seed in range(N_SEEDS):
             model = DMV("random", prior=0, random_state=seed).fit(train)
-            runs.append((model.objectives_[-1], *score(test, model.predict(test))[:2]))
+            runs.append((-model.loss_curve_[-1], *score(test, model.predict(test))[:2]))
         likelihoods, short, whole = np.transpose(runs)
         rows.append(
             {
@@ -173,7 +173,7 @@ def report_helpers(report, bars):
             rows.append((what, name, *found, seconds))
         alone = [score(test, helper.predict(test))[:2] for _, helper in helpers]
         among_all = [
-            MixtureSHAG(helpers, weights=weights).fit(train).log_likelihoods_[0]
+            -MixtureSHAG(helpers, weights=weights).fit(train).loss_curve_[0]
             for weights in np.eye(len(helpers))
         ]
         short = [tree for tree in train if len(tree) <= 10]

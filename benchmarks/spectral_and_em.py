@@ -130,7 +130,7 @@ def print_table(treebank, scores):
     label, n = best(scores, "EM")
     iterations = int(label[4:-1])
     runs = [em(n, iterations, seed).fit(treebank.train) for seed in range(RESTARTS)]
-    chosen = max(runs, key=lambda run: run.log_likelihoods_[-1])
+    chosen = min(runs, key=lambda run: run.loss_curve_[-1])
     row(f"EM, {n} states, {iterations} iterations, likeliest of {RESTARTS}", chosen)
     for split in ("dev", "test"):
         values = [percent(run, treebank[split]) for run in runs]

@@ -10,7 +10,7 @@ from typing import Any, Self, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import InputTags, Tags, check_random_state, check_scalar
+from sklearn.utils import InputTags, Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.encoding import Batch, check_allowed, check_heads, check_sentences, check_trees
@@ -47,8 +47,10 @@ from sklearn_shag.utils._arrays import in_chunks, object_array, refuse_set
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._parallel import count_workers, map_in_processes
 from sklearn_shag.utils._param_validation import (
+    N_JOBS,
     Interval,
     StrOptions,
+    check_whole_number,
     validate_parameter_constraints,
 )
 from sklearn_shag.utils._typing import (
@@ -82,11 +84,7 @@ class Parser(BaseEstimator, ABC):
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi", "mst"})],
         "max_tokens": [None, Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [
-            None,
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Integral, None, -1, closed="right"),
-        ],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 
@@ -128,7 +126,8 @@ class Parser(BaseEstimator, ABC):
         -------
         heads : object ndarray of shape (n_sentences,)
             ``heads[i]`` is an int ndarray of shape (n_tokens_i,): 1-based head positions, 0 for the
-            root. They always form a tree with one root, projective unless ``decoder="mst"``.
+            root. They always form a tree with one root, projective unless ``decoder="mst"``. Of no
+            sentences, this and all other predictions are empty.
 
         Raises
         ------
@@ -416,7 +415,8 @@ class Parser(BaseEstimator, ABC):
         """
         batch = self._batch(X, allowed, projective=True)
         want, batch = self._rank_trees(batch, k, n_samples, random_state)
-        heads, logs = map(object_array, zip(*ask(self, want, batch), strict=True))
+        answers = ask(self, want, batch)
+        heads, logs = (object_array([answer[k] for answer in answers]) for k in range(2))
         return heads, logs
 
     def _rank_trees(self, batch, k, n_samples, random_state, name="k"):
@@ -725,8 +725,7 @@ class Parser(BaseEstimator, ABC):
         trees : list of DependencyTree, or list of lists of DependencyTree
             The trees of X with predicted heads, with relations if the training trees had any, and
             with tags if these were learned. A plain sequence becomes a tree whose forms are its
-            items. A list of trees for each sentence with `n_best` or `n_samples`. An empty list if
-            X is empty.
+            items. A list of trees for each sentence with `n_best` or `n_samples`.
 
         Raises
         ------
@@ -748,9 +747,6 @@ class Parser(BaseEstimator, ABC):
         [2 0 2 2] ('# score = -0.6853',) Confidence=0.5041
         [2 0 2 3] ('# score = -0.7013',) Confidence=0.4959
         """
-        if hasattr(X, "__len__") and not len(X):  # of nothing
-            self._check_ready()
-            return []
         several = n_best is not None or n_samples is not None
         groups = self._group_labels(unique_relations)
         batch = self._batch(X, allowed, True if several else None, keep_heads)
@@ -846,7 +842,7 @@ class Parser(BaseEstimator, ABC):
     def _batch(self, X, allowed=None, projective=None, keep_heads=False):
         """Check sentences, and which arcs they may have, by default of predicted trees; encode."""
         self._check_ready()
-        sentences, symbols = check_sentences(X)
+        sentences, symbols = check_sentences(X, allow_empty=True)
         lengths = list(map(len, symbols))
         if self.max_tokens is not None and max(lengths, default=0) > self.max_tokens:
             index = next(k for k, length in enumerate(lengths) if length > self.max_tokens)
@@ -858,7 +854,7 @@ class Parser(BaseEstimator, ABC):
         if keep_heads:
             allowed = allow_kept_heads(sentences, allowed, projective)
         indptr = np.array([*accumulate(lengths, initial=0)])
-        codes = self._encode(sentences, symbols, indptr)
+        codes = self._encode(sentences, symbols, indptr) if sentences else np.zeros(0, np.int64)
         if allowed is None:
             return Batch(codes, indptr, sentences)
         if not keep_heads:  # else they have been checked
@@ -910,13 +906,6 @@ def _check_parsing(kind, *values):
     params = dict(zip(kind._parsing_parameters, values, strict=True))
     constraints = {name: kind._parameter_constraints[name] for name in params}
     validate_parameter_constraints(constraints, params, kind.__name__)
-
-
-def check_whole_number(number, name):
-    """Refuse what is not a number from 1 on that something can be counted by."""
-    if isinstance(number, bool):
-        raise TypeError(f"{name} must be a whole number, got {number}.")
-    check_scalar(number, name, Integral, min_val=1)
 
 
 def _parse_chunk(parser, options, chunk):

@@ -207,7 +207,7 @@ def test_every_parameter_of_training_counts(trees):
 
 
 def test_defaults_depend_on_the_size_of_the_treebank(trees):
-    assert small(max_iter=None).fit(trees[:5]).n_iter_ == 30
+    assert small(max_iter="auto").fit(trees[:5]).n_iter_ == 30
 
 
 def test_layers_may_be_many(trees, test):

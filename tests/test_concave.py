@@ -58,7 +58,7 @@ def test_em_is_that_of_independent_tokens(known, roots):
         expected = c
         log_likelihood, c = naive_step(c, SENTENCES, known, roots)
         log_likelihoods.append(log_likelihood)
-    assert_allclose(model.log_likelihoods_, log_likelihoods, rtol=1e-12)
+    assert_allclose(model.loss_curve_, np.negative(log_likelihoods), rtol=1e-12)
     assert_allclose(model.operators_.A[:4, :, :3, 0, 0], expected[:4], atol=1e-12)
     assert_allclose(model.operators_.A[4, RIGHT, :3, 0, 0], expected[4, RIGHT], atol=1e-12)
     assert_array_equal(model.operators_.alpha_inf[:4], 1)
@@ -153,7 +153,7 @@ def test_convergence_is_told_where_it_is_asked_for(trees):
         assert not ConcaveParser(max_iter=2, tol=1e-6).fit(trees).converged_
     model = ConcaveParser(tol=1e-2).fit(trees)
     assert model.converged_
-    assert model.log_likelihoods_.shape == (model.n_iter_ + 1,)
+    assert len(model.loss_curve_) == model.n_iter_ + 1
     assert model.n_iter_ < 100
 
 

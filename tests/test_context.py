@@ -330,7 +330,7 @@ def test_files_do_not_hold_the_source(english, fitted, tmp_path):
     with pytest.raises(TypeError, match="function from sentences"):
         load_model(path, embeddings={"a": [1.0]})
     header, arrays = read_parts(path)
-    header["model"]["attributes"]["embeddings_"] = None
+    header["model"]["attributes"]["embeddings_name_"] = None
     write_parts(path, header, arrays)
     with pytest.raises(ModelFileError, match=r"weights_\.moments must have the shape"):
         load_model(path)
@@ -385,7 +385,7 @@ def test_warm_start_and_searches(english):
     search = GridSearchCV(small(None, max_iter=1), grid, cv=2).fit(english[:60])
     assert search.best_params_["embeddings"] in grid["embeddings"]
     refitted = parser.set_params(embeddings=None, warm_start=False).fit(english[:20])
-    assert refitted.embeddings_ is None
+    assert refitted.embeddings_name_ is None
     assert refitted.parse(english[:1])
 
 
@@ -492,7 +492,7 @@ def test_folders_of_any_name(tmp_path, folder, english):
 def test_a_parser_of_a_transformer(folder, english):
     source = TransformerVectors(folder)
     parser = small(source, max_iter=1).fit(english[:20])
-    assert parser.embeddings_.startswith("TransformerVectors(folder=")
+    assert parser.embeddings_name_.startswith("TransformerVectors(folder=")
     sentences, _ = check_sentences(english[:3])
     vectors = ask_vectors(source, sentences)
     assert ask_vectors(clone(source), sentences) is vectors  # copies are the same, others are not

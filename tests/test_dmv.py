@@ -165,7 +165,7 @@ def test_no_iteration_lowers_the_objective(trees, name, with_heads):
     if with_heads:
         rng = np.random.default_rng(0)
         y = [np.where(rng.random(len(tree)) < 0.7, -1, tree.heads) for tree in trees]
-    objectives = model.fit(trees, y).objectives_
+    objectives = np.negative(model.fit(trees, y).loss_curve_)
     assert objectives.shape == (model.n_iter_ + 1,)
     assert np.isfinite(objectives).all()
     assert np.diff(objectives).min() > -1e-8 * abs(objectives[-1])
@@ -182,7 +182,7 @@ def test_the_objective_is_the_penalised_likelihood(trees, rules):
     log_prior += np.log(A[:, :, :n, 1, 0] / (1 - stops[..., 0])[..., None]).sum()
     log_prior += np.log(model.operators_.A[-1, RIGHT, :n, 0, 0]).sum()
     expected = model.log_likelihood(short).sum() + 0.5 * log_prior
-    assert_allclose(model.objectives_[-1], expected, rtol=1e-10)
+    assert_allclose(model.loss_curve_[-1], -expected, rtol=1e-10)
 
 
 def test_rules_raise_the_trees_that_follow_them():
@@ -202,7 +202,7 @@ def test_rules_raise_the_trees_that_follow_them():
             value = oracles.tree_value(model.operators_, codes, heads)
             z += value * np.exp(strength * followed)
         total += np.log(z)
-    assert_allclose(model.objectives_, [total], rtol=1e-10)
+    assert_allclose(model.loss_curve_, [-total], rtol=1e-10)
 
 
 def test_rules_without_strength_change_nothing(trees):
@@ -210,7 +210,7 @@ def test_rules_without_strength_change_nothing(trees):
     model = DMV("uniform", rules="ud", rule_strength=0.0).fit(trees)
     for one, other in zip(model.operators_, without.operators_, strict=True):
         assert_allclose(one, other, atol=1e-9)
-    assert_allclose(model.objectives_, without.objectives_, rtol=1e-12)
+    assert_allclose(model.loss_curve_, without.loss_curve_, rtol=1e-12)
 
 
 def test_rules_count_in_predictions_where_asked(trees):
@@ -366,7 +366,7 @@ def test_variational_inference_of_known_trees_is_the_evidence(trees):
         values += (gammaln(counts + prior) - gammaln(prior)).sum(axis=-1)
         return values.sum()
 
-    assert_allclose(model.objectives_[-1], sum(map(evidence, (roots, stops, moves))), rtol=1e-10)
+    assert_allclose(-model.loss_curve_[-1], sum(map(evidence, (roots, stops, moves))), rtol=1e-10)
     found = model.operators_.A[-1, RIGHT, :2, 0, 0]
     assert_allclose(found, (roots + prior) / (roots + prior).sum(), rtol=1e-12)
     assert_allclose(
@@ -454,8 +454,8 @@ def test_viterbi_from_nowhere_starts_with_uniform_trees():
     best = DMV(init=em.operators_, algorithm="viterbi", max_iter=0).fit(SENTENCES)
     scores = best.score_samples(SENTENCES, best.set_params(decoder="viterbi").predict(SENTENCES))
     n = 3
-    assert best.objectives_[0] < em.objectives_[-1]
-    assert scores.sum() > best.objectives_[0]  # the prior of probabilities is a loss
+    assert best.loss_curve_[0] > em.loss_curve_[-1]
+    assert scores.sum() > -best.loss_curve_[0]  # the prior of probabilities is a loss
     assert n == best.symbols_.size
 
 
@@ -476,7 +476,7 @@ def test_operators_are_a_start(tied):
         assert_allclose(one[:3], other[:3], atol=1e-12)
     onward = DMV(init=model.operators_, max_iter=2, tied=tied, tol=0).fit(SENTENCES)
     whole = DMV(max_iter=5, tied=tied, tol=0).fit(SENTENCES)
-    assert_allclose(onward.objectives_, whole.objectives_[3:], rtol=1e-12)
+    assert_allclose(onward.loss_curve_, whole.loss_curve_[3:], rtol=1e-12)
 
 
 def test_a_supervised_start(trees):

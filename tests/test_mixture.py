@@ -217,11 +217,11 @@ def test_no_iteration_lowers_the_likelihood(helpers, english, tied, with_heads):
     y = [np.where(np.arange(len(tree)) % 3 == 0, tree.heads, -1) for tree in trees]
     model = MixtureSHAG(helpers, tied=tied, max_iter=15, tol=0)
     model.fit(trees, y if with_heads else None)
-    assert np.diff(model.log_likelihoods_).min() > -1e-9
-    assert model.log_likelihoods_[-1] > model.log_likelihoods_[0] + 1
+    assert np.diff(model.loss_curve_).max() < 1e-9
+    assert model.loss_curve_[-1] < model.loss_curve_[0] - 1
     if not with_heads:
         found = model.log_likelihood(trees).sum()
-        assert_allclose(model.log_likelihoods_[-1], found, rtol=1e-12)
+        assert_allclose(model.loss_curve_[-1], -found, rtol=1e-12)
 
 
 def test_an_iteration_shares_sequences_out_among_helpers():
@@ -276,9 +276,9 @@ def test_convergence_is_told(helpers, raw):
     model = MixtureSHAG(helpers, max_iter=2)
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         model.fit(raw)
-    assert (model.converged_, model.n_iter_, model.log_likelihoods_.shape) == (False, 2, (3,))
+    assert (model.converged_, model.n_iter_, len(model.loss_curve_)) == (False, 2, 3)
     model.set_params(weights="uniform").fit(raw)
-    assert (model.converged_, model.n_iter_, model.log_likelihoods_.shape) == (True, 0, (1,))
+    assert (model.converged_, model.n_iter_, len(model.loss_curve_)) == (True, 0, 1)
 
 
 def test_sentences_that_no_helper_has_a_tree_for():
@@ -286,17 +286,17 @@ def test_sentences_that_no_helper_has_a_tree_for():
     members, text = freeze(hard=hard), [["a", "b"], ["b"], ["b", "a"]]
     with pytest.warns(UserWarning, match="1 of 3 different sentences are left out"):
         model = MixtureSHAG(members).fit(text)
-    assert_allclose(model.log_likelihoods_[0], hard.log_likelihood(text[:2]).sum(), rtol=1e-9)
+    assert_allclose(model.loss_curve_[0], -hard.log_likelihood(text[:2]).sum(), rtol=1e-9)
     with pytest.raises(ValueError, match="No sentence of X has a tree"):
         MixtureSHAG(members).fit([["b", "a"], ["a"]])
     assert list(map(len, model.predict(text))) == [2, 1, 2]
     # Weights that are compared must be so on the same sentences.
-    assert MixtureSHAG(members, weights="uniform").fit(text).log_likelihoods_.tolist() == [-np.inf]
+    assert MixtureSHAG(members, weights="uniform").fit(text).loss_curve_ == [np.inf]
 
 
 def test_the_better_helper_has_the_higher_likelihood(helpers, raw):
     worth = [
-        MixtureSHAG(helpers[:2], weights=weights).fit(raw).log_likelihoods_[0]
+        -MixtureSHAG(helpers[:2], weights=weights).fit(raw).loss_curve_[0]
         for weights in ([1, 0], [0, 1])
     ]
     each = [helper.log_likelihood(raw).sum() for _, helper in helpers[:2]]

@@ -358,10 +358,10 @@ def test_partial_trees_teach(trees):
     assert "NONE" not in model.symbols_
     whole = clone(model).fit(trees[:20])
     assert model.score(trees[20:]) > whole.score(trees[20:])
-    assert model.log_likelihoods_[-1] > model.log_likelihoods_[0]
+    assert model.loss_curve_[-1] < model.loss_curve_[0]
     with pytest.warns(UserWarning, match="1 of 21 sentences are left out"):
         assert_array_equal(
-            clone(model).fit([*trees[:20], impossible]).log_likelihoods_, whole.log_likelihoods_
+            clone(model).fit([*trees[:20], impossible]).loss_curve_, whole.loss_curve_
         )
     with pytest.raises(ValueError, match="None of 2 sentences has all its heads"):
         clone(model).fit(halves[-2:])
@@ -495,9 +495,9 @@ def test_unknown_symbols_are_missing_observations(model):
 @compiled
 def test_warm_start_goes_on(trees):
     model = RefinedSHAG(2, 2, max_iter=3, warm_start=True, random_state=0).fit(trees)
-    first = model.log_likelihoods_
+    first = model.loss_curve_
     model.fit(trees)
-    assert_allclose(model.log_likelihoods_[0], first[-1], rtol=1e-12)
+    assert_allclose(model.loss_curve_[0], first[-1], rtol=1e-12)
     model.set_params(n_refinements=4).fit(trees)
     assert [stage.roots.shape[1] for stage in model.stages_] == [1, 2]
     with pytest.raises(ValueError, match="n_states=2 and n_refinements=4 or more"):
@@ -510,7 +510,7 @@ def test_warm_start_goes_on(trees):
 def test_more_runs_keep_the_best(trees):
     few = RefinedSHAG(2, 2, max_iter=3, random_state=0).fit(trees)
     more = RefinedSHAG(2, 2, max_iter=3, n_init=3, random_state=0).fit(trees)
-    assert more.log_likelihoods_[-1] >= few.log_likelihoods_[-1]
+    assert more.loss_curve_[-1] <= few.loss_curve_[-1]
 
 
 @compiled

@@ -25,13 +25,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 # What iterates in another way each, and the curve that it raises.
 BY_EM = {
-    "EM": (EMSHAG(3, tol=0, random_state=0), "log_likelihoods_"),
-    "EM, smoothed": (EMSHAG(2, smoothing=1, tol=0, random_state=0), "log_likelihoods_"),
-    "EM, starts": (EMSHAG(3, n_init=3, tol=0, random_state=0), "log_likelihoods_"),
-    "DMV": (DMV(tol=0), "objectives_"),
-    "DMV, rules": (DMV("uniform", rules="ud", tol=0), "objectives_"),
-    "DMV, best trees": (DMV("uniform", algorithm="viterbi"), "objectives_"),
-    "DMV, split": (DMV(n_states=2, tol=0.01, random_state=0), "objectives_"),
+    "EM": (EMSHAG(3, tol=0, random_state=0), "loss_curve_"),
+    "EM, smoothed": (EMSHAG(2, smoothing=1, tol=0, random_state=0), "loss_curve_"),
+    "EM, starts": (EMSHAG(3, n_init=3, tol=0, random_state=0), "loss_curve_"),
+    "DMV": (DMV(tol=0), "loss_curve_"),
+    "DMV, rules": (DMV("uniform", rules="ud", tol=0), "loss_curve_"),
+    "DMV, best trees": (DMV("uniform", algorithm="viterbi"), "loss_curve_"),
+    "DMV, split": (DMV(n_states=2, tol=0.01, random_state=0), "loss_curve_"),
 }
 
 

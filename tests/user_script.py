@@ -377,7 +377,7 @@ def parse(folder: Path) -> None:
 
     em = EMSHAG(2, init="moments", tol=0.1, random_state=0).fit(train)
     assert_type(em, EMSHAG)
-    assert_type(em.log_likelihoods_, NDArray[np.float64])
+    assert_type(em.loss_curve_, list[float])
     assert_type(em.n_iter_, int)
     assert_type(em.converged_, bool)
     grammar = em.operators_
@@ -493,7 +493,7 @@ def learn_from_raw_text() -> None:
     model = DMV("uniform", rules="ud", tol=0.1)
     assert_type(model.fit(raw), DMV)
     assert_type(model.operators_, Operators)
-    assert_type(model.objectives_, NDArray[np.float64])
+    assert_type(model.loss_curve_, list[float])
     assert_type(model.converged_, bool)
     assert_type(model.n_iter_, int)
     assert_type(model.score(trees), float)
@@ -507,12 +507,12 @@ def learn_from_raw_text() -> None:
     assert_type(hidden.fit(raw).sample(1, random_state=0), list[DependencyTree])
     parser = ConcaveParser(("VERB", "AUX"), max_iter=5).fit(raw)
     assert_type(parser, ConcaveParser)
-    assert_type(parser.log_likelihoods_, NDArray[np.float64])
+    assert_type(parser.loss_curve_, list[float])
     helpers = [("near", FrozenEstimator(DMV(max_iter=5, tol=1).fit(trees, trees)))]
     mixture = MixtureSHAG(helpers, weights="em", tied=True, tol=0.1)
     assert_type(mixture.fit(raw), MixtureSHAG)
     assert_type(mixture.weights_, NDArray[np.float64])
-    assert_type(mixture.log_likelihoods_, NDArray[np.float64])
+    assert_type(mixture.loss_curve_, list[float])
     assert_type(mixture.operators_, Operators)
     assert_type(mixture.set_params(weights=[1.0]).fit(raw).converged_, bool)
     assert_type(mixture.predict(raw), NDArray[np.object_])

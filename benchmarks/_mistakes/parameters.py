@@ -134,7 +134,7 @@ MISTAKES = [
     Mistake("model.sample(0)", raises(ValueError, r"n_samples", r"from 1 on", r"0")),
     Mistake("model.sample('3')", raises(ValueError, r"n_samples", r"whole number", r"'3'")),
     Mistake("model.sample(2.5)", raises(ValueError, r"n_samples", r"whole number", r"2\.5")),
-    Mistake("model.sample(3, max_length=0)", raises(ValueError, r"max_length", r"from 1 on")),
+    Mistake("model.sample(3, max_length=0)", raises(ValueError, r"max_length == 0, must be >= 1")),
     Mistake("model.sample(3, random_state='a')", raises(ValueError, r"'a'.*seed")),
     Mistake(
         "inspect_marginals(LogisticRegression().fit([[0], [1]], [0, 1]), trees)",

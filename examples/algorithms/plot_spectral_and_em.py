@@ -124,7 +124,7 @@ colors = {"random": "C7", "moments": "C0"}
 for init, seed in [*(("random", seed) for seed in range(5)), ("moments", 0)]:
     em = EMSHAG(8, init=init, max_iter=30, tol=0, random_state=seed).fit(train)
     label = init if seed == 0 else None
-    axes.plot(em.log_likelihoods_, color=colors[init], label=label)
-axes.set(xlabel="iterations", ylabel="log-likelihood of the training data")
+    axes.plot(em.loss_curve_, color=colors[init], label=label)
+axes.set(xlabel="iterations", ylabel="loss: minus the log-likelihood of the training data")
 axes.legend()
 plt.show()

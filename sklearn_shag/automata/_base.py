@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata._contexts import EncodedSequences, NGrams, count_ngrams, list_gaps
@@ -23,6 +23,7 @@ from sklearn_shag.utils._param_validation import (
     LARGEST_COUNT,
     Interval,
     check_sample_weight,
+    check_whole_number,
     fit_context,
 )
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, ObjectArray, RandomSeed
@@ -362,7 +363,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self._follow(X)[1]
 
     def sample(
-        self, n_samples: int = 1, *, max_length: int = 1000, random_state: RandomSeed = None
+        self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 1000
     ) -> list[list[Any]]:
         """Draw sequences.
 
@@ -370,10 +371,10 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ----------
         n_samples : int, default=1
             Number of sequences.
-        max_length : int, default=1000
-            Longer sequences are drawn again.
         random_state : int, RandomState instance or None, default=None
-            Seed of the draws.
+            Seeds the draws: the same int gives the same sequences.
+        max_length : int, default=1000
+            Longer sequences are redrawn.
 
         Returns
         -------
@@ -383,11 +384,11 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Raises
         ------
         ValueError
-            If 1000 sequences in a row are longer than `max_length`.
+            If `n_samples` is not positive, or 1000 sequences in a row are longer than `max_length`.
         """
         check_is_fitted(self)
-        check_scalar(n_samples, "n_samples", Integral, min_val=1)
-        check_scalar(max_length, "max_length", Integral, min_val=0)
+        check_whole_number(n_samples, "n_samples")
+        check_whole_number(max_length, "max_length", least=0)
         rng, predictor, symbols = check_random_state(random_state), self._predictor(), self.symbols_
         (state,), (outcomes,), moved = make_room(predictor, 1, 1)
         codes, drawn, n_rejected = np.empty(max_length, dtype=np.int64), [], 0

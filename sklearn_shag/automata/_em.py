@@ -39,6 +39,7 @@ from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
     LARGEST,
     LARGEST_COUNT,
+    N_JOBS,
     Interval,
     StrOptions,
     as_floats,
@@ -197,7 +198,7 @@ class EMAutomaton(SequenceModel):
         "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 

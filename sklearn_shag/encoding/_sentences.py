@@ -180,13 +180,15 @@ class CheckedSentences(list):
         return CheckedSentences, (list(self),)
 
 
-def check_sentences(X):
+def check_sentences(X, allow_empty=False):
     """Check sentences and return the symbols of each.
 
     Parameters
     ----------
     X : iterable of sentences
         Each a DependencyTree or a non-empty sequence of str.
+    allow_empty : bool, default=False
+        Whether there may be no sentences.
 
     Returns
     -------
@@ -216,7 +218,7 @@ def check_sentences(X):
             f"for _, symbols in X.groupby('sentence', sort=False)['symbol']]."
         )
     sentences = CheckedSentences(X)
-    if not sentences:
+    if not (sentences or allow_empty):
         raise ValueError("X holds no sentences; at least one is needed.")
     symbols = [_symbols_of(sentence, index) for index, sentence in enumerate(sentences)]
     if not _are_symbols(symbols):
@@ -308,7 +310,7 @@ def check_heads(sentences, y, name="y", *, partial=False):
 def _collect_heads(sentences, y, name, partial):
     """Check and flatten them; whole trees are not required."""
     if y is None:
-        return np.concatenate(heads_of(fill_unknown(sentences) if partial else sentences))
+        return _join(heads_of(fill_unknown(sentences) if partial else sentences))
     refuse_set(y, name)
     if not is_collection(y):
         raise TypeError(
@@ -318,12 +320,15 @@ def _collect_heads(sentences, y, name, partial):
     y = fill_unknown(list(y)) if partial else list(y)
     if len(y) != len(sentences):
         raise ValueError(f"X holds {len(sentences)} sentences but {name} the heads of {len(y)}.")
-    return np.concatenate(
-        [
-            _sentence_heads(heads, len(sentence), f"{name}[{index}]")
-            for index, (heads, sentence) in enumerate(zip(y, sentences, strict=True))
-        ]
+    return _join(
+        _sentence_heads(heads, len(sentence), f"{name}[{index}]")
+        for index, (heads, sentence) in enumerate(zip(y, sentences, strict=True))
     )
+
+
+def _join(heads):
+    """Join the heads of all sentences, of which there may be none, in an int ndarray."""
+    return np.concatenate([np.zeros(0, dtype=np.int64), *heads])
 
 
 def require_whole(sentences, heads, kept, name, learner=None):
@@ -338,7 +343,7 @@ def require_whole(sentences, heads, kept, name, learner=None):
     name, learner : str
         What messages call the heads, and what needs them.
     """
-    if heads.min() > UNKNOWN:
+    if heads.min(initial=0) > UNKNOWN:
         return
     parts = np.split(heads, np.cumsum([len(sentence) for sentence in sentences])[:-1])
     partial = [index for index in np.flatnonzero(kept) if UNKNOWN in parts[index]]

@@ -2,13 +2,11 @@
 
 import warnings
 from itertools import pairwise
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_scalar
 
 from sklearn_shag._parser import CalibratedMixin
 from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
@@ -24,7 +22,7 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.sequences import join_names
 from sklearn_shag.utils._arrays import in_chunks
-from sklearn_shag.utils._param_validation import StrOptions
+from sklearn_shag.utils._param_validation import StrOptions, check_whole_number
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
 PIECE = 200  # sentences whose tags are averaged at once
@@ -196,8 +194,8 @@ class AveragedParser(CalibratedMixin, Ensemble):
                                   RefinedSHAG(n_refinements=2, random_state=1))],
                      n_jobs=2)
         """
-        check_scalar(n_estimators, "n_estimators", Integral, min_val=1)
-        check_scalar(random_state, "random_state", Integral, min_val=0)
+        check_whole_number(n_estimators, "n_estimators")
+        check_whole_number(random_state, "random_state", least=0)
         names = clone(estimator).get_params()
         names = [name for name in names if name.split("__")[-1] == "random_state"]
         if not names:

@@ -19,8 +19,7 @@ from sklearn_shag.utils._typing import FilePath
 
 
 def _with_sentences(transform, X, *args):
-    """Transform the first argument, unless it holds no sentences."""
-    return X if hasattr(X, "__len__") and not len(X) else transform(X), *args
+    return transform(X), *args
 
 
 def _with_one_sentence(transform, sentence, *args):

@@ -21,7 +21,7 @@ from sklearn_shag.treebank import Sentences
 from sklearn_shag.utils._io import expand_user
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._parallel import delayed, run_parallel
-from sklearn_shag.utils._param_validation import Interval
+from sklearn_shag.utils._param_validation import N_JOBS, Interval
 from sklearn_shag.utils._typing import FilePath, SingleArray
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
@@ -105,7 +105,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
         "folder": [str, PathLike],
         "layers": [None, list, tuple],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [None, Integral],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -165,7 +165,9 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
             If the packages of the extra ``contextual`` are not installed.
         """
         encoder = self._load()
-        sentences, _ = check_sentences(X)
+        sentences, _ = check_sentences(X, allow_empty=True)
+        if not sentences:
+            return []
         forms = [list(getattr(sentence, "forms", sentence)) for sentence in sentences]
         pieces, words, groups = _cut(encoder, forms)
         tasks = [

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from functools import partial
-from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -33,7 +32,7 @@ from sklearn_shag.sequences import (
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._param_validation import fit_context
+from sklearn_shag.utils._param_validation import check_whole_number, fit_context
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray, RandomSeed
 
 
@@ -75,7 +74,7 @@ class GenerativeMixin:
     def _sum_jointly(self, batch):
         """Sign and logarithm of the summed value of the allowed trees of each sentence."""
         totals = ask(self, list_totals, batch, partial(Forest, self._score_jointly))
-        return tuple(map(np.array, zip(*totals, strict=True)))
+        return np.reshape(totals, (-1, 2)).T
 
     def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         """Compute the log probability of trees.
@@ -115,7 +114,7 @@ class GenerativeMixin:
         """
         batch = self._batch(X)
         known = self._known_heads(batch, y)
-        is_partial = np.array([heads.min() == UNKNOWN for heads in known])
+        is_partial = np.array([heads.min() == UNKNOWN for heads in known], dtype=bool)
         scores = np.empty(is_partial.size)
         for chosen, score in (
             (np.flatnonzero(~is_partial), self._score_trees),
@@ -158,9 +157,9 @@ class GenerativeMixin:
         Raises
         ------
         ValueError
-            If `n_samples` is not positive, or sentences keep growing beyond `max_length`. For
-            grammars of operators, the message says whether their sentences end at all; see
-            :func:`~sklearn_shag.operators.branching_radius`.
+            If `n_samples` or `max_length` is not positive, or sentences keep growing beyond
+            `max_length`. For grammars of operators, the message says whether their sentences end at
+            all; see :func:`~sklearn_shag.operators.branching_radius`.
 
         Notes
         -----
@@ -175,8 +174,7 @@ class GenerativeMixin:
         """
         self._check_ready()
         for name, number in (("n_samples", n_samples), ("max_length", max_length)):
-            if not isinstance(number, Integral) or number < 1:
-                raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
+            check_whole_number(number, name)
         return self._draw(n_samples, max_length, check_random_state(random_state))
 
 

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -120,7 +119,6 @@ class SpectralSHAGCV(BaseSHAG):
         "cv": ["cv_object"],
         # scikit-learn's named scorers want one class or number a sample, not heads.
         "scoring": [None, callable],
-        "n_jobs": [None, Integral],
     }
 
     n_states_: int

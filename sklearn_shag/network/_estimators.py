@@ -10,7 +10,6 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag._parser import Parser
 from sklearn_shag.conditional import Examples, run_passes
 from sklearn_shag.encoding import (
     LETTERS,
@@ -51,7 +50,7 @@ from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread, progress
-from sklearn_shag.utils._param_validation import LARGEST, HasMethods, Interval, StrOptions
+from sklearn_shag.utils._param_validation import LARGEST, N_JOBS, HasMethods, Interval, StrOptions
 from sklearn_shag.utils._typing import ObjectArray
 
 # What to do with how many training tokens: tokens of a batch, passes, and dropout.
@@ -90,7 +89,7 @@ class NetworkLearner(BaseEstimator):
         "alpha": [Interval(Real, 0, LARGEST, closed="both")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
-        "n_jobs": Parser._parameter_constraints["n_jobs"],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 
@@ -334,7 +333,9 @@ class TagLearner(NetworkLearner):
 
     def _predict_columns(self, X):
         """List the values of all learned columns of each sentence, by name."""
-        sentences, words = check_sentences(X)
+        sentences, words = check_sentences(X, allow_empty=True)
+        if not sentences:
+            return []
         indptr = np.cumsum([0, *map(len, words)])
         batch = Batch(self._encode(sentences, words, indptr), indptr, sentences)
         make = partial(Forest, lambda part: Scored(tagging=self._tagging(part)))

@@ -245,8 +245,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         Returns
         -------
         trees : list of DependencyTree
-            Its sentences, without heads. :func:`~sklearn_shag.treebank.join_text` restores the text
-            from them exactly.
+            Its sentences, without heads; none if it is blank.
+            :func:`~sklearn_shag.treebank.join_text` restores the text from them exactly.
 
         Raises
         ------
@@ -255,7 +255,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         TypeError
             If `text` is not a str.
         ValueError
-            If `text` is blank, or contains NUL or a lone surrogate, which no text file can contain.
+            If `text` contains NUL or a lone surrogate, which no text file can contain.
         """
         check_is_fitted(self)
         check_text(text)
@@ -293,7 +293,7 @@ class Splitter(TreeTransformer, NetworkLearner):
 
     def _split(self, text, numbers, n_before):
         """Yield the sentences of a text, numbered, with so many characters before it."""
-        if text.isspace():
+        if not text.strip():
             return
         paragraphs = list_paragraphs(text)
         ends = self._find_ends(text, paragraphs)
@@ -344,10 +344,10 @@ class Splitter(TreeTransformer, NetworkLearner):
         NotFittedError
             If the splitter is not fitted.
         ValueError, TypeError
-            If X holds no sentences.
+            If X does not hold sentences.
         """
         check_is_fitted(self)
-        return check_sentences(X)[0]
+        return check_sentences(X, allow_empty=True)[0]
 
     def score(self, X: Sentences, y: object = None) -> float:
         """Compute how well the text of trees is split.

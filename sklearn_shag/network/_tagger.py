@@ -304,10 +304,10 @@ class Tagger(TreeTransformer, TagLearner):
         NotFittedError
             If the tagger is not fitted.
         ValueError, TypeError
-            If there are no sentences, or one has no words.
+            If a sentence has no words, or X does not hold sentences.
         """
         check_is_fitted(self)
-        sentences, _ = check_sentences(X)
+        sentences, _ = check_sentences(X, allow_empty=True)
         return list(map(_with_symbols, sentences, self._predict_columns(sentences)))
 
     def score(

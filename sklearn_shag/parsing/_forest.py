@@ -332,6 +332,8 @@ def ask(parser, want, batch, make=None):
     """
     make, verbose = make or parser._forest, parser.verbose
     lengths = batch.indptr[1:] - batch.indptr[:-1]
+    if not lengths.size:
+        return []
     chunks = cut(lengths, CHUNK_COST) if lengths.size > 1 else [np.arange(1)]
     if len(chunks) > 1 and not verbose and count_workers(parser.n_jobs) == 1:
         chunks = cut(lengths, CHUNK_COST_ALONE)

@@ -291,15 +291,13 @@ def check_text(text):
     TypeError
         If it is no str.
     ValueError
-        If it is blank, or has a character that files of text cannot hold.
+        If it has a character that files of text cannot hold.
     """
     if not isinstance(text, str):
         raise TypeError(
             f"text must be a str, got {type(text).__name__}; decode bytes with data.decode(), and "
             f"pass sentences that have already been split to parse."
         )
-    if not text.strip():
-        raise ValueError("text is blank: there is nothing in it to split.")
     if wrong := _NOT_TEXT.search(text):
         place = wrong.start()
         raise ValueError(

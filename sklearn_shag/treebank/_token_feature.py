@@ -23,8 +23,6 @@ from sklearn_shag.utils._messages import shorten, warn
 from sklearn_shag.utils._param_validation import Interval, fit_context
 from sklearn_shag.utils._typing import StrArray
 
-EMPTY = "X is empty: at least one DependencyTree is needed"
-
 
 class TreeTransformer(TransformerMixin, BaseEstimator):
     """Transformer from trees to trees."""
@@ -179,7 +177,7 @@ class TokenFeature(TreeTransformer):
             counts.update(symbols)
             silent = [name for name in silent if {*tree.column(name)} == {MISSING}]
         if not counts:
-            raise ValueError(EMPTY)
+            raise ValueError("X is empty: at least one DependencyTree is needed")
         if len(self._names()) > 1:  # one alone is refused where it is encoded
             for name in silent:
                 message = (
@@ -224,8 +222,6 @@ class TokenFeature(TreeTransformer):
         check_is_fitted(self)
         _check_collection(X, "__len__")  # a pipeline has been through it once
         all_symbols = [symbols for _, symbols in self._join(X)]
-        if not all_symbols:
-            raise ValueError(EMPTY)
         if self.min_count > 1:
             kept = frozenset(self.symbols_.tolist())
             self._check_rare(all_symbols, kept)

@@ -6,10 +6,12 @@ as in scikit-learn itself; should scikit-learn move them, this is the one module
 
 from collections.abc import Callable
 from inspect import signature
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import _fit_context
+from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import HasMethods as HasMethods
 from sklearn.utils._param_validation import Interval as Interval
 from sklearn.utils._param_validation import InvalidParameterError as InvalidParameterError
@@ -43,6 +45,13 @@ LARGEST, LARGEST_TOTAL = 1e300, 1e100
 # Of iterations that are added, and of states that make arrays.
 LARGEST_COUNT = 2**31 - 1
 
+# The constraint of the parameter n_jobs.
+N_JOBS = [
+    None,
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Integral, None, -1, closed="right"),
+]
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -64,6 +73,13 @@ def fit_members_context(method: Function) -> Function:
 def validate_params(constraints: dict[str, list[Any]]) -> Callable[[Function], Function]:
     """Decorate a function: its arguments are checked before it runs."""
     return _validate_params(constraints, prefer_skip_nested_validation=True)
+
+
+def check_whole_number(number, name, least=1):
+    """Raise an error unless a value is a whole number that is not below `least`, and no bool."""
+    if isinstance(number, bool):
+        raise TypeError(f"{name} must be a whole number, got {number}.")
+    check_scalar(number, name, Integral, min_val=least)
 
 
 def as_floats(values, name):
