@@ -476,7 +476,6 @@ def train_on_what_is_asked() -> None:
     assert_type(network.weights_, NetworkWeights)
     assert_type(network.weights_.values, NDArray[np.float16])
     assert_type(features[0].weight + features[0].rival_weight, float)
-    assert_type(parser.score_samples(trees), NDArray[np.float64])
     assert_type(parser.predict_labels(trees), NDArray[np.object_])
 
     partial = [np.where(np.arange(known.size) % 2, known, -1) for known in heads(trees)]
