@@ -83,9 +83,10 @@ def test_it_has_what_its_parser_has(model, test, english):
 
 
 def test_of_nothing_there_are_no_trees(model):
-    """But nothing is predicted of it, or learned."""
+    """Nor heads; but nothing is learned, or scored."""
     assert model.parse([]) == model[-1].parse(()) == list(model.iter_parse([])) == []
-    for call in (model.predict, model[-1].predict, model[-1].fit, model[-1].score):
+    assert [model.predict([]).shape, model[-1].predict(iter(())).shape] == [(0,), (0,)]
+    for call in (model.fit, model[-1].fit, model.score, model[-1].score):
         with pytest.raises(ValueError, match=r"no sentences|at least one"):
             call([])
     with pytest.raises(ValueError, match="not fitted"):

@@ -65,6 +65,8 @@ def _parse_text(text):
     """Draw the tree of each sentence of a text, with the probability of the head of each word."""
     parser = load_parser("english")
     trees = parser.parse_text(text)
+    if not trees:
+        raise ValueError("The text is blank: there is nothing in it to parse.")
     heads = [tree.heads for tree in trees]
     probabilities = head_probabilities(parser.predict_marginals(trees), heads)
     for tree, of_words in zip(trees, probabilities, strict=True):

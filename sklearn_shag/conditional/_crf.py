@@ -194,8 +194,6 @@ class CRFParser(ArcParser):
         "random_state": ["random_state"],
     }
 
-    _renamed_params = {"learning_rate": "learning_rate_init"}  # in files of earlier versions
-
     templates_: tuple[str, ...]
     weights_: LinearWeights
 

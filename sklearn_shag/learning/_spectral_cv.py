@@ -109,8 +109,6 @@ class SpectralSHAGCV(BaseSHAG):
            [0.82, 0.82]])
     """
 
-    # In files of earlier versions.
-    _renamed_params = {"n_states": "n_states_grid", "smoothing": "smoothing_grid"}
     _parameter_constraints = {
         **BaseSHAG._parameter_constraints,
         "n_states_grid": ["array-like"],

@@ -43,8 +43,13 @@ KINDS = {
 }
 
 
-# What files of earlier versions call estimators and fitted attributes, None if these are left out.
+# What files of earlier versions call estimators, their parameters and their fitted attributes, with
+# None for attributes that there are no longer.
 FORMER_CLASSES = {"AveragedSHAG": "AveragedParser", "ProductSHAG": "ProductParser"}
+FORMER_PARAMS = {
+    "CRFParser": {"learning_rate": "learning_rate_init"},
+    "SpectralSHAGCV": {"n_states": "n_states_grid", "smoothing": "smoothing_grid"},
+}
 FORMER_ATTRIBUTES = {
     **{"best_n_states_": "n_states_", "best_smoothing_": "smoothing_", "best_params_": None},
     **{"embeddings_": "embeddings_name_", "log_likelihoods_": None, "objectives_": None},
@@ -371,10 +376,10 @@ def _restore_model(description, key, source, fitted):
             source.frozen[key] = FrozenEstimator(estimator)
         return source.frozen[_take(description, "key", str, key)]
     of_steps = fitted and issubclass(cls, Pipeline)
-    renamed = getattr(cls, "_renamed_params", {})
+    renamed = FORMER_PARAMS.get(name, {})
     params = {
-        renamed.get(name, name): _restore(value, f"{key}/{name}", source, of_steps)
-        for name, value in _take(description, "params", dict, key).items()
+        renamed.get(param, param): _restore(value, f"{key}/{param}", source, of_steps)
+        for param, value in _take(description, "params", dict, key).items()
     }
     if issubclass(cls, NetworkLearner):  # which once said None for "auto"
         params |= {n: "auto" for n in ("dropout", "max_iter") if params.get(n, n) is None}
