@@ -388,16 +388,16 @@ def test_parameters_may_turn_bad_after_fit(params):
 
 
 @pytest.mark.parametrize(
-    ("n_samples", "max_length", "message"),
+    ("n_samples", "max_length", "error", "message"),
     [
-        (0, 10, "n_samples must be a whole number from 1 on, got 0"),
-        (2.5, 10, "n_samples must be a whole number from 1 on, got 2.5"),
-        ("3", 10, "n_samples must be a whole number from 1 on, got '3'"),
-        (1, 0, "max_length must be a whole number from 1 on, got 0"),
+        (0, 10, ValueError, "n_samples == 0, must be >= 1"),
+        ("3", 10, TypeError, "n_samples must be an instance of int, not str"),
+        (True, 10, TypeError, "n_samples must be a whole number, got True"),
+        (1, 0, ValueError, "max_length == 0, must be >= 1"),
     ],
 )
-def test_bad_sample_sizes(n_samples, max_length, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_sample_sizes(n_samples, max_length, error, message):
+    with pytest.raises(error, match=message):
         DeterministicSHAG().fit(X, Y).sample(n_samples, max_length=max_length)
 
 

@@ -153,7 +153,7 @@ def test_sentences_have_a_largest_size(folder, monkeypatch, size):
 
 
 @over("chunk_size", [1, 7, 1000])
-def test_parse_iter_is_parse_in_chunks(folder, english, chunk_size):
+def test_iter_parse_is_parse_in_chunks(folder, english, chunk_size):
     model = load_model(folder / "model.npz")
     asked = []
 

@@ -11,10 +11,10 @@ MISTAKES = [
     Mistake("model.predict_labels(tags, trees)", works("len(result) == 60")),
     Mistake("model.predict_labels(trees[0])", raises(TypeError, r"X must be", r"\[sentence\]")),
     Mistake("model.predict_labels(trees, y[:-1])", raises(ValueError, r"60 sentences", r"59")),
-    Mistake("model.predict_labels(trees, y[::-1])", raises(ValueError, r"heads\[0\]", r"tokens")),
+    Mistake("model.predict_labels(trees, y[::-1])", raises(ValueError, r"y\[0\]", r"tokens")),
     Mistake(
         "model.predict_labels(tags, model.predict_marginals(tags))",
-        raises(ValueError, r"heads\[0\]", r"flat", r"whole numbers"),
+        raises(ValueError, r"y\[0\]", r"flat", r"whole numbers"),
     ),
     Mistake(
         "model.predict_labels(trees, y, allowed=[None] * 60)",

@@ -45,13 +45,13 @@ KINDS = {
 
 # What files of earlier versions call estimators, their parameters and their fitted attributes, with
 # None for attributes that there are no longer.
-FORMER_CLASSES = {"AveragedSHAG": "AveragedParser", "ProductSHAG": "ProductParser"}
+FORMER_CLASSES = {"AveragedParser": "AveragedParser", "ProductParser": "ProductParser"}
 FORMER_PARAMS = {
     "CRFParser": {"learning_rate": "learning_rate_init"},
     "SpectralSHAGCV": {"n_states": "n_states_grid", "smoothing": "smoothing_grid"},
 }
 FORMER_ATTRIBUTES = {
-    **{"best_n_states_": "n_states_", "best_smoothing_": "smoothing_", "best_params_": None},
+    **{"n_states_": "n_states_", "smoothing_": "smoothing_", "best_params_": None},
     **{"embeddings_": "embeddings_name_", "log_likelihoods_": None, "objectives_": None},
 }
 
