@@ -51,6 +51,8 @@ from tests.estimators import (
     without_relations,
 )
 from tests.loops import over
+from tests.model_files import OF_SEQUENCES as MODELS_OF_SEQUENCES
+from tests.model_files import small_models
 
 # The checks of scikit-learn that need no array as X. Of the others, those on data have their like
 # below; those on columns, dtypes and feature names mean nothing for sentences.
@@ -88,6 +90,29 @@ def test_every_public_estimator_is_tested():
     estimators = {v for v in public if inspect.isclass(v) and issubclass(v, BaseEstimator)}
     tested = {type(model) for model in (ESTIMATORS | TRANSFORMERS).values()}
     assert estimators == tested | {BaseSHAG, ParserPipeline, TransformerVectors} | OF_SEQUENCES
+
+
+# Nothing in, nothing out
+
+
+ANSWERS = [*BY_SENTENCE, "predict_tree_proba", "predict_labels", "predict_label_proba", "parse"]
+ANSWERS += ["score_arcs", "sample_heads", "transform", "predict_proba"]
+
+
+@pytest.mark.parametrize("name", [*EVERYTHING, "pipeline", *MODELS_OF_SEQUENCES])
+def test_of_nothing_there_is_nothing(name):
+    model = small_models()[name]
+    lacks_labels = not getattr(model, "_has_labels", True)
+    for method in filter(lambda method: hasattr(model, method), ANSWERS):
+        if not (lacks_labels and method.startswith("predict_label")):
+            assert len(getattr(model, method)([])) == 0
+    if hasattr(model, "k_best_heads"):
+        assert [part.shape for part in model.k_best_heads(iter(()), 2)] == [(0,), (0,)]
+    if getattr(model, "tag_values_", ()):
+        assert model.predict_tags([]).shape == (0,)
+    if hasattr(model, "score"):
+        with pytest.raises(ValueError, match="at least one"):
+            model.score([])
 
 
 # The checks of scikit-learn

@@ -337,7 +337,6 @@ def test_unknown_heads_name_the_sentence(estimator_of_symbols):
 @pytest.mark.parametrize(
     ("sentences", "error", "message"),
     [
-        ([], ValueError, "no sentences"),
         ([["A"], []], ValueError, r"X\[1\] has no tokens"),
         ([["A", 1]], TypeError, r"X\[0\]"),
         ("A", TypeError, "single str"),
@@ -345,10 +344,7 @@ def test_unknown_heads_name_the_sentence(estimator_of_symbols):
 )
 def test_prediction_refuses_the_same(sentences, error, message):
     model = DeterministicSHAG().fit(X, Y)
-    methods = [model.predict, model.predict_marginals, model.log_likelihood]
-    if sentences:  # of nothing there are no trees, which is an answer
-        methods.append(model.parse)
-    for method in methods:
+    for method in (model.predict, model.predict_marginals, model.log_likelihood, model.parse):
         with pytest.raises(error, match=message):
             method(sentences)
 

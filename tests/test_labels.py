@@ -184,11 +184,11 @@ class TestPrediction:
 
     def test_arguments(self, english):
         model = DeterministicSHAG().fit(english)
-        with pytest.raises(ValueError, match=r"Give heads, or the arcs allowed .* not both"):
+        with pytest.raises(ValueError, match=r"Give y, or the arcs allowed .* not both"):
             model.predict_labels(english[:1], english[:1], allowed=[None])
-        with pytest.raises(ValueError, match=r"heads\[0\] holds 1 heads for a sentence of"):
+        with pytest.raises(ValueError, match=r"y\[0\] holds 1 heads for a sentence of"):
             model.predict_labels(english[:1], [[0]])
-        with pytest.raises(ValueError, match=r"heads\[0\] .* has unknown heads \(-1\)"):
+        with pytest.raises(ValueError, match=r"y\[0\] .* has unknown heads \(-1\)"):
             model.predict_labels([["DET", "NOUN"]], [[-1, 0]])
         only = [np.array([[False, False, True], [True, False, False]])]
         assert model.predict_labels([["DET", "NOUN"]], allowed=only)[0].tolist() == ["det", "root"]

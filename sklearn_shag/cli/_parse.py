@@ -104,7 +104,7 @@ def parse(options):
     ----------
     options : argparse.Namespace
         With `model`, `context`, `file`, `input`, `output`, `decoder`, `keep_heads`, `confidence`,
-        `k_best_heads`, `sample`, `seed`, `unique_relations`, `on_error`, `max_tokens` and `n_jobs`.
+        `k_best`, `sample`, `seed`, `unique_relations`, `on_error`, `max_tokens` and `n_jobs`.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def parse(options):
     opened.parser.set_params(verbose=0, **list_given(options, "max_tokens", "decoder"))
     opened.parser._check_ready()  # what is wrong with options is no fault of a sentence
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
-    answers = {"n_best": options.k_best_heads, "n_samples": options.sample, "random_state": options.seed}
+    answers = {"n_best": options.k_best, "n_samples": options.sample, "random_state": options.seed}
     answers |= {"confidence": options.confidence, "unique_relations": groups}
     answers["keep_heads"] = options.keep_heads
     work = PieceParser(opened, form, answers, skips=options.on_error == "skip")

@@ -298,14 +298,16 @@ def _group_of(name, tagged):
     return "suffixes" if kind == "suffix" else "prefixes", AFFIX_GROUP
 
 
-def check_network_weights(weights, name, vocabulary, tag_values=None, labels=None, embeddings=None):
+def check_network_weights(
+    weights, name, vocabulary, tag_values=None, labels=None, embeddings_name=None
+):
     """Check that all parameters are where sizes say; taggers have no labels, and splitters no tags.
 
-    `embeddings` names what vectors in context come from, if they are read.
+    `embeddings_name` names what vectors in context come from, if they are read.
     """
     n_codes = FIRST + len(vocabulary[VECTOR]) if VECTOR in vocabulary else 0
     check_shape(weights.vectors, (n_codes, None if n_codes else 0), f"{name}.vectors")
-    check_shape(weights.moments, (2, 0 if embeddings is None else None), f"{name}.moments")
+    check_shape(weights.moments, (2, 0 if embeddings_name is None else None), f"{name}.moments")
     hidden = weights.hidden_layer_sizes
     check_shape(hidden, (None,), f"{name}.hidden_layer_sizes")
     check_range(hidden, 1, np.inf, f"{name}.hidden_layer_sizes")
