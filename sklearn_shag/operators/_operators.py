@@ -360,7 +360,7 @@ def grammar_shapes(n_symbols, n_states):
     return Operators(vectors, vectors, (*vectors[:2], alphabet.n_modifiers, n_states, n_states))
 
 
-def check_shapes(operators, name="The grammar", symbols=None):
+def check_axes(operators, name="The grammar", symbols=None):
     """Refuse operators whose shapes are not those of a grammar; kernels trust them.
 
     With symbols, it is to be over them, and there must be some.
@@ -434,14 +434,14 @@ def join_automata(automata: Sequence[Operators], root_counts: FloatArray | IntAr
         grammar.alpha_1[pair][:n] = automaton.alpha_1
         grammar.alpha_inf[pair][:n] = automaton.alpha_inf
         grammar.A[pair][:-1, :n, :n] = automaton.A
-    return _with_root(grammar, root_counts)
+    return _add_root(grammar, root_counts)
 
 
 def _new_grammar(n_symbols, n_states):
     return Operators(*map(np.zeros, grammar_shapes(n_symbols, n_states)))
 
 
-def _with_root(grammar, root_counts):
+def _add_root(grammar, root_counts):
     """Fill in the root symbol and the unknown modifier; without roots that of no mass."""
     alphabet = Alphabet(root_counts.size)
     root, unknown = alphabet.root, alphabet.unknown_modifier
@@ -495,7 +495,7 @@ def complete_grammar(operators: Operators, root_counts: FloatArray | IntArray) -
     grammar.alpha_1[:-1] = operators.alpha_1
     grammar.alpha_inf[:-1] = operators.alpha_inf
     grammar.A[:-1, :, :-1] = operators.A
-    return _with_root(grammar, root_counts)
+    return _add_root(grammar, root_counts)
 
 
 def root_masses(operators):

@@ -97,14 +97,14 @@ def _learn_calibration(answers):
 
     def loss(parameters):
         space[:] = probabilities
-        calibrate(space, ends, *_read(parameters))
+        calibrate(space, ends, *_make_calibration(parameters))
         return -weights @ np.log(space[places]) / weights.sum()
 
     options = {"xatol": 0.01, "fatol": 1e-6}
-    return _read(minimize(loss, (0.0, -3.0), method="Nelder-Mead", options=options).x)
+    return _make_calibration(minimize(loss, (0.0, -3.0), method="Nelder-Mead", options=options).x)
 
 
-def _read(parameters):
+def _make_calibration(parameters):
     """A correction of two real numbers."""
     temperature = np.exp(np.clip(parameters[0], -10, 10))
     temperature = np.clip(temperature, 1 / LARGEST_TEMPERATURE, LARGEST_TEMPERATURE)

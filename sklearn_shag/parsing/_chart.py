@@ -138,7 +138,7 @@ def new_results(factors, with_uses, of_memory=True):
     )
 
 
-# Of a chunk, about, in the units of `cut`: a hundredth of a second with 8 states. That is much
+# Of a chunk, about, in the units of `cut_chunks`: a hundredth of a second with 8 states. That is much
 # beside what it takes to hand one out, and makes enough of them for many workers.
 CHUNK_COST = 8e6
 # A chunk takes so much longer where symbols have refinements, whose counts are large, too.
@@ -147,7 +147,7 @@ FEWER_WITH_REFINEMENTS = 20
 CHUNK_COST_ALONE = 1e9
 
 
-def cut(lengths, chunk_cost):
+def cut_chunks(lengths, chunk_cost):
     """Cut sentences into chunks of about some cost, the shortest first: a list of int arrays."""
     # Of the chart with 8 states, measured: cubic only for long sentences.
     cost = (lengths + 1) ** 2 * (lengths + 31.0)
@@ -431,7 +431,7 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
         cost = packed.chunk_cost
     elif count_workers(n_jobs) == 1:
         cost = CHUNK_COST_ALONE
-    chunks = cut(np.diff(potentials.indptr), cost)
+    chunks = cut_chunks(np.diff(potentials.indptr), cost)
     task = partial(_chart_task, packed, with_uses=marginals, with_counts=counts)
     if len(chunks) == 1:
         parts = [task(potentials, weights)]
@@ -439,7 +439,7 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
     else:
         tasks = (delayed(task)(take_sentences(potentials, part), weights[part]) for part in chunks)
         parts = run_parallel(tasks, n_jobs)
-        results = _put_together(potentials, [part for part, _ in parts], chunks, marginals)
+        results = _join_results(potentials, [part for part, _ in parts], chunks, marginals)
     given = potentials.arc_memory, potentials.stop_memory
     return ChartResults(
         results.sign,
@@ -460,7 +460,7 @@ def _chart_task(packed, potentials, weights, with_uses, with_counts):
     return run_charts(packed, factors, with_arcs, with_uses, weights, counts), counts
 
 
-def _put_together(potentials, parts, chunks, with_uses):
+def _join_results(potentials, parts, chunks, with_uses):
     """Put the results of chunks in the places of their sentences."""
     results = new_results(as_factors(potentials), with_uses)
     for part, chosen in zip(parts, chunks, strict=True):

@@ -138,7 +138,7 @@ def best_tree(scores, space, agenda, heads):
             best, root = score, m
     heads[root - 1] = 0
     # The agenda holds kinds, first and last positions.
-    _backtrack(root, right, right_by_end, left, left_by_end, arcs, agenda, heads)
+    _follow_splits(root, right, right_by_end, left, left_by_end, arcs, agenda, heads)
     return best
 
 
@@ -161,10 +161,10 @@ def _argbest_sum(one, i, other, j, size):
 
 
 @inner_table_kernel
-def _backtrack(root, right, right_by_end, left, left_by_end, arcs, agenda, heads):
+def _follow_splits(root, right, right_by_end, left, left_by_end, arcs, agenda, heads):
     """Follow the best splits from the two halves of the root."""
-    _put(agenda, np.int64(0), LEFT_HALF, np.int64(1), root)
-    _put(agenda, np.int64(1), RIGHT_HALF, root, np.int64(heads.size))
+    _push_span(agenda, np.int64(0), LEFT_HALF, np.int64(1), root)
+    _push_span(agenda, np.int64(1), RIGHT_HALF, root, np.int64(heads.size))
     size = np.int64(2)
     while size:
         size -= 1
@@ -173,23 +173,23 @@ def _backtrack(root, right, right_by_end, left, left_by_end, arcs, agenda, heads
             continue
         if kind == BETWEEN:
             k = i + _argbest_sum(right[i], i, left[j], i + 1, j - i)
-            _put(agenda, size, RIGHT_HALF, i, k)
-            _put(agenda, size + 1, LEFT_HALF, k + 1, j)
+            _push_span(agenda, size, RIGHT_HALF, i, k)
+            _push_span(agenda, size + 1, LEFT_HALF, k + 1, j)
         elif kind == RIGHT_HALF:
             m = i + 1 + _argbest_sum(arcs[i], i + 1, right_by_end[j], i + 1, j - i)
             heads[m - 1] = i
-            _put(agenda, size, BETWEEN, i, m)
-            _put(agenda, size + 1, RIGHT_HALF, m, j)
+            _push_span(agenda, size, BETWEEN, i, m)
+            _push_span(agenda, size + 1, RIGHT_HALF, m, j)
         else:
             m = i + _argbest_sum(arcs[j], i, left_by_end[i], i, j - i)
             heads[m - 1] = j
-            _put(agenda, size, BETWEEN, m, j)
-            _put(agenda, size + 1, LEFT_HALF, i, m)
+            _push_span(agenda, size, BETWEEN, m, j)
+            _push_span(agenda, size + 1, LEFT_HALF, i, m)
         size += 2
 
 
 @inlined_kernel
-def _put(agenda, row, kind, i, j):
+def _push_span(agenda, row, kind, i, j):
     agenda[row, 0], agenda[row, 1], agenda[row, 2] = kind, i, j
 
 
@@ -310,10 +310,10 @@ def best_arborescence(scores, heads):
         if place[other] < 0:
             size += 1
         else:
-            size, other = place[other] + 1, _contract(nodes, path[place[other] : size], n_nodes)
+            size, other = place[other] + 1, _merge_cycle(nodes, path[place[other] : size], n_nodes)
             n_nodes += 1
         path[size - 1], place[other] = other, size - 1
-    _read_off(nodes, n_nodes, heads)
+    _read_heads(nodes, n_nodes, heads)
     score = 0.0
     for m in range(n):
         score += scores[m, heads[m]]
@@ -345,7 +345,7 @@ def _is_better(forbidden, score, other_forbidden, other_score):
 
 
 @inner_table_kernel
-def _contract(nodes, cycle, new):
+def _merge_cycle(nodes, cycle, new):
     """Make one node of a cycle of nodes, and its row of the best of theirs."""
     into = nodes.row[new] = nodes.row[cycle[0]]
     for k in range(cycle.size):
@@ -367,7 +367,7 @@ def _contract(nodes, cycle, new):
 
 
 @inner_table_kernel
-def _read_off(nodes, n_nodes, heads):
+def _read_heads(nodes, n_nodes, heads):
     """Take the arc into each node, the largest first, but where an arc into a larger one enters."""
     for node in range(n_nodes - 1, -1, -1):
         if nodes.token[node] < 0:

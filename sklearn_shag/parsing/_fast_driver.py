@@ -6,14 +6,14 @@ import numpy as np
 
 from sklearn_shag.encoding import places_of_heads
 from sklearn_shag.parsing._decoders import find_trees, new_space
-from sklearn_shag.parsing._fast_chart import Sentence, inside, outside
+from sklearn_shag.parsing._fast_chart import ChartSentence, fill_inside, fill_outside
 from sklearn_shag.parsing._fast_group import (
     NO_COUNTS,
     add_counts,
     add_counts_of_arcs,
     group_of,
     new_workspace,
-    padded,
+    padded_size,
     put_memory,
     put_sentence,
     put_uses,
@@ -28,15 +28,15 @@ from sklearn_shag.parsing._fast_sums import (
     NEXT_WINDOW,
     SMALLEST_SHARE,
     WINDOW,
-    Memory,
     Tables,
+    TokenClasses,
     all_in_range,
     choose_longer,
     recount_by_derivatives,
     scale_by_first_tokens,
     scale_by_window,
 )
-from sklearn_shag.parsing._potentials import classes_of, longest_counted, support_of, writable
+from sklearn_shag.parsing._potentials import classes_of, longest_counted, make_writable, support_of
 from sklearn_shag.utils._kernel import (
     inlined_kernel,
     inner_table_kernel,
@@ -83,7 +83,7 @@ def run_fast(grammar, factors, which, results, weights, counts):
     """
     if grammar.fast is None:
         return np.full(which.size, OUT_OF_RANGE)
-    fast = writable(grammar.fast)
+    fast = make_writable(grammar.fast)
     n_classes, n_states = classes_of.py_func(factors), fast.alpha_1.shape[2]
     n_tokens = int(factors.indptr[which[-1] + 1] - factors.indptr[which[-1]])
     in_lockstep = False
@@ -97,10 +97,10 @@ def run_fast(grammar, factors, which, results, weights, counts):
     # For several states without memory it is None: kernels for it are compiled if somebody asks.
     memory = None
     if n_classes > 1 and not in_lockstep:
-        columns = np.empty(padded.py_func(n_tokens), dtype=np.int64)
+        columns = np.empty(padded_size.py_func(n_tokens), dtype=np.int64)
         following = np.empty((n_classes, columns.size), dtype=np.int64)
         classes = np.repeat(np.arange(n_classes), max(n_states // LANES, 1))
-        memory = Memory(n_states, classes, columns, following)
+        memory = TokenClasses(n_states, classes, columns, following)
     space = new_workspace(n_tokens, n_states, n_classes, LANES if in_lockstep else 1)
     states = np.empty(which.size, dtype=np.uint8)
     run = _in_lockstep if in_lockstep else _one_by_one
@@ -108,7 +108,7 @@ def run_fast(grammar, factors, which, results, weights, counts):
     lost = np.flatnonzero(states == WITHOUT_MASS) if np.count_nonzero(states) else ()
     if len(lost):
         # Also where values vanish, or cancel. The same kernels tell, since none are compiled then.
-        spare, support = type(results)(*map(np.empty_like, results)), writable(grammar.support)
+        spare, support = type(results)(*map(np.empty_like, results)), make_writable(grammar.support)
         found, possible = np.empty_like(states), support_of(factors)
         lost_ones, no_counts = which[lost], NO_COUNTS
         run(support, possible, lost_ones, spare, memory, weights, no_counts, space, found)
@@ -153,21 +153,21 @@ def _in_lockstep(grammar, factors, which, results, memory, weights, counts, spac
 
 
 @inlined_kernel
-def _length(factors, s):
+def _length_of(factors, s):
     return factors.indptr[s + 1] - factors.indptr[s]
 
 
 @merged_kernel
 def _parse_one(grammar, factors, s, results, memory, space):
     """Parse one sentence; return what becomes of it."""
-    n_tokens, n_states = _length(factors, s), grammar.alpha_1.shape[2]
+    n_tokens, n_states = _length_of(factors, s), grammar.alpha_1.shape[2]
     n_classes = classes_of(factors)
     group = group_of(space, n_tokens, n_states, n_classes, 1)
     put_sentence(grammar, factors, s, group, 0)
     if memory is not None:
         put_memory(factors, s, memory)
     n, p = n_tokens + 1, group.numbers.shape[1]
-    sentence = Sentence(
+    sentence = ChartSentence(
         group.codes,
         group.starts,
         group.stops,
@@ -186,7 +186,7 @@ def _parse_one(grammar, factors, s, results, memory, space):
     elif n_tokens > LONGEST_UNCUT:
         tile = TILE if n_tokens <= LONGEST_IN_SMALL_TILES else 2 * TILE
         tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * TILE
-    _solve(sentence, tables, marginals, group, factors, results, tile)
+    _solve_group(sentence, tables, marginals, group, factors, results, tile)
     state = _put_result(factors, group, 0, s, results)
     if memory is None:
         return state
@@ -198,12 +198,12 @@ def _parse_one(grammar, factors, s, results, memory, space):
 @merged_kernel
 def _parse_several(grammar, factors, which, results, space, states):
     """Parse up to LANES sentences in lockstep."""
-    n_tokens, n_classes = _length(factors, which[-1]), classes_of(factors)  # the longest is last
+    n_tokens, n_classes = _length_of(factors, which[-1]), classes_of(factors)  # the longest is last
     group = group_of(space, n_tokens, 1, n_classes, LANES)
     for member in range(LANES):
         # The last fills places that would be empty.
         put_sentence(grammar, factors, which[min(member, which.size - 1)], group, member)
-    sentence = Sentence(
+    sentence = ChartSentence(
         group.codes,
         group.starts,
         group.stops,
@@ -216,7 +216,7 @@ def _parse_several(grammar, factors, which, results, space, states):
     )
     tables = Tables(group.vectors, group.numbers)
     # Always in tiles: the order of sums must not depend on how long the others are.
-    _solve(sentence, tables, group.marginals, group, factors, results, TILE)
+    _solve_group(sentence, tables, group.marginals, group, factors, results, TILE)
     for k in range(which.size):
         states[k] = _put_result(factors, group, k, which[k], results)
         if states[k] == DONE and n_classes > 1 and results.arcs.size:
@@ -224,7 +224,7 @@ def _parse_several(grammar, factors, which, results, space, states):
 
 
 @merged_kernel
-def _solve(sentence, tables, marginals, group, factors, results, tile):
+def _solve_group(sentence, tables, marginals, group, factors, results, tile):
     """Fill Z and, if they are wanted, marginals, and tell what is out of range.
 
     Arcs to a token are divided by a power of two, so that the value of any part of a sentence is
@@ -239,7 +239,7 @@ def _solve(sentence, tables, marginals, group, factors, results, tile):
     first, retried, in_range = np.int64(1), is_scaled, False
     while True:  # one call of `inside`, since each is compiled
         end = min(first + window, n) if window else n
-        inside(sentence, first, end, tile, tables)
+        fill_inside(sentence, first, end, tile, tables)
         if window == N_PROBED:
             scale_by_first_tokens(group, end)
             window = WINDOW if choose_longer(group, LONGEST_SCALED_ALIKE) else np.int64(0)
@@ -256,7 +256,7 @@ def _solve(sentence, tables, marginals, group, factors, results, tile):
                 break
             window, retried = WINDOW, True
     if results.arcs.size or not in_range:
-        outside(sentence, n - 1, tile, tables, marginals)
+        fill_outside(sentence, n - 1, tile, tables, marginals)
     if not in_range:
         recount_by_derivatives(group)
 

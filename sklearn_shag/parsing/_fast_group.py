@@ -66,7 +66,7 @@ class SentenceGroup(NamedTuple):
 
 
 @inlined_kernel
-def padded(n_tokens):
+def padded_size(n_tokens):
     """P of the tables: room for four rows at once, and rows that begin in different cache sets."""
     return (n_tokens + 5 + 3) // 4 * 4
 
@@ -76,7 +76,7 @@ def new_workspace(n_tokens, n_states, n_classes, n_members):
 
     Not within a kernel: numpy asks the system for large pages, which long sentences need.
     """
-    p, n, size = padded.py_func(n_tokens), n_tokens + 1, n_states * n_classes * n_members
+    p, n, size = padded_size.py_func(n_tokens), n_tokens + 1, n_states * n_classes * n_members
     sizes = (
         int(N_VECTOR_TABLES) * p * (p + 1) * size,
         int(N_NUMBER_TABLES) * (p + 1) ** 2 * n_members,
@@ -98,7 +98,7 @@ def new_workspace(n_tokens, n_states, n_classes, n_members):
 @inner_table_kernel
 def group_of(space, n_tokens, n_states, n_classes, n_members):
     """Cut what sentences side by side, the longest of N tokens, need from the workspace."""
-    p, n, size = padded(n_tokens), n_tokens + 1, n_states * n_classes * n_members
+    p, n, size = padded_size(n_tokens), n_tokens + 1, n_states * n_classes * n_members
     begins, numbers, whole_numbers = space.begins, space.numbers, space.whole_numbers
     return SentenceGroup(
         shaped(whole_numbers, (n_members,)),
@@ -183,7 +183,7 @@ def _put_stop_factors(factors, begin, n_tokens, group, n_states, member):
     for h in range(1, n_tokens + 1):
         for direction in range(2):
             of_half = factors.stop_memory[begin + h - 1, direction]
-            scale = _normalise(_largest(of_half, 0, n_classes), group, member)
+            scale = _choose_scale(_largest_of(of_half, 0, n_classes), group, member)
             for c in range(n_classes):
                 for q in range(c * n_states, (c + 1) * n_states):
                     group.stops[h, direction, q * n_members + member] *= scale * of_half[c]
@@ -216,10 +216,9 @@ def _put_arc_memory(factors, first, n_tokens, group, m, member):
     n_classes, n_members = factors.arc_memory.shape[1], group.lengths.size
     of_token = factors.arc_memory[first : first + n_tokens + 1]
     values = shaped(of_token, (of_token.size,))
-    largest = max(
-        _largest(values, 0, m * n_classes), _largest(values, (m + 1) * n_classes, values.size)
-    )
-    scale = _normalise(largest, group, member)
+    before, behind = m * n_classes, (m + 1) * n_classes
+    largest = max(_largest_of(values, 0, before), _largest_of(values, behind, values.size))
+    scale = _choose_scale(largest, group, member)
     group.roots[m, member] *= scale * values[0]
     scores = shaped(group.arc_scores[m], (group.arc_scores[m].size,))
     for k in range(n_classes, values.size):
@@ -227,7 +226,7 @@ def _put_arc_memory(factors, first, n_tokens, group, m, member):
 
 
 @inlined_kernel(fastmath={"nnan", "nsz"})  # or it could not compare several at once
-def _largest(values, begin, end):
+def _largest_of(values, begin, end):
     largest = 0.0
     for k in range(begin, end):
         largest = max(largest, values[k])
@@ -235,7 +234,7 @@ def _largest(values, begin, end):
 
 
 @inlined_kernel
-def _normalise(largest, group, member):
+def _choose_scale(largest, group, member):
     """Return by which power of two factors are multiplied, so that the largest is near 1."""
     exponent = max(math.frexp(largest)[1], -1000)  # the power is finite
     group.log_shifts[member] += np.log(2.0) * exponent
@@ -246,7 +245,7 @@ def _normalise(largest, group, member):
 def put_memory(factors, s, memory):
     """Set where the states of the class of each token begin, and the next token of each class."""
     begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
-    n_columns = padded(n_tokens)
+    n_columns = padded_size(n_tokens)
     for m in range(n_columns):
         inside = 1 <= m <= n_tokens
         memory.columns[m] = factors.memory[begin + m - 1] * memory.n_states if inside else 0
@@ -271,7 +270,7 @@ def put_uses(factors, group, member, s, results, n_states):
                     if h == 0 and c == 0:
                         use = group.marginals[m - 1, 0, member]
                     elif h > 0 and h != m:
-                        use = _product(group, D_AWAITING, AWAITING, h, m, c, n_states, member)
+                        use = _inner_product(group, D_AWAITING, AWAITING, h, m, c, n_states, member)
                     results.arc_memory[first + h, c] = use
     if results.stop_memory.shape[0]:
         for h in range(1, n_tokens + 1):
@@ -282,7 +281,7 @@ def put_uses(factors, group, member, s, results, n_states):
 
 
 @inlined_kernel
-def _product(group, one, other, h, m, c, n_states, member):
+def _inner_product(group, one, other, h, m, c, n_states, member):
     """Inner product of the states of a class in two tables."""
     vectors, n_members, total = group.vectors, group.lengths.size, zeros()
     if n_members == 1:
@@ -295,7 +294,7 @@ def _product(group, one, other, h, m, c, n_states, member):
 
 
 @inlined_kernel
-def _ends(group, h, direction, member):
+def _boundary_range(group, h, direction, member):
     """The range of the boundaries where halves of a head end."""
     if direction == LEFT:
         return 1, h + 1
@@ -306,7 +305,7 @@ def _ends(group, h, direction, member):
 def _stop_use(group, h, direction, c, n_states, member):
     # sum_b dclosed[h, b] stop(h, c) alpha_inf . C[h, b, c]
     vectors, n_members, use, total = group.vectors, group.lengths.size, 0.0, zeros()
-    low, high = _ends(group, h, direction, member)
+    low, high = _boundary_range(group, h, direction, member)
     if n_members == 1:
         for q in range(c * n_states, (c + 1) * n_states, LANES):
             stop = load(group.stops, (h, direction, q))
@@ -346,7 +345,7 @@ def add_counts(grammar, factors, s, weights, space, counts):
 
 @merged_kernel
 def _add_stops(group, h, code, direction, n_states, factor, counts):
-    low, high = _ends(group, h, direction, 0)
+    low, high = _boundary_range(group, h, direction, 0)
     for b in range(low, high):
         d_closed = factor * group.numbers[D_CLOSED, h, b, 0]
         for place in range(group.stops.shape[2]):
@@ -404,11 +403,11 @@ def new_counts(operators, fast):
 
 def finish_counts(parts, operators):
     """Add up the counts of chunks to uses of the operators of a grammar."""
-    finished = [_finish(counts, operators) for counts in parts]
+    finished = [_finish_chunk(counts, operators) for counts in parts]
     return Operators(*map(sum, zip(*finished, strict=True)))
 
 
-def _finish(counts, operators):
+def _finish_chunk(counts, operators):
     """Make uses of operators of what :func:`add_counts` has counted."""
     n_states = operators.alpha_1.shape[2]
     alpha_1, alpha_inf = (part[..., :n_states] for part in counts[:2])

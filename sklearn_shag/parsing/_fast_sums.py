@@ -35,7 +35,7 @@ class Tables(NamedTuple):
     numbers: np.ndarray  # (3, P + 1, P + 1), in lockstep (3, P + 1, P + 1, LANES)
 
 
-class Memory(NamedTuple):
+class TokenClasses(NamedTuple):
     """The class of every token of one sentence, as the sums need it."""
 
     n_states: int  # of one class
@@ -212,7 +212,7 @@ def choose_longer(group, longest):
 
 
 @inlined_kernel
-def _scale(group, member, m, exponent):
+def _scale_arcs(group, member, m, exponent):
     """Divide arcs to a token by two to the power `exponent`, in all."""
     exponent = min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT)
     factor = 2.0 ** (group.exponents[m, member] - exponent)
@@ -232,7 +232,7 @@ def scale_by_first_tokens(group, n):
             continue
         exponent = round(_log2_value(group, member, np.int64(1), n) / (n - 1))
         for m in range(1, group.lengths[member] + 1):
-            _scale(group, member, m, group.exponents[m, member] + exponent)
+            _scale_arcs(group, member, m, group.exponents[m, member] + exponent)
 
 
 @inner_table_kernel
@@ -248,7 +248,7 @@ def scale_by_window(group, first, n, window):
         each, n_more = divmod(exponent, end - first)
         for m in range(first, end):
             more = 1 if m - first < n_more else 0
-            _scale(group, member, m, group.exponents[m, member] + each + more)
+            _scale_arcs(group, member, m, group.exponents[m, member] + each + more)
 
 
 @inlined_kernel

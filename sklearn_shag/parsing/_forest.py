@@ -21,14 +21,14 @@ from sklearn_shag.parsing._chart import (
     CHUNK_COST_ALONE,
     ROUTES,
     PackedGrammar,
-    cut,
+    cut_chunks,
     packed_unit_grammar,
     run_charts,
 )
 from sklearn_shag.parsing._decoders import SMALLEST_MARGINAL, find_arborescences, find_best, repair
 from sklearn_shag.parsing._fast_driver import OUT_OF_RANGE
 from sklearn_shag.parsing._potentials import Potentials, as_factors, potentials_of_arcs
-from sklearn_shag.parsing._samples import draw
+from sklearn_shag.parsing._samples import draw_trees
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors
 from sklearn_shag.treebank import arcs_left_by
 from sklearn_shag.utils._arrays import log_of
@@ -67,7 +67,7 @@ def score_by_arcs(indptr, arcs, *labellers, **others):
     return Scored(packed_unit_grammar(), potentials_of_arcs(indptr, arcs), *labellers, **others)
 
 
-def allow(potentials, allowed):
+def restrict_arcs(potentials, allowed):
     """Forbid arcs that are not allowed, and make the factors of what is left."""
     if allowed is not None:
         arcs = np.where(np.concatenate([part.ravel() for part in allowed]), 0.0, -np.inf)
@@ -147,9 +147,9 @@ class Forest:
         """
         batch, found, of_first = self.batch, None, None
         for rung in self._rungs():
-            factors = allow(rung.scored.potentials, rung.batch.allowed)
+            factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
             if rung.scored.prune and batch.crossing is None:  # pruning knows no arcs that cross
-                factors = prune(rung.scored, factors)
+                factors = prune_arcs(rung.scored, factors)
             results = run_charts(rung.scored.grammar, factors)
             rung.lost = self._note(rung.places, results)
             if found is None:
@@ -157,7 +157,7 @@ class Forest:
             else:
                 found[places_of(arc_begins(batch.indptr), rung.places)[1]] = results.arcs
         repair(found, of_first)
-        return found if batch.crossing is None else forbid(found, batch.crossing)
+        return found if batch.crossing is None else forbid_arcs(found, batch.crossing)
 
     @cached_property
     def corrected(self):
@@ -172,7 +172,7 @@ class Forest:
     @cached_property
     def totals(self):
         """Sign and log |Z| of each sentence, by the first rung."""
-        factors = allow(self.scored.potentials, self.batch.allowed)
+        factors = restrict_arcs(self.scored.potentials, self.batch.allowed)
         results = run_charts(self.scored.grammar, factors, with_uses=False)
         self._note(slice(None), results)
         return results.sign, results.log_abs_z
@@ -185,7 +185,7 @@ class Forest:
         """
         places = np.repeat(np.arange(len(trees)), list(map(len, trees)))
         known = arcs_left_by([heads for of_sentence in trees for heads in of_sentence])
-        factors = allow(take_sentences(self.scored.potentials, places), known)
+        factors = restrict_arcs(take_sentences(self.scored.potentials, places), known)
         results = run_charts(self.scored.grammar, factors, with_uses=False)
         sign, log_abs_z = (part[places] for part in self.totals)
         possible = (sign != 0) & (sign == results.sign)
@@ -196,7 +196,7 @@ class Forest:
         """Heads of the best trees, (n_tokens,)."""
         if decoder == "viterbi":
             return self.derivations(1, with_totals=False)[0][0]
-        return decode(decoder, self.batch.indptr, self.marginals)
+        return decode_marginals(decoder, self.batch.indptr, self.marginals)
 
     def derivations(self, k, with_totals=True):
         """Heads, (k, n_tokens), and logs, (k, n_sentences), of the best derivations, best first.
@@ -209,7 +209,7 @@ class Forest:
         logs = np.empty((k, batch.indptr.size - 1))
         for rung in self._rungs(with_uniform=True):
             grammar = rung.scored.grammar
-            factors = allow(rung.scored.potentials, rung.batch.allowed)
+            factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
             found = np.empty((k, factors.indptr[-1]), dtype=np.int64)
             values = np.empty((k, rung.places.size))
             every = np.arange(rung.places.size)
@@ -228,9 +228,9 @@ class Forest:
         seeds = self.batch.seeds if seeds is None else seeds
         samples = np.empty((n_samples, self.batch.indptr[-1]), dtype=np.int64)
         for rung in self._rungs(with_uniform=True):
-            factors = allow(rung.scored.potentials, rung.batch.allowed)
+            factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
             own = [seeds[s] for s in rung.places]
-            found, rung.lost = draw(rung.scored.grammar, factors, own, n_samples)
+            found, rung.lost = draw_trees(rung.scored.grammar, factors, own, n_samples)
             samples[:, places_of(self.batch.indptr, rung.places)[1]] = found
             self.drawn_by[rung.places] = rung.number
         return samples
@@ -277,7 +277,7 @@ class Mixture(Forest):
         for share, member in zip(self.shares, self.members, strict=True):
             means = means + share * member.corrected
             self.out_of_range |= member.out_of_range
-        return means if self.batch.crossing is None else forbid(means, self.batch.crossing)
+        return means if self.batch.crossing is None else forbid_arcs(means, self.batch.crossing)
 
     def log_proba(self, trees):
         """Log probabilities of trees, as of :class:`Forest`; a member of -inf adds nothing."""
@@ -332,9 +332,9 @@ def ask(parser, want, batch, make=None):
     """
     make, verbose = make or parser._forest, parser.verbose
     lengths = batch.indptr[1:] - batch.indptr[:-1]
-    chunks = cut(lengths, CHUNK_COST) if lengths.size > 1 else [np.arange(1)]
+    chunks = cut_chunks(lengths, CHUNK_COST) if lengths.size > 1 else [np.arange(1)]
     if len(chunks) > 1 and not verbose and count_workers(parser.n_jobs) == 1:
-        chunks = cut(lengths, CHUNK_COST_ALONE)
+        chunks = cut_chunks(lengths, CHUNK_COST_ALONE)
     if len(chunks) == 1 and not verbose:
         forest = make(batch)
         results = want(forest)
@@ -410,13 +410,13 @@ def list_log_proba(decoder, forest):
     return forest.log_proba([heads[None] for heads in known]).tolist()
 
 
-def list_labels(decoder, groups, forest):
+def list_arc_labels(decoder, groups, forest):
     """List the labels of the best trees, or with decoder=None of known ones."""
     return list_heads(forest.batch, forest.labels(_find_heads(decoder, forest), groups))
 
 
 def list_label_proba(decoder, forest):
-    """List probabilities of labels, (n_tokens_i, n_labels), as :func:`list_labels` does."""
+    """List probabilities of labels, (n_tokens_i, n_labels), as :func:`list_arc_labels` does."""
     return list_heads(forest.batch, forest.scored.label_proba(_find_heads(decoder, forest)))
 
 
@@ -444,14 +444,14 @@ def list_columns(forest):
 
 def list_samples(n_samples, forest):
     """List random trees of each sentence: their heads, (n_samples, n_tokens_i)."""
-    return _split(forest, forest.samples(n_samples))
+    return _split_rows(forest, forest.samples(n_samples))
 
 
 def list_derivations(k, forest):
     """List the k most probable trees of each sentence: their heads, and log probabilities."""
     heads, logs = forest.derivations(k)
     n_found = np.count_nonzero(logs > -np.inf, axis=0)
-    rows = zip(_split(forest, heads), logs.T, n_found, strict=True)
+    rows = zip(_split_rows(forest, heads), logs.T, n_found, strict=True)
     return [(of_sentence[:n].copy(), its_logs[:n].copy()) for of_sentence, its_logs, n in rows]
 
 
@@ -472,7 +472,7 @@ def list_most_probable(k, n_samples, forest):
     return found
 
 
-def _split(forest, rows):
+def _split_rows(forest, rows):
     return np.split(rows, forest.batch.indptr[1:-1], axis=1)
 
 
@@ -526,7 +526,7 @@ def list_rows(want, forest):
 def report_marginals(forest):
     """List what is negative before it is repaired: see :class:`MarginalReport` for the fields."""
     batch, scored, report = forest.batch, forest.scored, []
-    results = run_charts(scored.grammar, allow(scored.potentials, batch.allowed))
+    results = run_charts(scored.grammar, restrict_arcs(scored.potentials, batch.allowed))
     for s, part in enumerate(list_marginals(batch, results.arcs)):
         negative = part[part < -SMALLEST_MARGINAL]  # nothing where they are NaN
         share, mass = negative.size / len(part) ** 2, -negative.sum() / len(part)
@@ -534,7 +534,7 @@ def report_marginals(forest):
     return report
 
 
-def decode(decoder, indptr, marginals):
+def decode_marginals(decoder, indptr, marginals):
     """Find the trees with the largest sum of marginals, or of their logarithms (eq. 28).
 
     Parameters
@@ -558,7 +558,7 @@ def decode(decoder, indptr, marginals):
     return heads
 
 
-def prune(scored, factors):
+def prune_arcs(scored, factors):
     """Forbid arcs that are improbable without refinements, but for those of the best tree.
 
     Parameters
@@ -582,7 +582,7 @@ def prune(scored, factors):
     return factors._replace(arcs=np.where(kept, arcs, -np.inf))
 
 
-def forbid(marginals, allowed):
+def forbid_arcs(marginals, allowed):
     """Set marginals of arcs that are not allowed to 0, and divide their rows by what is left.
 
     Parameters
@@ -627,10 +627,10 @@ def keep_apart(indptr, heads, labels, probabilities, groups):
     (competed_for, _), counts = np.unique(pairs, axis=1, return_counts=True)
     for place in np.unique(competed_for[counts > 1]):
         tokens = np.flatnonzero(places == place)
-        labels[tokens] = _assign(log_of(probabilities[tokens]), groups)
+        labels[tokens] = _assign_labels(log_of(probabilities[tokens]), groups)
 
 
-def _assign(logs, groups):
+def _assign_labels(logs, groups):
     """Find the labels with the largest sum of logarithms of which no two are of one group."""
     n_arcs = len(logs)
     logs = np.maximum(logs, LARGEST_COST)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import RIGHT, all_arcs, arc_begins, observed_arcs
-from sklearn_shag.operators import Operators, check_shapes
+from sklearn_shag.operators import Operators, check_axes
 from sklearn_shag.parsing._fast_sums import LARGEST_IN_RANGE
 from sklearn_shag.utils._arrays import as_integers, check_finite, check_range, check_shape, log_of
 from sklearn_shag.utils._kernel import inlined_kernel
@@ -56,20 +56,20 @@ def fast_grammar(operators):
     in_arcs = np.empty((0, 2, 0))
     if alpha_1.shape[2] == 1:
         in_arcs, A = A.reshape(A.shape[:3]), np.ones((1, 2, 1, 1, 1))
-    parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
-    parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
+    parts = [_pad_states(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
+    parts += [_pad_states(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
     return FastGrammar(*parts, in_arcs, roots)
 
 
-def writable(grammar):
+def make_writable(grammar):
     """Copy what is read-only, as other processes get large arrays: another type to the kernels."""
     for part in grammar:
         if not part.flags.writeable:
-            return type(grammar)(*(_pad(part, part.shape) for part in grammar))
+            return type(grammar)(*(_pad_states(part, part.shape) for part in grammar))
     return grammar
 
 
-def _pad(values, leading):
+def _pad_states(values, leading):
     """Pad the axes of states, which follow the leading ones, with zeros to a multiple of LANES."""
     axes = values.shape[len(leading) :]
     shape = (*leading, *(size + -size % LANES for size in axes))
@@ -157,7 +157,7 @@ def check_operators(operators):
         raise TypeError(
             f"A grammar is given by its Operators, got {type(operators).__name__}. {advice}"
         )
-    check_shapes(operators)
+    check_axes(operators)
     for field, part in operators._asdict().items():
         check_finite(part, f"operators.{field}")
 
@@ -197,8 +197,8 @@ def check_potentials(potentials, n_symbols):
     codes = _check_codes(potentials.codes, n_tokens, n_symbols)
     arcs = potentials.arcs
     if arcs is not None:
-        arcs = _floats(arcs, (n_arcs,), "arcs", "(n_arcs,)", LAYOUT)
-        _refuse(np.isnan(arcs) | (arcs == np.inf), begins, "arcs", "NaN or +inf")
+        arcs = _as_array(arcs, (n_arcs,), "arcs", "(n_arcs,)", LAYOUT)
+        _refuse_values(np.isnan(arcs) | (arcs == np.inf), begins, "arcs", "NaN or +inf")
     factors = potentials.arc_memory, potentials.stop_memory
     if potentials.memory is None:
         n_classes = 1
@@ -213,12 +213,12 @@ def check_potentials(potentials, n_symbols):
             check_range(memory, 0, n_classes - 1, "memory", ", as the last axis of its factors")
     arc_memory, stop_memory = factors
     if arc_memory is not None:
-        arc_memory = _floats(arc_memory, (n_arcs, n_classes), "arc_memory", "(n_arcs, n_classes)")
-        _refuse(~_is_factor(arc_memory), begins, "arc_memory", "negative or not finite")
+        arc_memory = _as_array(arc_memory, (n_arcs, n_classes), "arc_memory", "(n_arcs, n_classes)")
+        _refuse_values(~_is_factor(arc_memory), begins, "arc_memory", "negative or not finite")
     if stop_memory is not None:
         shape = (n_tokens, 2, n_classes)
-        stop_memory = _floats(stop_memory, shape, "stop_memory", "(n_tokens, 2, n_classes)")
-        _refuse(~_is_factor(stop_memory), indptr, "stop_memory", "negative or not finite")
+        stop_memory = _as_array(stop_memory, shape, "stop_memory", "(n_tokens, 2, n_classes)")
+        _refuse_values(~_is_factor(stop_memory), indptr, "stop_memory", "negative or not finite")
     return Potentials(indptr, codes, arcs, memory, arc_memory, stop_memory)
 
 
@@ -229,7 +229,7 @@ def as_codes(values, n_symbols):
     return codes
 
 
-def _floats(values, shape, name, symbols, advice=""):
+def _as_array(values, shape, name, symbols, advice=""):
     values = np.ascontiguousarray(as_floats(values, name))
     check_shape(values, shape, name, f"{symbols} = ", advice)
     return values
@@ -254,7 +254,7 @@ def _is_factor(values):
     return (values >= 0) & (values < np.inf)
 
 
-def _refuse(wrong, begins, name, what):
+def _refuse_values(wrong, begins, name, what):
     if wrong.any():
         place = np.argwhere(wrong)[0, 0]
         sentence = np.searchsorted(begins, place, side="right") - 1

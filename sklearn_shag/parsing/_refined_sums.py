@@ -65,11 +65,11 @@ def refined_tables(grammar):
     return RefinedTables(
         starts,
         stops,
-        _in_rows(_resize(refined.A, k, axis=1), widths[pairs[:, 0]], k),
+        _in_rows(_resize_axis(refined.A, k, axis=1), widths[pairs[:, 0]], k),
         refined.blocks,
         backoff,
-        _resize(refined.common, k, axis=1),
-        _resize(refined.roots, k, axis=1),
+        _resize_axis(refined.common, k, axis=1),
+        _resize_axis(refined.roots, k, axis=1),
         np.ascontiguousarray(grammar.unrefined.A, dtype=float),
         sizes + -sizes % ROWS,
         widths,
@@ -88,14 +88,14 @@ def unrefined_tables(operators):
         np.empty((0, k, n_states, n_states * k)),
         np.full((n_symbols, 2, n_symbols), -1),
         _in_rows(np.ones((n_symbols, 2, n_states, 1)), widths, k),
-        *(_resize(part[:, None], k, axis=1) for part in (np.ones(n_symbols), roots)),
+        *(_resize_axis(part[:, None], k, axis=1) for part in (np.ones(n_symbols), roots)),
         A,
         np.full(n_symbols, ROWS),
         widths,
     )
 
 
-def _resize(values, size, axis):
+def _resize_axis(values, size, axis):
     """Cut off refinements that there are none of, or pad with them."""
     values = values.take(range(min(size, values.shape[axis])), axis)
     missing = np.arange(values.ndim) == axis % values.ndim
@@ -109,7 +109,7 @@ def _in_rows(values, widths, k):
     rows = aligned(math.prod(shape)).reshape(shape)
     rows[...] = 0.0
     for width in np.unique(widths):
-        chosen = _resize(values[widths == width], width // n_states, axis=-1)
+        chosen = _resize_axis(values[widths == width], width // n_states, axis=-1)
         rows[widths == width, ..., :width] = chosen.reshape(*chosen.shape[:-2], width)
     return rows
 
@@ -120,17 +120,17 @@ def _from_rows(rows, widths, n_states, k):
     for width in np.unique(widths):
         chosen = rows[widths == width, ..., :width]
         chosen = chosen.reshape(*chosen.shape[:-1], n_states, width // n_states)
-        values[widths == width] = _resize(chosen, k, axis=-1)
+        values[widths == width] = _resize_axis(chosen, k, axis=-1)
     return values
 
 
 @inlined_kernel
-def add(one, other):
+def add_vectors(one, other):
     """Return ``one + other``, lane by lane."""
     return multiply_add(ones(), one, other)
 
 
-class Space(NamedTuple):
+class RefinedSpace(NamedTuple):
     """Room for one sentence of N tokens, and C classes of memory; D_ are derivatives of log Z."""
 
     open: np.ndarray  # (N + 1, N + 2, C, n * k), by head, boundary and class
@@ -150,7 +150,7 @@ class Space(NamedTuple):
     listed: np.ndarray  # (N + ROWS,): their boundaries, or arcs
 
 
-class Sentence(NamedTuple):
+class RefinedSentence(NamedTuple):
     """Codes and factors of one sentence of N tokens, from token 1 on."""
 
     codes: np.ndarray  # (N + 1,)
@@ -211,7 +211,7 @@ def sum_outer(sentence, space, out, head, modifier, n_listed):
 
 
 @inlined_kernel
-def spread(sentence, space, matrices, place, head, modifier, n_listed):
+def spread_matrix(sentence, space, matrices, place, head, modifier, n_listed):
     """sums[t, q] = sum_g closed[m, b_t, g] matrices[place, g, q], over what is listed."""
     closed, listed = space.closed, space.listed
     for t in range(n_listed, n_listed + ROWS - 1):
@@ -253,7 +253,7 @@ def add_products(sentence, space, matrices, place, head, modifier, n_listed):
 
 
 @inlined_kernel
-def move(tables, sentence, space, half, before, after, place, backwards):
+def move_states(tables, sentence, space, half, before, after, place, backwards):
     """after[place, g, u, h] = score sum_v A[g, v, u, h] before[g, v, h]; or transposed (eq. 54)."""
     head, modifier, direction = half
     code, symbol, n_states = sentence.codes[head], sentence.codes[modifier], tables.moves.shape[2]
@@ -325,11 +325,11 @@ def add_refined_counts(tables, sentence, space, z, times, counts, n):
     for h in range(1, n + 1):
         for m in range(1, n + 1):
             if space.places[h, m] >= 0:
-                _add_moves(tables, sentence, space, h, m, times, counts, n)
+                _add_refined_moves(tables, sentence, space, h, m, times, counts, n)
 
 
 @inlined_kernel
-def _add_moves(tables, sentence, space, head, modifier, times, counts, n):
+def _add_refined_moves(tables, sentence, space, head, modifier, times, counts, n):
     code, width, n_states = sentence.codes[head], sentence.widths[head], tables.moves.shape[2]
     side, k = RIGHT if modifier > head else LEFT, width // n_states
     block = tables.blocks[code, side, sentence.codes[modifier]]
@@ -378,7 +378,7 @@ def finish_refined_counts(parts, refined, tables):
     starts, stops = (_from_rows(part, tables.widths, n_states, k)[:-1] for part in counts[:2])
     places = tables.blocks[seen]
     moves = _from_rows(counts.moves[places], tables.widths[heads], n_states, k)
-    moves, roots = _resize(moves, k, axis=1), _resize(counts.roots[:-1], k, axis=1)
+    moves, roots = _resize_axis(moves, k, axis=1), _resize_axis(counts.roots[:-1], k, axis=1)
     common = roots.copy()
     np.add.at(common, modifiers, moves.sum(axis=(2, 3, 4)))
     A = np.empty(refined.A.shape)

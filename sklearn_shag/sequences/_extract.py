@@ -91,7 +91,7 @@ def number_prefixes(kinds, indptr, symbols):
     return node, *map(np.concatenate, zip(*levels, strict=True))
 
 
-def check_trees(codes, heads, indptr, n_symbols):
+def check_tree_arrays(codes, heads, indptr, n_symbols):
     """Check the arrays of :func:`extract_sequences`, all but for cycles.
 
     Returns
@@ -180,7 +180,7 @@ class HeadModifierSequences(NamedTuple):
 
 
 @table_kernel
-def _breadth_first(heads, indptr, first, following, tokens, sequence_indptr):
+def _list_breadth_first(heads, indptr, first, following, tokens, sequence_indptr):
     """List the tokens of every tree breadth-first, each head's modifiers head-outwards.
 
     The list is its own queue: the modifiers of the k-th token listed are appended in turn.
@@ -277,7 +277,7 @@ def extract_sequences(
     >>> sequences.modifiers, sequences.indptr
     (array([2, 1, 0]), array([0, 1, 2, 2, 3, 3, 3, 3]))
     """
-    codes, heads, indptr = check_trees(codes, heads, indptr, n_symbols)
+    codes, heads, indptr = check_tree_arrays(codes, heads, indptr, n_symbols)
     weights = np.ones(indptr.size - 1) if weights is None else weights
     check_shape(weights, (indptr.size - 1,), "weights", "(n_sentences,) = ")
     return take_trees_apart(codes, heads, indptr, n_symbols, weights)
@@ -288,7 +288,7 @@ def take_trees_apart(codes, heads, indptr, n_symbols, weights):
     tokens, longest = np.empty(codes.size, dtype=np.int64), np.diff(indptr).max(initial=0) + 1
     sequence_indptr = np.zeros(2 * codes.size + indptr.size, dtype=np.int64)
     first, following = np.empty((longest, 2), np.int64), np.empty(longest, np.int64)
-    cyclic = _breadth_first(heads, indptr, first, following, tokens, sequence_indptr)
+    cyclic = _list_breadth_first(heads, indptr, first, following, tokens, sequence_indptr)
     if cyclic >= 0:
         of_sentence = heads[indptr[cyclic] : indptr[cyclic + 1]]
         raise ValueError(f"The heads of sentence {cyclic} are not a tree: {shorten(of_sentence)}.")
@@ -311,7 +311,7 @@ def breadth_first_sequences(modifiers, sequence_indptr, indptr, n_symbols):
 
 
 @kernel
-def _linearise(indptr, sequence_indptr, order, heads):
+def _linearise_trees(indptr, sequence_indptr, order, heads):
     """Find the place in the sentence of every modifier and its head (theory, eq. 1)."""
     sequence = 0
     for s in range(indptr.size - 1):
@@ -394,7 +394,7 @@ def assemble_trees(
     _check_breadth_first(sequences.indptr, indptr, sequences.modifiers.size)
     order = np.empty(sequences.modifiers.size, dtype=np.int64)
     heads = np.empty(sequences.modifiers.size, dtype=np.int64)
-    _linearise(indptr, sequences.indptr, order, heads)
+    _linearise_trees(indptr, sequences.indptr, order, heads)
     return sequences.modifiers[order], heads
 
 

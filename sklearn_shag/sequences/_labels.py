@@ -112,7 +112,7 @@ def count_labels(trees):
     weights = np.repeat(trees.weights, np.diff(trees.indptr))
     arcs = _list_arcs(trees.codes, trees.heads, trees.indptr, trees.symbols.size)
     rows = (column[known] for column in (*arcs, trees.label_codes, weights))
-    return _add_up(trees.symbols.size, trees.labels.size, *rows)
+    return _add_up_labels(trees.symbols.size, trees.labels.size, *rows)
 
 
 def merge_labels(parts, codes, n_symbols):
@@ -145,7 +145,7 @@ def merge_labels(parts, codes, n_symbols):
             )
         )
     rows = map(np.concatenate, zip(*recoded, strict=True))
-    return known, _add_up(n_symbols, known.size, *rows)
+    return known, _add_up_labels(n_symbols, known.size, *rows)
 
 
 def join_names(lists):
@@ -153,7 +153,7 @@ def join_names(lists):
     return np.array(sorted(set().union(*lists)), dtype=object)
 
 
-def _add_up(n_symbols, n_labels, *rows):
+def _add_up_labels(n_symbols, n_labels, *rows):
     """Add up equal rows of LabelCounts, and sort them."""
     shape = Alphabet(n_symbols).n_heads, RIGHT + 1, n_symbols, max(n_labels, 1)
     return LabelCounts(*add_up(shape, *rows))
@@ -190,7 +190,7 @@ def tabulate_labels(counts, symbols):
     table : LabelTable
     """
     arcs, n_symbols, n_pools = counts[:3], symbols.size, len(BACK_OFF) + 1
-    contexts = [_number(n_symbols, *arcs, *pooled) for pooled in BACK_OFF]
+    contexts = [_number_contexts(n_symbols, arcs, *pooled) for pooled in BACK_OFF]
     contexts = np.concatenate([*contexts, np.full(counts.labels.size, EVERYTHING)])
     labels, n_labels = np.tile(counts.labels, n_pools), counts.labels.max() + 1
     contexts, inverse = np.unique(contexts, return_inverse=True)
@@ -221,7 +221,7 @@ def find_contexts(table, codes, heads, indptr):
     found_at = np.full(codes.size, table.contexts.size - 1)
     missing = np.arange(codes.size)
     for pooled in BACK_OFF:
-        contexts = _number(table.n_symbols, *(part[missing] for part in arcs), *pooled)
+        contexts = _number_contexts(table.n_symbols, (part[missing] for part in arcs), *pooled)
         places = np.searchsorted(table.contexts, contexts)
         found = table.contexts[places] == contexts
         found_at[missing[found]] = places[found]
@@ -243,12 +243,12 @@ def _list_arcs(codes, heads, indptr, n_symbols):
     return arcs_of_heads(indptr, heads).symbols(codes, indptr, Alphabet(n_symbols).root)
 
 
-def _number(n_symbols, heads, directions, modifiers, pool_heads, pool_directions, pool_modifiers):
+def _number_contexts(n_symbols, arcs, pool_heads, pool_directions, pool_modifiers):
     """Number contexts; the codes of unknown symbols stand for the pools of all symbols.
 
     So an arc with an unknown symbol is looked up there at once.
     """
-    alphabet = Alphabet(n_symbols)
+    alphabet, (heads, directions, modifiers) = Alphabet(n_symbols), arcs
     if pool_heads:
         heads = np.where(heads == alphabet.root, heads, alphabet.unknown_head)
     if pool_directions:

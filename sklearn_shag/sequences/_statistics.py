@@ -246,10 +246,10 @@ def _count_trigrams(sequences, n_symbols):
     n_trigrams = _list_trigrams(own, pairs, n_symbols, space, *nothing)
     codes, counts = np.empty((4, n_trigrams), np.int64), np.empty(n_trigrams)
     _list_trigrams(own, pairs, n_symbols, space, codes, counts)
-    indptr, *trigrams = _add_up(n_symbols, *codes, counts)
+    indptr, *trigrams = _add_up_trigrams(n_symbols, *codes, counts)
     # The pool of all heads comes last.
     _, directions = split_pair(np.repeat(np.arange(alphabet.n_pairs), np.diff(indptr)))
-    pooled = _add_up(n_symbols, pair_of(alphabet.unknown_head, directions), *trigrams)
+    pooled = _add_up_trigrams(n_symbols, pair_of(alphabet.unknown_head, directions), *trigrams)
     pools = slice(pair_of(alphabet.unknown_head, LEFT), None)
     indptr[pools] = indptr[-1] + pooled[0][pools]
     trigrams = (np.concatenate(both) for both in zip(trigrams, pooled[1:], strict=True))
@@ -303,7 +303,7 @@ def _list_trigrams(sequences, pairs, n_symbols, space, codes, counts):
     return n
 
 
-def _add_up(n_symbols, pairs, first, middle, last, counts):
+def _add_up_trigrams(n_symbols, pairs, first, middle, last, counts):
     """Add up equal trigrams; returns indptr, first, middle, last and counts, sorted by pair."""
     alphabet = Alphabet(n_symbols)
     shape = alphabet.n_pairs, alphabet.n_modifiers, alphabet.n_contexts, alphabet.n_contexts
@@ -436,7 +436,7 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
     >>> merged.statistics.roots
     array([0., 1., 1.])
     """
-    return add_in_pairs(map(_check_part, count(), parts), _merge)
+    return add_in_pairs(map(_check_part, count(), parts), _merge_parts)
 
 
 def _check_part(index, part):
@@ -444,7 +444,7 @@ def _check_part(index, part):
     return part
 
 
-def _merge(parts):
+def _merge_parts(parts):
     if not parts:
         raise ValueError("There are no statistics to merge; at least one part is needed.")
     known = join_names(part.symbols for part in parts)
@@ -463,7 +463,7 @@ def _merge(parts):
         pairs = np.repeat(pairs, np.diff(statistics.indptr))
         ends = (codes[part] for part in (statistics.first, statistics.middle, statistics.last))
         recoded.append((pairs, *ends, statistics.counts))
-    trigrams = _add_up(n_symbols, *map(np.concatenate, zip(*recoded, strict=True)))
+    trigrams = _add_up_trigrams(n_symbols, *map(np.concatenate, zip(*recoded, strict=True)))
     return TreebankStatistics(
         known,
         SequenceStatistics(roots, n_sequences, *trigrams),
@@ -570,12 +570,12 @@ def pair_moments(
     first, middle, last = (
         codes[chosen] for codes in (statistics.first, statistics.middle, statistics.last)
     )
-    bigrams = _bigrams(alphabet, first, middle, last, trigrams, context)
+    bigrams = _sum_bigrams(alphabet, first, middle, last, trigrams, context)
     bigrams[alphabet.boundary, alphabet.boundary] = empty
     return Moments(alphabet.n_symbols, total, bigrams, first, middle, last, trigrams)
 
 
-def _bigrams(alphabet, first, middle, last, trigrams, context):
+def _sum_bigrams(alphabet, first, middle, last, trigrams, context):
     """Sum trigrams to bigrams, all but the empty sequence (theory, eqs. 6 and 32)."""
     n_codes = alphabet.boundary + 1 if context == 0 else alphabet.n_contexts
     before, after = first <= alphabet.boundary, last <= alphabet.boundary
@@ -589,9 +589,9 @@ def _bigrams(alphabet, first, middle, last, trigrams, context):
     if context > 0:
         # what came before the last symbol came further before STOP,
         met = ends & (first != alphabet.boundary)
-        cells.append((last[met], *_further(first[met], trigrams[met], alphabet, context)))
+        cells.append((last[met], *_move_further(first[met], trigrams[met], alphabet, context)))
         # and what follows the middle symbol follows further after what came before it.
-        rows, values = _further(last[~ends], trigrams[~ends], alphabet, context)
+        rows, values = _move_further(last[~ends], trigrams[~ends], alphabet, context)
         cells.append((rows, first[~ends], values))
     rows, columns, values = (np.concatenate(part) for part in zip(*cells, strict=True))
     flat = np.bincount(rows * n_codes + columns, weights=values, minlength=n_codes**2)
@@ -599,7 +599,7 @@ def _bigrams(alphabet, first, middle, last, trigrams, context):
     return flat.reshape(n_codes, n_codes).astype(float)
 
 
-def _further(codes, values, alphabet, context):
+def _move_further(codes, values, alphabet, context):
     """Codes and values of symbols seen from a place further away."""
     near = codes < alphabet.boundary
     return np.where(near, alphabet.further(codes), codes), np.where(near, context * values, values)

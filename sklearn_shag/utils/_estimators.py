@@ -61,7 +61,7 @@ def open_member(member):
     opened : OpenMember
     """
     steps, parser = _list_steps(member)
-    return OpenMember(partial(_transform, steps), parser)
+    return OpenMember(partial(_transform_sentences, steps), parser)
 
 
 def find_splitter(member):
@@ -112,7 +112,7 @@ def open_parser(estimator, method, advice=""):
     return opened
 
 
-def _transform(steps, sentences):
+def _transform_sentences(steps, sentences):
     for step in steps:
         sentences = step.transform(sentences)
     return sentences

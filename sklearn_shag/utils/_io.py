@@ -87,14 +87,14 @@ def iter_chunks(stream):
         yield chunk
 
 
-def _describe(error, path):
+def _describe_error(error, path):
     """Why the system refuses, without number and path."""
     is_denied = isinstance(error, PermissionError)
     return "permission is denied" if is_denied else error.strerror or str(error)
 
 
 @contextlib.contextmanager
-def _naming(path, *others, done="written", describe=_describe):
+def _word_errors(path, *others, done="written", describe=_describe_error):
     """Let what the system says of a file name the path that the user knows, and what was not done.
 
     Errors that name a file which is none of these, or that have been put in words, pass.
@@ -131,10 +131,10 @@ def open_bytes(path):
     """
     path = expand_user(path)
     if path == STANDARD:
-        with _naming("<stdin>", done="read"):
+        with _word_errors("<stdin>", done="read"):
             yield _standard_input()
     else:
-        with _naming(path, done="read", describe=_describe_unread), open(path, "rb") as file:
+        with _word_errors(path, done="read", describe=_describe_unread), open(path, "rb") as file:
             yield file
 
 
@@ -144,7 +144,7 @@ def _describe_unread(error, path):
         return "it is a folder, and not a file"
     if isinstance(error, FileNotFoundError):
         return "there is no such file" + ("" if os.path.isabs(path) else f" in {os.getcwd()}")
-    return _describe(error, path)
+    return _describe_error(error, path)
 
 
 def _standard_input():
@@ -176,7 +176,7 @@ def check_target(path):
     if os.path.isdir(path):
         raise IsADirectoryError(f"{shown} cannot be written: it is a folder; name a file in it.")
     # Links in a circle, and names that are too long, have no folder either.
-    with _naming(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+    with _word_errors(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.stat(path)
     if not os.path.isdir(folder):
         raise FileNotFoundError(
@@ -238,7 +238,7 @@ def atomic_write(path, mode="w"):
     target = os.path.realpath(path)
     name = f".sklearn_shag-{secrets.token_hex(8)}.tmp"
     temporary = os.path.join(os.path.dirname(target), name)
-    with _naming(path, target, temporary):
+    with _word_errors(path, target, temporary):
         if os.path.exists(target) and not os.path.isfile(target):
             with open(target, mode, **text) as file:
                 yield file
@@ -291,7 +291,7 @@ def write_text(path, streamed=False):
 
 
 @contextlib.contextmanager
-def _uninterrupted():
+def _delay_interruptions():
     """Put an interruption off to the end of the block, so that what is written in it is whole."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -309,7 +309,7 @@ def _uninterrupted():
 def _write_standard_output(data):
     """CoNLL-U is UTF-8 with ``\\n`` as line end, whatever the terminal's encoding is."""
     binary = getattr(sys.stdout, "buffer", None)
-    with _naming("<stdout>"), _uninterrupted():
+    with _word_errors("<stdout>"), _delay_interruptions():
         if binary is None:  # a notebook's takes text alone
             sys.stdout.write(data if isinstance(data, str) else data.decode())
             return

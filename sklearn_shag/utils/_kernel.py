@@ -61,7 +61,7 @@ class Kernel:
         made = vars(self)
         if "_dispatcher" not in made:
             # Two threads that come here at once both go on with what the first has made.
-            made.setdefault("_dispatcher", _decorate(self.py_func, self.targetoptions))
+            made.setdefault("_dispatcher", _make_dispatcher(self.py_func, self.targetoptions))
         return made["_dispatcher"]
 
     @property
@@ -73,7 +73,7 @@ class Kernel:
         return typeof(self.dispatcher)
 
 
-def _decorate(function, options):
+def _make_dispatcher(function, options):
     from numba import config, njit
 
     from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)

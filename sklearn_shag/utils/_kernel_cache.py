@@ -69,16 +69,16 @@ class KernelCache(NullCache):
         target_context.refresh()
         # Code that is whole may still fail to load: its types are those of classes of then.
         with suppress(Exception):
-            content = read(self._path(sig, target_context.codegen()))
+            content = read_code(self._path(sig, target_context.codegen()))
             return CompileResult._rebuild(target_context, *content)
-        announce(self.name.removeprefix(f"{PACKAGE.name}."), self.folder)
+        announce_compilation(self.name.removeprefix(f"{PACKAGE.name}."), self.folder)
         return None
 
     def save_overload(self, sig, data):
         """Keep code, unless addresses of this process are in it."""
         if not data.library.has_dynamic_globals and can_write(self.folder):
             with suppress(OSError):
-                write(self._path(sig, data.codegen), data._reduce())
+                write_code(self._path(sig, data.codegen), data._reduce())
 
     def _path(self, sig, codegen):
         key = repr((self.name, self.source, sig, _list_fields(sig), codegen.magic_tuple()))
@@ -95,7 +95,7 @@ def _list_fields(types):
     return None
 
 
-def announce(name, folder):
+def announce_compilation(name, folder):
     """Say what is compiled before it begins: minutes of silence look like a hang.
 
     The message is a log record of level WARNING, which Python prints on standard error unless
@@ -167,7 +167,7 @@ def can_write(folder):
     return True
 
 
-def read(path):
+def read_code(path):
     """Return what a file holds; any error tells that it is not there, or not whole."""
     content = path.read_bytes()
     digest, content = content[:DIGEST_SIZE], content[DIGEST_SIZE:]
@@ -176,7 +176,7 @@ def read(path):
     return pickle.loads(content)
 
 
-def write(path, data):
+def write_code(path, data):
     """Keep data in a file, whole or not at all."""
     content = dumps(data)
     with atomic_write(path, "wb") as file:

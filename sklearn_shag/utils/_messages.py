@@ -49,8 +49,8 @@ def printable(text, max_length=500):
     '01234 ... 56789'
     """
     # Cut twice: escapes take time and room, and there may be megabytes.
-    text = escape_acting(_cut(str(text), max_length), _escape)
-    return _cut(text, max_length)
+    text = escape_acting(_cut_middle(str(text), max_length), _escape_sign)
+    return _cut_middle(text, max_length)
 
 
 def escape_acting(text, escape):
@@ -80,14 +80,14 @@ def shorten(value):
     return printable(" ".join(_repr.repr(value).split()))
 
 
-def _cut(text, max_length):
+def _cut_middle(text, max_length):
     if max_length is None or len(text) <= max_length:
         return text
     kept = max_length - len(_DOTS)
     return text[: kept - kept // 2] + _DOTS + text[-(kept // 2) :]
 
 
-def _escape(sign):
+def _escape_sign(sign):
     return sign.encode("unicode_escape").decode()
 
 

@@ -107,7 +107,7 @@ def _within_task():
 
 
 @cache
-def _libraries(user_api):
+def _list_libraries(user_api):
     """The libraries of this process that have threads; to look for them takes milliseconds."""
     return ThreadpoolController().select(user_api=user_api).lib_controllers
 
@@ -119,7 +119,7 @@ def one_thread(user_api="blas"):
     On small data threads wait for each other, fifty times as long where cores are not free. To do
     the same, threadpoolctl takes three times as long, which is felt beside a single sentence.
     """
-    libraries = _libraries(user_api)
+    libraries = _list_libraries(user_api)
     numbers = [library.get_num_threads() for library in libraries]
     for library in libraries:
         library.set_num_threads(1)
@@ -160,8 +160,8 @@ def run_parallel(tasks, n_jobs, on_done=None, *, in_place=False):
             return _run_in_threads(list(tasks), n_workers, backend, on_done)
         # To call one function joblib takes longer than a short sentence does.
         if n_workers == 1 or in_place:
-            return [_call(task) for task in _reporting(tasks, on_done)]
-        return list(Parallel(n_jobs=n_jobs, prefer="threads")(_reporting(tasks, on_done)))
+            return [_call_task(task) for task in _report_done(tasks, on_done)]
+        return list(Parallel(n_jobs=n_jobs, prefer="threads")(_report_done(tasks, on_done)))
 
 
 def map_in_processes(function, items, n_workers):
@@ -193,7 +193,7 @@ def map_in_processes(function, items, n_workers):
     if n_workers == 1:
         yield from map(function, items)
         return
-    executor = ProcessPoolExecutor(n_workers, initializer=_prepare, initargs=(function,))
+    executor = ProcessPoolExecutor(n_workers, initializer=_prepare_worker, initargs=(function,))
     pending, failure, items = deque(), None, iter(items)
     try:
         while failure is None:
@@ -221,7 +221,7 @@ def map_in_processes(function, items, n_workers):
         executor.shutdown(kill_workers=True)
 
 
-def _prepare(function):
+def _prepare_worker(function):
     """Begin a worker of :func:`map_in_processes`, which leaves interruptions to its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parallel_config(backend=ThreadingBackend(nesting_level=1))  # tasks within have one worker
@@ -236,13 +236,13 @@ def _call_prepared(item):
     return result, [(each.category, str(each.message)) for each in warned]
 
 
-def _call(task):
+def _call_task(task):
     function, args, kwargs = task
     # Called as it is: `delayed` of scikit-learn asks for its own Parallel.
     return function.__wrapped__(*args, **kwargs)
 
 
-def _reporting(tasks, on_done):
+def _report_done(tasks, on_done):
     """Pass tasks on. The next one is asked for when the one before has been done, or sent away."""
     for k, task in enumerate(tasks):
         yield task
@@ -273,7 +273,7 @@ def _run_in_threads(tasks, n_workers, backend, on_done):
                 except IndexError:  # another thread has taken the last one
                     return
                 try:
-                    results[k] = _call(task)
+                    results[k] = _call_task(task)
                     if on_done is not None:
                         on_done(k)
                 except BaseException:
