@@ -34,7 +34,7 @@ class _SequenceSampler:
         self.mass = remaining_mass(automaton)
 
     def draw(self, rng, max_length):
-        """One sequence; it ends early, and so too long for a sentence, after `max_length`."""
+        """Draw one sequence; after `max_length` modifiers, too many for a sentence, it ends."""
         state, modifiers = self.alpha_1, []
         while len(modifiers) < max_length:
             moved = self.A @ state
@@ -103,7 +103,7 @@ def sample_derivations(
 
 
 def _explain_length(operators):
-    """Why sentences are too long, and what to do."""
+    """Return a sentence on the reason why sentences are too long, and the remedy."""
     radius = branching_radius(operators)
     what = f"The branching radius of the grammar (operators.branching_radius) is {radius:.3g}"
     if radius < 1.0:
@@ -127,7 +127,7 @@ def draw_derivations(
     rng,
     explain=lambda: "Raise max_length, or use a grammar whose heads take fewer modifiers.",
 ):
-    """Draw derivations: what :func:`sample_derivations` does, whatever draws their sequences.
+    """Draw derivations as :func:`sample_derivations`, with any sampler of sequences.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def draw_derivations(
 
 
 def _draw_sentence(root_masses, sampler, max_length, rng):
-    """One derivation breadth-first, its tokens and the lengths of its sequences; or None."""
+    """Draw a derivation: tokens breadth-first, and lengths of sequences; None if all are long."""
     for _ in range(MAX_REJECTED):
         tokens, lengths = [draw_outcome(root_masses, rng)], [1]
         for head in tokens:  # grows while it is read

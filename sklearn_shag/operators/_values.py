@@ -102,7 +102,7 @@ def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> F
     array([0.125, 0.125, 0.5  , 0.5  , 0.5  ])
     """
     signs, logs = _check_and_compute(operators, sequences)
-    with np.errstate(over="ignore"):  # such values are no doubles
+    with np.errstate(over="ignore"):  # too large for doubles, they become inf
         return signs * np.exp(logs)
 
 
@@ -207,7 +207,7 @@ def branching_radius(operators: Operators) -> float:
     arcs = (A != 0).any(axis=(1, 3, 4))
     occurs = _find_reached(root_masses(operators) != 0, arcs.T)
     alpha_1, alpha_inf, A = alpha_1[occurs], alpha_inf[occurs], A[occurs][:, :, occurs]
-    with np.errstate(over="ignore"):  # what is no double is infinite
+    with np.errstate(over="ignore"):  # too large for doubles, sums become inf
         moves = A.sum(axis=2)
     states = _find_reached(alpha_1 != 0, moves != 0)
     moves = np.where(states[..., None, :], moves, 0.0)
@@ -223,7 +223,7 @@ def branching_radius(operators: Operators) -> float:
 
 
 def _find_reached(start, moves):
-    """Which places are reached from some: moves lead from the last axis to the one before it."""
+    """Find places reached from `start`; moves lead from the last axis to the one before it."""
     reached = start
     for _ in range(start.shape[-1]):
         reached = reached | (moves & reached[..., None, :]).any(axis=-1)

@@ -8,9 +8,9 @@ Vectors are those of :mod:`sklearn_shag.utils._simd`. One source serves two regi
 
 - they hold states, padded to a multiple of LANES: one sentence at a time;
 - they hold sentences, LANES of them in lockstep, of automata with one state. Tables of numbers have
-  one axis more. Shorter sentences end where they end; what lies behind is zero.
+  one axis more. Shorter sentences are followed by zeros.
 
-With memory, in lockstep, the class of a modifier differs from lane to lane: nothing is left out.
+With memory, in lockstep, the class of a modifier differs from lane to lane: no class is skipped.
 
 Spans i..j are visited tile by tile, i in rows and j in columns. Split points between the rows and
 the columns of a tile are common to all its spans: their share of every sum is taken for four rows
@@ -69,20 +69,20 @@ OF_CLASS, NOT_OF_CLASS = np.bool_(True), np.bool_(False)
 
 
 class SpanHalf(NamedTuple):
-    """What one of the two halves that cover a span has to do with it."""
+    """One of the two halves that cover a span: its head, outermost modifier, end and side."""
 
     head: int
-    modifier: int  # the other end of the span; the head itself where that is all
-    boundary: int  # where the half ends, behind the modifier
+    modifier: int  # the other end of the span; the head itself in a span of one token
+    boundary: int  # the end of the half, behind the modifier
     direction: int
 
 
 class ChartSentence(NamedTuple):
-    """What the chart has to know of one sentence of N tokens, or of several in lockstep."""
+    """Codes, vectors and arc scores of a sentence of N tokens, or of several in lockstep."""
 
     codes: np.ndarray  # (N,)
     starts: np.ndarray  # alpha_1 of every position and direction, (N + 1, 2, n)
-    stops: np.ndarray  # alpha_inf likewise
+    stops: np.ndarray  # alpha_inf of every position and direction, (N + 1, 2, n)
     A: np.ndarray | None  # (n_heads, 2, n_symbols, n, n); None in lockstep
     A_transposed: np.ndarray | None  # the last two axes exchanged: both products run along rows
     # (N + 1, N + 1, n_classes), by modifier, head and the class before; in lockstep with A in them
@@ -139,7 +139,7 @@ def _emit_modifier(sentence, matrices, memory, vectors, half):
 
 @inlined_kernel
 def _sum_classes(sentence, vectors, half, q, n_states):
-    """Add up the states from q on of all classes, times the scores of the arc."""
+    """Return sum_c w[h, m, c] g[h, m, c], a vector of LANES states from q on."""
     total = zeros()
     for c in range(sentence.n_classes):
         awaiting = load(vectors, (AWAITING, half.head, half.modifier, c * n_states + q))
@@ -170,7 +170,7 @@ def _differentiate_emission(sentence, matrices, memory, vectors, half):
 
 @inlined_kernel
 def _spread_classes(sentence, vectors, half, q, n_states, total):
-    """Set the derivatives of what :func:`_sum_classes` adds up."""
+    """Set dg[h, m, c] = w[h, m, c] `total` for each class c, for LANES states from q on."""
     for c in range(sentence.n_classes):
         of_class = multiply(weight(sentence.arc_scores, (half.modifier, half.head, c)), total)
         store(vectors, (D_AWAITING, half.head, half.modifier, c * n_states + q), of_class)
@@ -200,7 +200,7 @@ def _start_half(sentence, tables, half):
 
 @merged_kernel
 def _inside_span(sentence, tables, i, j, low, high, begun):
-    """Build both halves of i..j; at split points low <= k < high the sums are `begun`."""
+    """Fill both halves of i..j; if `begun`, sums have the terms of low <= k < high already."""
     i, j = opaque(i), opaque(j)
     right, left = _halves_of(i, j)
     memory, matrices = sentence.memory, sentence.A_transposed
@@ -221,7 +221,7 @@ def fill_inside(sentence, first, n, tile, tables):
 
     Parameters
     ----------
-    sentence : Sentence
+    sentence : ChartSentence
     first, n : int
         The tokens are first <= m < n.
     tile : int
@@ -247,10 +247,10 @@ def fill_inside(sentence, first, n, tile, tables):
 
 @inlined_kernel
 def _add_beyond(tables, memory, half, other, q, low, high, begun, of_class, own, across):
-    """Add what larger spans, from their heads or to ends k, contribute to derivatives of one half.
+    """Add the terms of larger spans, with heads or ends k, to the derivatives of one half.
 
-    `own` is the derivative of closed[head, boundary], `across` that of closed[modifier, other];
-    `of_class` says whether q are also states of what has those of one class only.
+    `own` is the derivative of closed[head, boundary], `across` of closed[modifier, other];
+    `of_class` says whether there are states q in dI, which has the states of one class only.
     """
     vectors, numbers = tables.vectors, tables.numbers
     head, modifier, boundary, direction = half
@@ -283,7 +283,7 @@ def _add_beyond(tables, memory, half, other, q, low, high, begun, of_class, own,
 
 @merged_kernel
 def _outside_span(sentence, tables, marginals, i, j, far, end, begun):
-    """Differentiate by both halves of i..j and the arcs between i and j."""
+    """Compute the derivatives by both halves of i..j and by the arcs between i and j."""
     i, j = opaque(i), opaque(j)
     b, memory = j + 1, sentence.memory
     right, left = _halves_of(i, j)
@@ -371,7 +371,7 @@ def fill_outside(sentence, n_tokens, tile, tables, marginals):
 
 @inner_table_kernel
 def _inside_common(tables, memory, i0, j0, tile, n):
-    """Begin the sums of :func:`_inside_span` for all spans of a tile, at their common points."""
+    """Set the sums of eqs. 16 and 18 to their terms at split points common to a tile."""
     low, high = i0 + tile, j0
     for i in range(i0, i0 + tile):
         for j in range(j0, min(j0 + tile, n), 4):
@@ -385,7 +385,7 @@ def _inside_common(tables, memory, i0, j0, tile, n):
 
 @inner_table_kernel
 def _outside_common(tables, memory, i0, j0, tile, n):
-    """Begin the sums of :func:`_outside_span` for all spans of a tile, beyond rows and columns."""
+    """Set the sums of eqs. 20 and 22 to their terms beyond the rows and columns of a tile."""
     low, behind = np.int64(1), j0 + tile  # of one type, or functions would be compiled for each
     for i in range(i0, i0 + tile):
         for j in range(j0, min(behind, n), 4):

@@ -2,8 +2,8 @@
 
 Halves are those of :mod:`_fast_chart`. A closed half is a vector over the refinements of its head,
 an open one a row over pairs of a state and a refinement, and an arc a matrix: a row for each
-refinement of the modifier. Arcs that are forbidden have none, so that what they would be part of
-is not visited.
+refinement of the modifier. Forbidden arcs have no matrix, and halves that would need one are not
+visited.
 """
 
 from typing import NamedTuple
@@ -43,13 +43,13 @@ from sklearn_shag.utils._simd import (
 )
 
 FORWARDS, BACKWARDS = np.bool_(False), np.bool_(True)
-# Z between these has lost nothing on the way.
+# Between these values of Z, no entry that matters is lost.
 SMALLEST_TOTAL, LARGEST_TOTAL = 1e-200, 1e200
 
 
 @inlined_kernel
 def _make_arc(tables, sentence, space, head, modifier, direction, low, high):
-    """arcs[h, m] of what is below: splits[g, q] = sum_b closed[m, b, g] open[h, b, q]  (eq. 53)."""
+    """Set arcs[h, m], from splits[g, q] = sum_b closed[m, b, g] open[h, b, q] (eqs. 53, 54)."""
     place = space.places[head, modifier]
     if place < 0:
         return
@@ -84,7 +84,7 @@ def _close_half_of(tables, sentence, space, head, boundary, direction):
 
 @inlined_kernel
 def _spread_left(tables, sentence, space, head, modifier):
-    """Add an arc to the open halves that may end behind it."""
+    """Add an arc to the left to all open halves of which it is the last arc."""
     place = space.places[head, modifier]
     if place < 0:
         return
@@ -104,7 +104,7 @@ def _spread_left(tables, sentence, space, head, modifier):
 
 @inlined_kernel
 def _gather_right(tables, sentence, space, head, boundary):
-    """Add up the arcs that may be the last before a boundary."""
+    """Set an open right half to the sum over its last arcs."""
     width = sentence.widths[head]
     for c in range(space.open.shape[2]):
         for q in range(0, width, LANES):
@@ -175,7 +175,7 @@ def _sum_roots(tables, sentence, space, n):
 
 @inlined_kernel
 def _gather_closed_right(tables, sentence, space, modifier, boundary):
-    """By a closed right half: as outer half of the modifier of arcs to the right (eq. 58)."""
+    """Add to d_closed of a right half the terms of arcs to its head from the left (eq. 58)."""
     of_class, n_listed = sentence.classes[modifier], 0
     for h in range(1, modifier):
         if space.places[h, modifier] >= 0 and space.alive[h, boundary]:
@@ -201,7 +201,7 @@ def _gather_closed_right(tables, sentence, space, modifier, boundary):
 
 @inlined_kernel
 def _differentiate_open(tables, sentence, space, uses, head, boundary, direction):
-    """By an open half, where it is closed; what further arcs add to is there already (eq. 59)."""
+    """Add the term of a closed half to d_open, after the terms of further arcs (eq. 59)."""
     code, width = sentence.codes[head], sentence.widths[head]
     k = width // tables.moves.shape[2]
     for q in range(0, width, LANES):
@@ -218,7 +218,7 @@ def _differentiate_open(tables, sentence, space, uses, head, boundary, direction
 
 @inlined_kernel
 def _differentiate_arc(tables, sentence, space, uses, head, modifier, direction, low, high, n):
-    """By an arc, and by the halves on both sides of it; its posterior is what is left (eq. 58)."""
+    """Compute the posterior of an arc, and add its terms to d_closed and d_open (eq. 58)."""
     place, half, first = space.places[head, modifier], (head, modifier, direction), np.int64(0)
     if place < 0:
         return
@@ -250,7 +250,7 @@ def _differentiate_arc(tables, sentence, space, uses, head, modifier, direction,
 
 
 class Uses(NamedTuple):
-    """Expected uses of the factors of one sentence; of size 0 where they are not wanted."""
+    """Expected uses of the factors of one sentence; of size 0 where they are not requested."""
 
     marginals: np.ndarray  # (N + 1, N + 1), by head and modifier
     arcs: np.ndarray  # (N + 1, N + 1, C)
@@ -283,10 +283,10 @@ def _fill_outside(tables, sentence, space, uses, z, n):
 
 @inner_table_kernel
 def _put_factors(tables, factors, s, log_total, sentence, space):
-    """Take the factors of a sentence; return what the logarithm of Z is to be raised by.
+    """Set the codes and scaled factors of a sentence; return the logarithm of the scale.
 
-    Those of the arcs to a token are divided by the largest and, if it is known about how large Z
-    is, all alike by what leaves about 1.
+    Arcs to a token are divided by the largest of them and, if log Z is known approximately, all
+    arcs by one factor more, so that Z is about 1.
     """
     first, begin = factors.indptr[s], factors.begins[s]
     n, n_classes = factors.indptr[s + 1] - first, space.open.shape[2]
@@ -320,7 +320,7 @@ def _put_factors(tables, factors, s, log_total, sentence, space):
 
 @inlined_kernel
 def _largest_log(factors, begin, m, n):
-    """The largest factor of an arc to a token; 0 where there is none, and so no tree."""
+    """Return the largest log factor of the arcs to a token; 0 if no arc is possible."""
     if not factors.arcs.size:
         return 0.0
     largest, row = -np.inf, begin + (m - 1) * (n + 1)
@@ -365,9 +365,9 @@ def _put_results(factors, s, uses, results):
 
 @inner_table_kernel
 def sum_inside(tables, factors, s, log_total, sentence, space):
-    """Find the inside values of a sentence, scaled; Z is 0 where it vanishes or is out of range.
+    """Compute inside values, scaled, of a sentence; Z is 0 where it is out of range.
 
-    The second value is what the logarithm of Z is to be raised by.
+    The second value is the logarithm of the scale: to be added to log Z.
     """
     shift = _put_factors(tables, factors, s, log_total, sentence, space)
     n = factors.indptr[s + 1] - factors.indptr[s]
@@ -381,7 +381,7 @@ def sum_inside(tables, factors, s, log_total, sentence, space):
 def _run_sentences(
     tables, factors, which, log_totals, weights, results, sentence, space, uses, counts, states
 ):
-    """Sum over the trees of some sentences, one by one."""
+    """Run the chart on sentences, one by one, and set their results and states."""
     for t in range(which.size):
         s = which[t]
         n = factors.indptr[s + 1] - factors.indptr[s]
@@ -400,7 +400,7 @@ def _run_sentences(
 
 
 def new_room(tables, factors, which, with_uses):
-    """Allocate what a chunk needs: for one sentence, of the length of the longest.
+    """Allocate the arrays for one sentence, of the length of the longest of a chunk.
 
     Parameters
     ----------
@@ -409,12 +409,12 @@ def new_room(tables, factors, which, with_uses):
     which : int ndarray
         The sentences, at least one.
     with_uses : bool
-        Whether derivatives are wanted.
+        Whether to make room for derivatives.
 
     Returns
     -------
-    sentence : Sentence
-    space : Space
+    sentence : RefinedSentence
+    space : RefinedSpace
     """
     n, n_classes = int(np.diff(factors.indptr)[which].max()), classes_of.py_func(factors)
     n_arcs = [n * n]
@@ -456,12 +456,12 @@ def run_refined(grammar, factors, which, results, weights, counts, log_totals=No
     which : int ndarray
         The sentences to parse.
     results : Results
-        Of sentences that are done they are set.
+        Set for sentences that are done.
     weights : ndarray of shape (n_sentences,)
     counts : RefinedCounts
-        What sentences that are done use of the grammar is added, times their weights.
+        Expected uses of the grammar in sentences that are done are added, times their weights.
     log_totals : None or ndarray of the shape of `which`, default=None
-        About log Z of each sentence, if that is known.
+        Log Z of each sentence, approximately; None if unknown.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Trees drawn from the distribution over the trees of a sentence, by stochastic traceback.
 
-From the root down, each choice is drawn with the probability that the inside values give it: what a
-sum of the chart consists of, divided by the sum. So trees are drawn exactly, with the states and
+From the root down, each choice is drawn with the probability that the inside values give it: its
+term in a sum of the chart, divided by the sum. So trees are drawn exactly, with the states and
 refinements on the way, which are forgotten. Values must not be negative.
 """
 
@@ -16,7 +16,7 @@ from sklearn_shag.utils._kernel import inner_table_kernel, table_kernel
 
 
 class UndrawnHalf(NamedTuple):
-    """A half of whose derivation nothing is drawn yet but the refinement of its head."""
+    """A half with the refinement of its head drawn, and its derivation still to be drawn."""
 
     head: int
     boundary: int
@@ -80,7 +80,7 @@ def _draw_modifier(sentence, space, half, side, of_class, q, rng):
 
 @inner_table_kernel
 def _draw_before(tables, sentence, space, half, side, k, modifier, g, state, rng):
-    """Draw what an arc was added to: where that ends, its class and its state (eqs. 53, 54)."""
+    """Draw the half that an arc was added to: its end, class and state (eqs. 53, 54)."""
     head, _, r = half
     left = rng.random() * space.arcs[space.places[head, modifier], g, state * k + r]
     left /= space.scores[head, modifier]
@@ -159,7 +159,7 @@ def draw_trees(grammar, factors, seeds, n_samples):
     samples : int ndarray of shape (n_samples, n_tokens)
         The heads of the trees of all sentences.
     lost : bool ndarray of shape (n_sentences,)
-        Which of them have no mass, and no trees.
+        Sentences without mass, which have no trees.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def draw_trees(grammar, factors, seeds, n_samples):
             "learns: it does not define a distribution over trees. Learn the grammar with EMSHAG."
         )
     packed = grammar.as_refined()
-    # The total says by how much values are to be scaled; without refinements it is about the same.
+    # Values are scaled by totals; totals without refinements are about the same.
     totals = run_charts(packed.unrefined, factors, with_uses=False)
     which = np.flatnonzero(totals.sign)
     samples = np.empty((n_samples, factors.indptr[-1]), dtype=np.int64)

@@ -28,7 +28,7 @@ from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
 class LogSentence(NamedTuple):
-    """What is known of one sentence of N tokens, as in Factors; all of it logarithms."""
+    """Codes and log factors of one sentence of N tokens, each a slice of Factors."""
 
     codes: np.ndarray  # (N,)
     arcs: np.ndarray  # (N * (N + 1),) or (0,)
@@ -50,8 +50,8 @@ class Derivations(NamedTuple):
     emitted: np.ndarray  # (n_states,), after one of them
 
 
-# What is chosen: the root; the last state and class of a half; its last modifier; and what an arc
-# was added to: state, class and end of the half before it. Choices are numbered, see _best_choice.
+# Choices: the root; the last state and class of a half; its last modifier; and the state, class and
+# end of the half that an arc was added to. Choices are numbered, see _best_choice.
 ROOT, END, MODIFIER, BEFORE = map(np.int64, range(4))
 ANY = np.inf, np.int64(-1)  # the limit of a first choice
 
@@ -68,7 +68,7 @@ class Step(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The k best derivations of a sentence, and of each the best one that leaves it at a step."""
+    """The k best derivations of a sentence, and for each step the next best one from there on."""
 
     choices: np.ndarray  # (k, n_steps)
     others: np.ndarray  # (k, n_steps), the choice by which the other leaves
@@ -78,7 +78,7 @@ class Ranking(NamedTuple):
 
 
 def log_factors(factors):
-    """Take the logarithms of the factors of memories; those of arcs are logarithms."""
+    """Return Factors with logarithms of memory factors; arcs are logarithms already."""
     parts = log_of(factors.arc_memory), log_of(factors.stop_memory)
     return factors._replace(arc_memory=parts[0], stop_memory=parts[1])
 
@@ -122,7 +122,7 @@ def best_derivations(grammar, factors, which, heads, scores):
 
 @table_kernel
 def _find_all(grammar, factors, which, best, agenda, ranking, heads, scores):
-    """Do it one by one, with the same tables for all."""
+    """Find the best derivations of sentences, one by one, with the same tables for all."""
     indptr, begins = factors.indptr, factors.begins
     for s in which:
         sentence = LogSentence(
@@ -193,7 +193,7 @@ def _raise_row(row, other, scores, k, begin, end):
 
 @inlined_kernel
 def _begin_half(grammar, sentence, side, i, best):
-    """Begin with the half of token i without modifiers, and nothing else that spans i first."""
+    """Set the half of token i without modifiers, and all others with the first token i to -inf."""
     for q in range(best.awaiting.shape[0]):
         for c in range(best.awaiting.shape[1]):
             for j in range(i, sentence.codes.size):
@@ -229,7 +229,7 @@ def _class_of(sentence, token):
 
 @inlined_kernel
 def _arc_score(sentence, head, modifier):
-    """The factor of an arc; head -1 is the root symbol."""
+    """Return the log factor of an arc; head -1 is the root symbol."""
     row = modifier * (sentence.codes.size + 1)
     return sentence.arcs[row + head + 1] if sentence.arcs.size else 0.0
 
@@ -242,7 +242,7 @@ def _arc_memory(sentence, head, modifier, c):
 
 @inlined_kernel
 def _is_after(value, choice, limit):
-    """Whether a choice comes after another, the best first, of equal ones that of lower number."""
+    """Tell whether a choice ranks after a limit: by lower value or, if equal, higher number."""
     return value < limit[0] or (value == limit[0] and choice > limit[1])
 
 
@@ -293,7 +293,7 @@ def _best_modifier(sentence, step, best, limit):
 
 @inlined_kernel
 def _best_before(grammar, sentence, step, best, limit):
-    """Find what an arc was added to: max_(q, c, k) A + memory + C[h, k] + closed[k + 1, m]."""
+    """Find the half before an arc: max_(q, c, k) A + memory + C[h, k] + closed[k + 1, m]."""
     _, side, head, modifier, state, _ = step
     n, n_classes = sentence.codes.size, best.awaiting.shape[1]
     matrix = grammar.A[sentence.codes[head], side, sentence.codes[modifier]]
@@ -313,13 +313,13 @@ def _best_before(grammar, sentence, step, best, limit):
 
 @inlined_kernel
 def _split_ends(side, k):
-    """Where the half of a head ends, and the inner half of its modifier, split behind token k."""
+    """Return the ends of a head's half and of its modifier's inner half, split behind token k."""
     return (k, k + 1) if side == RIGHT else (k + 1, k)
 
 
 @inner_table_kernel
 def _best_choice(grammar, sentence, step, best, limit):
-    """Find the best choice after a limit, a value and a choice: its value, and its number."""
+    """Return value and number of the best choice that ranks after a limit (value, number)."""
     if step.kind == ROOT:
         return _best_root(grammar, sentence, best, limit)
     if step.kind == END:
@@ -331,7 +331,7 @@ def _best_choice(grammar, sentence, step, best, limit):
 
 @inner_table_kernel
 def _rank_derivations(grammar, sentence, best, agenda, ranking, heads, scores):
-    """List the best derivations of a sentence: each leaves one before it, and is followed."""
+    """Find the best derivations of a sentence: each leaves one before it at some step."""
     n_steps = 4 * heads.shape[1] - 1
     for rank in range(scores.size):
         scores[rank] = -np.inf
@@ -364,7 +364,7 @@ def _rank_derivations(grammar, sentence, best, agenda, ranking, heads, scores):
 
 @inner_table_kernel
 def _follow_to_end(grammar, sentence, best, agenda, ranking, rank, n_before, value, total, heads):
-    """Follow a derivation to its end, and note of each step from a given one on how to leave it.
+    """Follow a derivation to its end, and note the next best choice at each new step.
 
     Where nothing is possible the first choice will do: any sequence of choices makes a tree. The
     choice of the step `n_before` is given, like those before it, and its value.

@@ -1,4 +1,4 @@
-"""Which relations arcs have: counts by the symbols at both ends, and the most frequent one."""
+"""Relations of arcs: counts by the symbols at both ends, and the most frequent relation."""
 
 import math
 from typing import NamedTuple
@@ -10,9 +10,9 @@ from sklearn_shag.utils._arrays import check_codes, check_positive, check_shapes
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 EITHER = 2  # the direction of arcs pooled over both
-EVERYTHING = np.iinfo(np.int64).max  # the number of what is known of all arcs
+EVERYTHING = np.iinfo(np.int64).max  # the number of the context of all arcs
 
-# What an arc is looked up by, in turn: whether arcs are pooled over heads (but for the root symbol,
+# Contexts in the order of look-up: whether arcs are pooled over heads (but for the root symbol,
 # whose arcs have a relation of their own), over directions and over modifiers.
 BACK_OFF = (
     (False, False, False),
@@ -65,7 +65,7 @@ class LabelCounts(NamedTuple):
 
 
 class LabelTable(NamedTuple):
-    """How frequent relations of arcs are, by what is known of them.
+    """Frequencies of relations in contexts of arcs, some less specific than others.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class LabelTable(NamedTuple):
         Numbers of contexts that were seen, ascending; the last one, the largest number, is that of
         all arcs.
     begins : int ndarray of shape (n_contexts + 1,)
-        Where the relations of each begin, the most frequent one first, of equals the first.
+        The first cell of each context; its most frequent relation comes first.
     labels : int ndarray of shape (n_cells,)
     counts : ndarray of shape (n_cells,)
     """
@@ -87,7 +87,7 @@ class LabelTable(NamedTuple):
 
 
 def check_label_counts(counts, name, symbols, labels):
-    """Check what tables are made of: codes, and that there are counts if there are labels."""
+    """Check the codes of LabelCounts, and that there are counts if there are labels."""
     n_rows = counts.counts.size
     if bool(n_rows) != bool(labels.size):
         raise ValueError(f"{name} holds {n_rows} counts of {labels.size} labels.")
@@ -98,7 +98,7 @@ def check_label_counts(counts, name, symbols, labels):
 
 
 def count_labels(trees):
-    """Count the relations of encoded trees, but for those that are not known.
+    """Count the known relations of encoded trees.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _add_up_labels(n_symbols, n_labels, *rows):
 
 
 def add_up(shape, *rows):
-    """Add up the counts, the last column of the rows, of equal codes, the others, and sort them.
+    """Add up the counts of equal codes, the columns of `rows` but for the last; sort by codes.
 
     Codes are smaller than the shape says.
     """
@@ -172,7 +172,7 @@ def add_up(shape, *rows):
     else:
         present, inverse = np.unique(cells, return_inverse=True)
         sums = np.bincount(inverse, weights=counts, minlength=present.size)
-    # (Without any rows they would be integers.)
+    # (Sums of no rows are integers.)
     return *map(np.ascontiguousarray, np.unravel_index(present, shape)), sums.astype(float)
 
 
@@ -203,7 +203,7 @@ def tabulate_labels(counts, symbols):
 
 
 def find_contexts(table, codes, heads, indptr):
-    """Look up the context of every arc, from what is known of it to what is known of all arcs.
+    """Look up the most specific context of every arc that the table has.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def find_contexts(table, codes, heads, indptr):
 
 
 def count_relations(table, places, n_labels):
-    """List how often arcs of contexts have each relation, (n_tokens, n_labels)."""
+    """Return the counts of each relation in the contexts of arcs, (n_tokens, n_labels)."""
     counts = np.zeros((places.size, n_labels))
     begins, cells = places_of(table.begins, places)
     rows = np.repeat(np.arange(places.size), np.diff(begins))
@@ -239,7 +239,7 @@ def count_relations(table, places, n_labels):
 
 
 def _list_arcs(codes, heads, indptr, n_symbols):
-    """Say of every arc the code of the head, the direction and the code of the modifier."""
+    """List head code, direction and modifier code of the arc to each token."""
     return arcs_of_heads(indptr, heads).symbols(codes, indptr, Alphabet(n_symbols).root)
 
 

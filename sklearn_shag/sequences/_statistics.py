@@ -169,7 +169,7 @@ class Moments(NamedTuple):
 
 
 def check_trigrams(statistics, name, symbols):
-    """Check SequenceStatistics, whose codes and places learners trust."""
+    """Check SequenceStatistics: learners trust their codes and places."""
     alphabet, n_trigrams = Alphabet(symbols.size), statistics.counts.size
     sizes = (symbols.size,), (alphabet.n_learned, 2), (alphabet.n_pairs + 1,)
     check_shapes(statistics, (*sizes, *[(n_trigrams,)] * 4), name)
@@ -227,7 +227,7 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
 
 
 def _count_trigrams(sequences, n_symbols):
-    """Count the trigrams of sound sequences, as :func:`collect_statistics` does."""
+    """Count the trigrams of sequences that have been checked, as SequenceStatistics."""
     collapsed, alphabet = collapse_sequences(sequences), Alphabet(n_symbols)
     of_root = collapsed.heads == alphabet.root
     root_sequences = take_sequences(collapsed, np.flatnonzero(of_root))
@@ -258,7 +258,7 @@ def _count_trigrams(sequences, n_symbols):
 
 @table_kernel
 def _list_trigrams(sequences, pairs, n_symbols, space, codes, counts):
-    """List pair, first, middle and last of all trigrams with their counts; returns how many.
+    """List pair, first, middle and last of all trigrams with their counts; return their number.
 
     With empty arrays they are only counted.
     """
@@ -321,7 +321,7 @@ def _check_n_symbols(n_symbols):
 
 
 def sequences_of(trees):
-    """Take encoded trees apart."""
+    """Return the HeadModifierSequences of encoded trees."""
     arrays = trees.codes, trees.heads, trees.indptr
     return take_trees_apart(*arrays, trees.symbols.size, trees.weights)
 
@@ -333,7 +333,7 @@ def count_trees(trees, sequences=None):
     ----------
     trees : EncodedTrees
     sequences : None or HeadModifierSequences, default=None
-        Theirs, if they are at hand.
+        The sequences of the trees; None to extract them.
 
     Returns
     -------
@@ -595,11 +595,11 @@ def _sum_bigrams(alphabet, first, middle, last, trigrams, context):
         cells.append((rows, first[~ends], values))
     rows, columns, values = (np.concatenate(part) for part in zip(*cells, strict=True))
     flat = np.bincount(rows * n_codes + columns, weights=values, minlength=n_codes**2)
-    # (Without any trigram they would be integers.)
+    # (Sums of no trigrams are integers.)
     return flat.reshape(n_codes, n_codes).astype(float)
 
 
 def _move_further(codes, values, alphabet, context):
-    """Codes and values of symbols seen from a place further away."""
+    """Return codes and values of symbols as seen from a place further away."""
     near = codes < alphabet.boundary
     return np.where(near, alphabet.further(codes), codes), np.where(near, context * values, values)

@@ -1,4 +1,4 @@
-"""What makes a sequence of heads a dependency tree, or the known part of one."""
+"""Checks that heads are a dependency tree, or the known part of one."""
 
 from numbers import Number
 
@@ -137,7 +137,7 @@ def advise_on_convention(heads):
 
 
 def _find_error(heads):
-    """The token, what is wrong, and what to do; None for a tree."""
+    """Return the token, the problem and the remedy of heads; None for a tree."""
     n_tokens = len(heads)
     if n_tokens and not UNKNOWN <= min(heads) <= max(heads) <= n_tokens:
         is_outside = [not UNKNOWN <= head <= n_tokens for head in heads]

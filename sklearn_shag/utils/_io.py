@@ -81,21 +81,21 @@ def read_bytes(path, max_bytes=None):
 
 
 def iter_chunks(stream):
-    """Yield what is in a binary stream, a megabyte at once."""
-    size = -1 if stream.isatty() else _CHUNK  # who types would have to end it twice
+    """Yield the content of a binary stream, a megabyte at once."""
+    size = -1 if stream.isatty() else _CHUNK  # at a terminal, input would have to be ended twice
     while chunk := stream.read(size):
         yield chunk
 
 
 def _describe_error(error, path):
-    """Why the system refuses, without number and path."""
+    """Return the reason of an OSError in words, without number and path."""
     is_denied = isinstance(error, PermissionError)
     return "permission is denied" if is_denied else error.strerror or str(error)
 
 
 @contextlib.contextmanager
 def _word_errors(path, *others, done="written", describe=_describe_error):
-    """Let what the system says of a file name the path that the user knows, and what was not done.
+    """Reword errors of files: they name the path that the user gave, and the failed action.
 
     Errors that name a file which is none of these, or that have been put in words, pass.
     """
@@ -139,7 +139,7 @@ def open_bytes(path):
 
 
 def _describe_unread(error, path):
-    """Why the system refuses to read a file, also where there is none of this path."""
+    """Return the reason why a file cannot be read, also of a folder or a missing file."""
     if os.path.isdir(path):
         return "it is a folder, and not a file"
     if isinstance(error, FileNotFoundError):
@@ -292,7 +292,7 @@ def write_text(path, streamed=False):
 
 @contextlib.contextmanager
 def _delay_interruptions():
-    """Put an interruption off to the end of the block, so that what is written in it is whole."""
+    """Delay an interruption to the end of the block, so that its output is complete."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -307,7 +307,7 @@ def _delay_interruptions():
 
 
 def _write_standard_output(data):
-    """CoNLL-U is UTF-8 with ``\\n`` as line end, whatever the terminal's encoding is."""
+    """Write to standard output, in UTF-8 with ``\\n`` as line end on every platform."""
     binary = getattr(sys.stdout, "buffer", None)
     with _word_errors("<stdout>"), _delay_interruptions():
         if binary is None:  # a notebook's takes text alone

@@ -1,4 +1,4 @@
-"""What users gave, as messages show it, and warnings that point at the user's line."""
+"""Values as messages show them, and warnings that point at the user's line."""
 
 import importlib
 import re
@@ -16,7 +16,7 @@ class _Repr(Repr):
 _repr = _Repr()
 _repr.maxlist = _repr.maxtuple = _repr.maxarray = 12
 _repr.maxstring = _repr.maxother = 80
-# What a terminal acts on, or what changes the order or the lines in which it shows the rest:
+# Signs that a terminal acts on, or that change the order or the lines in which it shows the rest:
 # control characters, marks of direction, line and paragraph separators, halves of characters.
 _ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -30,7 +30,7 @@ def printable(text, max_length=500):
     Parameters
     ----------
     text : object
-        What its str has.
+        Its str is shown.
     max_length : None or int, default=500
         Of the result, in characters; what is longer loses its middle. None leaves all.
 
@@ -54,7 +54,7 @@ def printable(text, max_length=500):
 
 
 def escape_acting(text, escape):
-    """Escape each sign that a terminal acts on, as a function of it says."""
+    """Replace each sign that a terminal acts on by ``escape(sign)``."""
     return _ACTING.sub(lambda match: escape(match[0]), text)
 
 
@@ -119,7 +119,7 @@ def import_optional(name, extra, purpose):
         raise ImportError(f"{purpose} needs {name}: pip install 'sklearn-shag[{extra}]'.") from None
 
 
-# What lies between the user's call and the place that warns.
+# Packages between the user's call and the place that warns.
 _PASSED_OVER = {__name__.partition(".")[0], "contextlib", "joblib", "sklearn"}
 
 

@@ -1,4 +1,4 @@
-"""The one way to run tasks side by side, and the one to show how far some work is."""
+"""Tasks side by side in threads or processes, and progress bars."""
 
 import signal
 import sys
@@ -23,7 +23,7 @@ from sklearn_shag.utils._messages import warn
 
 # Work that is over sooner needs no bar, unless one asks for more than verbose=1.
 DELAY = 2.0  # seconds
-_PREPARED = []  # what a worker calls on each item
+_PREPARED = []  # the function that a worker calls on each item
 
 
 @contextmanager
@@ -108,13 +108,13 @@ def _within_task():
 
 @cache
 def _list_libraries(user_api):
-    """The libraries of this process that have threads; to look for them takes milliseconds."""
+    """List the libraries of this process that have threads, once: it takes milliseconds."""
     return ThreadpoolController().select(user_api=user_api).lib_controllers
 
 
 @contextmanager
 def one_thread(user_api="blas"):
-    """Within its block linear algebra keeps to one thread, or OpenMP with "openmp".
+    """Limit linear algebra, or with "openmp" OpenMP, to one thread within the block.
 
     On small data threads wait for each other, fifty times as long where cores are not free. To do
     the same, threadpoolctl takes three times as long, which is felt beside a single sentence.
@@ -229,7 +229,7 @@ def _prepare_worker(function):
 
 
 def _call_prepared(item):
-    """Call the function of a worker; return what it returns, and the warnings that it issued."""
+    """Call the function of a worker; return its result, and the warnings that it issued."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         result = _PREPARED[0](item)
@@ -243,7 +243,7 @@ def _call_task(task):
 
 
 def _report_done(tasks, on_done):
-    """Pass tasks on. The next one is asked for when the one before has been done, or sent away."""
+    """Yield tasks, and report each when the next one is requested: it is done, or sent away."""
     for k, task in enumerate(tasks):
         yield task
         if on_done is not None:
@@ -251,7 +251,7 @@ def _report_done(tasks, on_done):
 
 
 def _run_in_threads(tasks, n_workers, backend, on_done):
-    """Do what joblib's threads do, without its looking for results every 10 milliseconds.
+    """Run tasks in threads as joblib does, without waiting 10 milliseconds for results.
 
     In that time hundreds of sentences are parsed.
     """

@@ -1,4 +1,4 @@
-"""The only importer of what is private to scikit-learn.
+"""The only importer of private modules of scikit-learn.
 
 Constraints, their messages, the ``fit`` decorators and estimators made of named estimators behave
 as in scikit-learn itself; should scikit-learn move them, this is the one module to change.

@@ -1,4 +1,4 @@
-"""What the functions of :mod:`sklearn_shag.utils._simd` compile to, for numba."""
+"""Compiled forms of the functions of :mod:`sklearn_shag.utils._simd`, for numba."""
 
 import inspect
 
@@ -27,7 +27,7 @@ from sklearn_shag.utils._simd import (
 
 
 class VectorType(types.Type):
-    """What numba knows a vector as."""
+    """The type of a vector to numba."""
 
     def __init__(self):
         super().__init__(name=f"Vector({LANES})")
@@ -46,7 +46,7 @@ class _VectorModel(models.PrimitiveModel):
 
 
 def _compiles_to(function, result, *argument_types):
-    """Register what `function` compiles to: code(context, builder, signature, arguments)."""
+    """Register the compiled form of `function`: code(context, builder, signature, arguments)."""
 
     def typer(*_):
         return result
@@ -57,7 +57,7 @@ def _compiles_to(function, result, *argument_types):
 
 
 def _point_at(context, builder, signature, arguments, element_type=_VECTOR):
-    """Where the value or vector at an index lies; lanes that the index leaves out begin at 0."""
+    """Return a pointer to the value or vector at an index; lanes without an index begin at 0."""
     array_type, index_type = signature.args[:2]
     array = context.make_array(array_type)(context, builder, arguments[0])
     index = cgutils.unpack_tuple(builder, arguments[1], len(index_type))
