@@ -41,7 +41,7 @@ from sklearn_shag.parsing._potentials import as_factors, check_potentials
 from sklearn_shag.utils._simd import LANES, aligned
 from tests import oracles
 from tests.loops import over
-from tests.scaled_chart import fill_inside, inside_outside, new_sentence
+from tests.scaled_chart import inside, inside_outside, new_sentence
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 
@@ -258,7 +258,7 @@ def tables_of_the_scaled_chart(operators, codes):
     n = len(codes) + 1
     ones = np.ones((n, n, 1)), np.ones((n, 2, 1))
     sentence = new_sentence(with_root(codes), np.zeros(n, dtype=np.int64), *ones)
-    scaled = fill_inside(operators, sentence, True)
+    scaled = inside(operators, sentence, True)
     values = [part.values.T * 2.0**part.exponents.T for part in scaled]
     values = [part.T for part in values]
     complete, incomplete, ending = values[0][..., 0, :], values[4][..., 0, :], values[2]
