@@ -558,7 +558,7 @@ def decode_marginals(decoder, indptr, marginals):
 
 
 def prune_arcs(scored, factors):
-    """Forbid arcs that are improbable without refinements, but for those of the best tree.
+    """Forbid arcs that are improbable without refinements, except in the best tree.
 
     Parameters
     ----------
@@ -582,7 +582,7 @@ def prune_arcs(scored, factors):
 
 
 def forbid_arcs(marginals, allowed):
-    """Set marginals of arcs that are not allowed to 0, and divide their rows by what is left.
+    """Set marginals of arcs that are not allowed to 0, and divide rows by their new sums.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class LabelTable(NamedTuple):
     ----------
     n_symbols : int
     contexts : int ndarray of shape (n_contexts,)
-        Numbers of contexts that were seen, ascending; the last one, the largest number, is that of
+        Numbers of contexts that were seen, ascending; the last and largest one is the context of
         all arcs.
     begins : int ndarray of shape (n_contexts + 1,)
         The first cell of each context; its most frequent relation comes first.
@@ -123,7 +123,7 @@ def merge_labels(parts, codes, n_symbols):
     parts : list
         Of statistics that have `labels` and `label_counts`.
     codes : list of int ndarrays
-        For each part the codes that its symbols have among those of all parts.
+        For each part the codes of its symbols among the symbols of all parts.
     n_symbols : int
         The number of these.
 

@@ -113,7 +113,7 @@ def _word_errors(path, *others, done="written", describe=_describe_error):
 
 @contextlib.contextmanager
 def open_bytes(path):
-    """Open a file for reading, and say of errors in words what is wrong.
+    """Open a file for reading, with errors in words.
 
     Parameters
     ----------

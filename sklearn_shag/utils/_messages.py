@@ -59,7 +59,7 @@ def escape_acting(text, escape):
 
 
 def shorten(value):
-    """Show a value on one line, and what is left out of it as dots.
+    """Show a value on one line, with dots in place of omitted parts.
 
     Parameters
     ----------

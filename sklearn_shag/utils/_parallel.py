@@ -132,7 +132,7 @@ def one_thread(user_api="blas"):
 
 
 def run_parallel(tasks, n_jobs, on_done=None, *, in_place=False):
-    """Run joblib tasks, by preference in threads, and list what they return.
+    """Run joblib tasks, by preference in threads, and list their results.
 
     Tasks are many and their matrices small: linear algebra that spreads each over all cores
     only waits for itself (a hundred times longer, measured, where the cores are not free), so it
@@ -165,12 +165,12 @@ def run_parallel(tasks, n_jobs, on_done=None, *, in_place=False):
 
 
 def map_in_processes(function, items, n_workers):
-    """Call a function on items, in processes, and yield what it returns in their order.
+    """Call a function on items, in processes, and yield its results in their order.
 
     Warnings of the function are issued in this process, each with the result that it belongs to.
 
-    No more than a few items are under way at once, however many there are, and however slowly what
-    is yielded is taken.
+    No more than a few items are under way at once, however many there are, and however slowly
+    results are taken.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ def validate_params(constraints: dict[str, list[Any]]) -> Callable[[Function], F
 
 
 def as_floats(values, name):
-    """Make an array of floats of numbers, whatever its shape.
+    """Make an array of floats of numbers, of any shape.
 
     Parameters
     ----------
