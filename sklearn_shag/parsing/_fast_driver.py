@@ -237,7 +237,7 @@ def _solve_group(sentence, tables, marginals, group, factors, results, tile):
     n, is_scaled = group.roots.shape[0], factors.arc_scales.size > 0
     window = np.int64(0) if is_scaled else N_PROBED * choose_longer(group, LONGEST_UNSCALED)
     first, retried, in_range = np.int64(1), is_scaled, False
-    while True:  # one call of `inside`, since each is compiled
+    while True:  # one call of `fill_inside`, since each is compiled
         end = min(first + window, n) if window else n
         fill_inside(sentence, first, end, tile, tables)
         if window == N_PROBED:
