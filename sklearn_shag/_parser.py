@@ -26,13 +26,13 @@ from sklearn_shag.parsing import (
     find_impossible,
     learn_calibrations,
     list_answers,
+    list_arc_labels,
     list_best,
     list_best_rows,
     list_corrected,
     list_derivations,
     list_heads,
     list_label_proba,
-    list_labels,
     list_log_proba,
     list_most_probable,
     list_rows,
@@ -542,7 +542,7 @@ class Parser(BaseEstimator, ABC):
         self._check_labels()
         groups = self._group_labels(unique_relations)
         batch, decoder = self._labelled_batch(X, y, allowed)
-        return object_array(ask(self, partial(list_labels, decoder, groups), batch))
+        return object_array(ask(self, partial(list_arc_labels, decoder, groups), batch))
 
     def _labelled_batch(self, X, y, allowed=None):
         """Encode sentences whose arcs are to be labelled; no decoder is needed for given heads."""

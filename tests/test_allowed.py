@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._forest import decode
+from sklearn_shag.parsing._forest import decode_marginals
 from sklearn_shag.treebank import DependencyTree
 from tests import oracles
 from tests.estimators import ESTIMATORS, uncorrected
@@ -110,7 +110,7 @@ def test_no_tree_has_an_arc_of_probability_zero(decoder, transform, trees):
         marginals = np.where(allowed, rng.gamma(0.3, size=(4, 5)) + 1e-9, 0.0)
         with np.errstate(divide="ignore"):
             scores = np.where(allowed, transform(marginals), -np.inf)
-        heads = decode(decoder, np.array([0, 4]), marginals.ravel())
+        heads = decode_marginals(decoder, np.array([0, 4]), marginals.ravel())
         assert tuple(heads) == oracles.best_tree(scores, trees(4))
 
 

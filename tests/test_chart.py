@@ -21,7 +21,7 @@ from sklearn_shag.parsing import (
     packed_unit_grammar,
     tree_values,
 )
-from sklearn_shag.parsing._chart import cut, new_results, sum_up_sentences
+from sklearn_shag.parsing._chart import cut_chunks, new_results, sum_up_sentences
 from sklearn_shag.parsing._fast_driver import WITHOUT_MASS, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS
 from sklearn_shag.parsing._losses import grammar_loss, sum_up_losses
@@ -342,7 +342,7 @@ def nest_heads(heads, begin, end, above, rng):
 @compiled
 @over("n_states", [1, 3])
 def test_neither_workers_nor_neighbours_decide_over_a_bit(any_grammar, n_states, monkeypatch):
-    monkeypatch.setattr("sklearn_shag.parsing._chart.cut", lambda lengths, _: cut(lengths, 2e4))
+    monkeypatch.setattr("sklearn_shag.parsing._chart.cut_chunks", lambda n, _: cut_chunks(n, 2e4))
     operators = any_grammar(9, n_states)
     rng = np.random.default_rng(9)
     given = drawn(9, rng.integers(1, 30, size=40), 2)

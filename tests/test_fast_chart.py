@@ -33,7 +33,7 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.parsing import _forest as _chunks
 from sklearn_shag.parsing._chart import new_results
-from sklearn_shag.parsing._fast_chart import Sentence
+from sklearn_shag.parsing._fast_chart import ChartSentence
 from sklearn_shag.parsing._fast_driver import DONE, LONGEST_UNCUT, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS
 from sklearn_shag.parsing._fast_sums import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, N_PROBED, Tables
@@ -226,19 +226,19 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
         if in_lockstep:
             direction = (np.arange(n) > np.arange(n)[:, None]).astype(int)[here, here]
             scores[here, here, 0, s] = operators.A[codes[:, None], direction, codes][..., 0, 0].T
-    A, A_transposed = None, None
+    matrices = None, None
     if not in_lockstep:
         A = np.zeros((*operators.A.shape[:3], *[starts.shape[2]] * 2))
         A[..., :n_states, :n_states] = operators.A
-        A_transposed = A.swapaxes(3, 4).copy()
+        matrices = A, A.swapaxes(3, 4).copy()
     in_class = empty((n, 1, len(sentences)))
     in_class[...] = 1.0
-    sentence = Sentence(sentences[0], starts, stops, A, A_transposed, scores, 1, None, in_class)
+    sentence = ChartSentence(sentences[0], starts, stops, *matrices, scores, 1, None, in_class)
     vectors, numbers = empty((6, p, p + 1, starts.shape[2])), empty((3, p + 1, p + 1, *shape))
     marginals = empty((n_tokens, n, *shape))
     vectors[...], numbers[...], marginals[...] = np.nan, np.nan, np.nan
     tables = Tables(vectors, numbers)
-    _fast_chart.inside(sentence, 1, n, tile, tables)
+    _fast_chart.fill_inside(sentence, 1, n, tile, tables)
     inside_vectors = vectors[[COMPLETE, INCOMPLETE]].copy()
     numbers[D_CLOSED] = 0.0
     for s, codes in enumerate(sentences):
@@ -249,7 +249,7 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
         z = np.sum(roots * closed[here, 1] * closed[here, end])
         derivatives[here, 1] += roots * closed[here, end] / z
         derivatives[here, end] += roots * closed[here, 1] / z
-    _fast_chart.outside(sentence, n_tokens, tile, tables, marginals)
+    _fast_chart.fill_outside(sentence, n_tokens, tile, tables, marginals)
     return inside_vectors, numbers, marginals
 
 

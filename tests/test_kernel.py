@@ -124,7 +124,7 @@ class TestKernel:
             barrier.wait(timeout=60)
             return object()
 
-        monkeypatch.setattr(_kernel, "_decorate", decorate)
+        monkeypatch.setattr(_kernel, "_make_dispatcher", decorate)
         new = kernel(lambda x: x)
         with ThreadPoolExecutor(2) as pool:
             first, second = pool.map(lambda _: new.dispatcher, range(2))
@@ -329,9 +329,9 @@ class TestCache:
 
         def work(_):
             for path, content in data.items():
-                assert not path.exists() or _kernel_cache.read(path) == content
-                _kernel_cache.write(path, content)
-                assert _kernel_cache.read(path) == content
+                assert not path.exists() or _kernel_cache.read_code(path) == content
+                _kernel_cache.write_code(path, content)
+                assert _kernel_cache.read_code(path) == content
 
         with ThreadPoolExecutor(8) as executor:
             list(executor.map(work, range(24)))

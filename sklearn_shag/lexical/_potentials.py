@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_shag.encoding import LEFT, RIGHT, arc_begins, pair_of
-from sklearn_shag.operators import choose, draw_derivations
+from sklearn_shag.operators import draw_derivations, draw_outcome
 from sklearn_shag.parsing import Potentials
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
@@ -191,7 +191,7 @@ class _SequenceSampler:
         state, modifiers = 0, []
         while len(modifiers) < max_length:
             probabilities = self.distribution(state)
-            outcome = choose(probabilities, rng)
+            outcome = draw_outcome(probabilities, rng)
             if outcome == probabilities.size - 1:
                 break
             modifiers.append(outcome)

@@ -35,8 +35,8 @@ from sklearn_shag.operators import (
     Operators,
     RefinedOperators,
     check_automaton,
+    check_axes,
     check_refined,
-    check_shapes,
 )
 from sklearn_shag.parsing import LARGEST_SHARE, LARGEST_TEMPERATURE
 from sklearn_shag.sequences import (
@@ -54,7 +54,7 @@ from sklearn_shag.utils._messages import shorten
 # parameters. They are read in this order: the statistics of treebanks have the counts of labels.
 RECORDS = {
     "automaton": (Operators, check_automaton),
-    "operators": (Operators, check_shapes),
+    "operators": (Operators, check_axes),
     "refined": (RefinedOperators, check_refined),
     "labels": (LabelCounts, check_label_counts),
     "statistics": (SequenceStatistics, check_trigrams),

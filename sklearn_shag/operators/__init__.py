@@ -4,7 +4,7 @@ from sklearn_shag.operators._operators import (
     Operators,
     change_basis,
     check_automaton,
-    check_shapes,
+    check_axes,
     complete_grammar,
     direct_sum,
     exact_moments,
@@ -33,8 +33,8 @@ from sklearn_shag.operators._refined import (
 )
 from sklearn_shag.operators._sampling import (
     MAX_REJECTED,
-    choose,
     draw_derivations,
+    draw_outcome,
     sample_derivations,
 )
 from sklearn_shag.operators._values import (

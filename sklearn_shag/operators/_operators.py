@@ -99,7 +99,7 @@ def total_mass(operators: Operators) -> np.float64 | FloatArray:
 
 
 def expected_visits(operators):
-    """(I - sum_a A_a)^-1 alpha_1, how often a sequence passes each state."""
+    """Expected visits of each state in a sequence: (I - sum_a A_a)^-1 alpha_1."""
     transitions = operators.A.sum(axis=-3)
     identity = np.eye(transitions.shape[-1])
     return np.linalg.solve(identity - transitions, operators.alpha_1[..., None])[..., 0]
@@ -127,7 +127,7 @@ def _check_mass(operators):
 
 
 def spectral_radius(matrices):
-    """The largest absolute value of an eigenvalue of any of the matrices."""
+    """Return the largest absolute eigenvalue of any of the matrices."""
     return float(np.abs(np.linalg.eigvals(matrices)).max(initial=0.0))
 
 
@@ -354,16 +354,16 @@ def exact_moments(operators: Operators, context: float = 0.0) -> Moments:
 
 
 def grammar_shapes(n_symbols, n_states):
-    """The shapes of the operators of a grammar."""
+    """Return the shapes of the operators of a grammar, as Operators."""
     alphabet = Alphabet(n_symbols)
     vectors = (alphabet.n_heads, 2, n_states)
     return Operators(vectors, vectors, (*vectors[:2], alphabet.n_modifiers, n_states, n_states))
 
 
-def check_shapes(operators, name="The grammar", symbols=None):
-    """Refuse operators whose shapes are not those of a grammar; kernels trust them.
+def check_axes(operators, name="The grammar", symbols=None):
+    """Check the shapes of the operators of a grammar, which kernels trust.
 
-    With symbols, it is to be over them, and there must be some.
+    With `symbols`, the grammar must be over them, and have at least one.
     """
     shapes = Operators(*map(np.shape, operators))
     vectors = shapes.alpha_1 or (0,)
@@ -434,15 +434,15 @@ def join_automata(automata: Sequence[Operators], root_counts: FloatArray | IntAr
         grammar.alpha_1[pair][:n] = automaton.alpha_1
         grammar.alpha_inf[pair][:n] = automaton.alpha_inf
         grammar.A[pair][:-1, :n, :n] = automaton.A
-    return _with_root(grammar, root_counts)
+    return _add_root(grammar, root_counts)
 
 
 def _new_grammar(n_symbols, n_states):
     return Operators(*map(np.zeros, grammar_shapes(n_symbols, n_states)))
 
 
-def _with_root(grammar, root_counts):
-    """Fill in the root symbol and the unknown modifier; without roots that of no mass."""
+def _add_root(grammar, root_counts):
+    """Fill in the root symbol, without mass if there are no roots, and the unknown modifier."""
     alphabet = Alphabet(root_counts.size)
     root, unknown = alphabet.root, alphabet.unknown_modifier
     grammar.alpha_1[root, RIGHT, 0] = 1.0
@@ -495,11 +495,11 @@ def complete_grammar(operators: Operators, root_counts: FloatArray | IntArray) -
     grammar.alpha_1[:-1] = operators.alpha_1
     grammar.alpha_inf[:-1] = operators.alpha_inf
     grammar.A[:-1, :, :-1] = operators.A
-    return _with_root(grammar, root_counts)
+    return _add_root(grammar, root_counts)
 
 
 def root_masses(operators):
-    """Compute how probable known symbols are as the root.
+    """Compute the mass of each known symbol as the root.
 
     Parameters
     ----------
@@ -511,5 +511,5 @@ def root_masses(operators):
     masses : ndarray of shape (n_symbols,)
     """
     root = pair_automaton(operators, operators.A.shape[0] - 1, RIGHT)
-    with np.errstate(over="ignore"):  # linear algebra may say so of what is in no result
+    with np.errstate(over="ignore"):  # in values that are part of no result
         return root.alpha_inf @ root.A @ root.alpha_1

@@ -98,7 +98,7 @@ class RefinedGrammar(NamedTuple):
 
 
 def check_refined(operators, name, symbols):
-    """Refuse what are no operators with refinements over these symbols; kernels trust them."""
+    """Check the shapes and ranges of operators with refinements, which kernels trust."""
     n_symbols = symbols.size
     if np.ndim(operators.A) != 5 or 0 in operators.A.shape[1:]:
         raise ValueError(f"{name} has no blocks of moves: A has the shape {np.shape(operators.A)}.")
@@ -175,7 +175,7 @@ def extend(grammar, pairs):
     A[found < 0] = (
         back_off(unrefined, common, others) * backoff[others[:, 0], others[:, 1], None, :, None]
     )
-    # Where a known head has an unknown modifier, those it was seen with count as they are.
+    # In the sum over all modifiers, moves with a block replace the moves without refinements.
     is_any = np.flatnonzero((modifiers == n_symbols) & (heads < n_symbols))
     if is_any.size:
         seen = np.argwhere(refined.blocks >= 0)
@@ -210,7 +210,7 @@ def count_refinements(refined, pairs):
 
 
 def refined_automaton(grammar, head, direction, refinement):
-    """Take the automaton of one refinement of a head, over symbols whatever their refinements.
+    """Take the automaton of one refinement of a head, summed over refinements of modifiers.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def refined_automaton(grammar, head, direction, refinement):
 
 
 def back_off(unrefined, common, pairs):
-    """Moves of a grammar without refinements, by refinement of the modifier; of heads there is one.
+    """Divide the moves of a grammar without refinements among refinements of the modifier.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def unfold(grammar: RefinedGrammar) -> Operators:
     refined = extend(grammar, pairs)
 
     def by_pair(values):
-        """Heads with their refinements as one axis; the unknown head has one."""
+        """Join the axes of heads and their refinements; the unknown head has one refinement."""
         values = np.moveaxis(values, -1, 1)
         return values.reshape(-1, *values.shape[2:])[: n_pairs + 1]
 

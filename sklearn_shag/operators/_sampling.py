@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators._operators import (
     Operators,
-    check_shapes,
+    check_axes,
     pair_automaton,
     remaining_mass,
     root_masses,
@@ -19,7 +19,7 @@ from sklearn_shag.utils._typing import IntArray
 MAX_REJECTED = 1000
 
 
-def choose(masses, rng):
+def draw_outcome(masses, rng):
     """Draw an outcome by its mass; estimated masses below zero stand for zero."""
     cumulative = np.cumsum(np.maximum(masses, 0.0))
     return int(np.searchsorted(cumulative, rng.uniform() * cumulative[-1], side="right"))
@@ -34,12 +34,12 @@ class _SequenceSampler:
         self.mass = remaining_mass(automaton)
 
     def draw(self, rng, max_length):
-        """One sequence; it ends early, and so too long for a sentence, after `max_length`."""
+        """Draw one sequence; after `max_length` modifiers, too many for a sentence, it ends."""
         state, modifiers = self.alpha_1, []
         while len(modifiers) < max_length:
             moved = self.A @ state
             masses = np.append(moved @ self.mass, self.alpha_inf @ state)
-            outcome = choose(masses, rng)
+            outcome = draw_outcome(masses, rng)
             if outcome >= moved.shape[0]:
                 break
             modifiers.append(outcome)
@@ -96,14 +96,14 @@ def sample_derivations(
     >>> sample_derivations(grammar, 2, 10, np.random.RandomState(0))
     (array([0, 0]), array([0, 0]), array([0, 1, 2]))
     """
-    check_shapes(operators)
+    check_axes(operators)
     masses, sampler = root_masses(operators), partial(_SequenceSampler, operators)
-    explain = partial(_explain, operators)
+    explain = partial(_explain_length, operators)
     return draw_derivations(masses, sampler, n_sentences, max_length, random_state, explain)
 
 
-def _explain(operators):
-    """Why sentences are too long, and what to do."""
+def _explain_length(operators):
+    """Return a sentence on the reason why sentences are too long, and the remedy."""
     radius = branching_radius(operators)
     what = f"The branching radius of the grammar (operators.branching_radius) is {radius:.3g}"
     if radius < 1.0:
@@ -127,7 +127,7 @@ def draw_derivations(
     rng,
     explain=lambda: "Raise max_length, or use a grammar whose heads take fewer modifiers.",
 ):
-    """Draw derivations: what :func:`sample_derivations` does, whatever draws their sequences.
+    """Draw derivations as :func:`sample_derivations`, with any sampler of sequences.
 
     Parameters
     ----------
@@ -159,16 +159,16 @@ def draw_derivations(
             )
         drawn.append(sentence)
     modifiers = np.array([token for tokens, _ in drawn for token in tokens], dtype=np.int64)
-    indptr = _cumulate(len(tokens) for tokens, _ in drawn)
-    sequence_indptr = _cumulate(length for _, lengths in drawn for length in lengths)
+    indptr = _cumulate_lengths(len(tokens) for tokens, _ in drawn)
+    sequence_indptr = _cumulate_lengths(length for _, lengths in drawn for length in lengths)
     sequences = breadth_first_sequences(modifiers, sequence_indptr, indptr, root_masses.size)
     return *assemble_trees(sequences, indptr), indptr
 
 
 def _draw_sentence(root_masses, sampler, max_length, rng):
-    """One derivation breadth-first, its tokens and the lengths of its sequences; or None."""
+    """Draw a derivation: tokens breadth-first, and lengths of sequences; None if all are long."""
     for _ in range(MAX_REJECTED):
-        tokens, lengths = [choose(root_masses, rng)], [1]
+        tokens, lengths = [draw_outcome(root_masses, rng)], [1]
         for head in tokens:  # grows while it is read
             for direction in (LEFT, RIGHT):
                 modifiers = sampler(head, direction).draw(rng, max_length)
@@ -181,5 +181,5 @@ def _draw_sentence(root_masses, sampler, max_length, rng):
     return None
 
 
-def _cumulate(lengths):
+def _cumulate_lengths(lengths):
     return np.cumsum([0, *lengths], dtype=np.int64)

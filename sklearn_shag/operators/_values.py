@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_shag.encoding import Alphabet
-from sklearn_shag.operators._operators import Operators, check_shapes, root_masses, spectral_radius
+from sklearn_shag.operators._operators import Operators, check_axes, root_masses, spectral_radius
 from sklearn_shag.sequences import HeadModifierSequences, check_sequences
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import FloatArray
@@ -58,7 +58,7 @@ def signed_log_values(operators, sequences):
 
 
 def _check_and_compute(operators, sequences):
-    check_shapes(operators)
+    check_axes(operators)
     check_sequences(sequences, operators.A.shape[2] - 1)
     return signed_log_values(operators, sequences)
 
@@ -102,7 +102,7 @@ def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> F
     array([0.125, 0.125, 0.5  , 0.5  , 0.5  ])
     """
     signs, logs = _check_and_compute(operators, sequences)
-    with np.errstate(over="ignore"):  # such values are no doubles
+    with np.errstate(over="ignore"):  # too large for doubles, they become inf
         return signs * np.exp(logs)
 
 
@@ -200,16 +200,16 @@ def branching_radius(operators: Operators) -> float:
     >>> [round(branching_radius(one_sided(q)), 6) for q in (0.8, 0.5, 0.2)]
     [0.25, 1.0, 4.0]
     """
-    check_shapes(operators)
+    check_axes(operators)
     heads = slice(0, Alphabet(operators.A.shape[2] - 1).n_symbols)
     alpha_1, alpha_inf, A = (part[heads] for part in operators)
     A = A[:, :, :-1]
     arcs = (A != 0).any(axis=(1, 3, 4))
-    occurs = _reached(root_masses(operators) != 0, arcs.T)
+    occurs = _find_reached(root_masses(operators) != 0, arcs.T)
     alpha_1, alpha_inf, A = alpha_1[occurs], alpha_inf[occurs], A[occurs][:, :, occurs]
-    with np.errstate(over="ignore"):  # what is no double is infinite
+    with np.errstate(over="ignore"):  # too large for doubles, sums become inf
         moves = A.sum(axis=2)
-    states = _reached(alpha_1 != 0, moves != 0)
+    states = _find_reached(alpha_1 != 0, moves != 0)
     moves = np.where(states[..., None, :], moves, 0.0)
     if not np.isfinite(moves).all() or spectral_radius(moves) >= 1.0:
         return np.inf
@@ -222,8 +222,8 @@ def branching_radius(operators: Operators) -> float:
     return spectral_radius(modifiers) if np.isfinite(modifiers).all() else np.inf
 
 
-def _reached(start, moves):
-    """Which places are reached from some: moves lead from the last axis to the one before it."""
+def _find_reached(start, moves):
+    """Find places reached from `start`; moves lead from the last axis to the one before it."""
     reached = start
     for _ in range(start.shape[-1]):
         reached = reached | (moves & reached[..., None, :]).any(axis=-1)

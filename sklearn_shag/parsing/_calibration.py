@@ -1,4 +1,4 @@
-"""Probabilities that mean what they say: learned on trees that were not learned from."""
+"""Calibration of the probabilities of heads and labels, learned on held-out trees."""
 
 from typing import NamedTuple
 
@@ -8,16 +8,16 @@ from scipy.special import expit, softmax
 
 from sklearn_shag.utils._kernel import table_kernel
 
-# From so many sentences on there is something to learn from.
+# Fewest sentences from which a calibration is learned.
 MIN_SENTENCES = 20
 LARGEST_TEMPERATURE, LARGEST_SHARE = 10.0, 0.5
-# What one member has never seen, or does not know, others may be sure of: no member may forbid it,
-# as the logarithm of 0 would, nor outvote all others by the logarithm of next to nothing.
+# A choice that one member has never seen may be certain to others: no member may forbid it, as the
+# logarithm of 0 would, nor outvote all others by the logarithm of next to nothing.
 SMALLEST_PROBABILITY = 1e-6
 
 
 class Calibration(NamedTuple):
-    """How the probabilities of the choices of a token, of heads or of labels, are corrected.
+    """Correction of the probabilities of the choices of a token, of heads or of labels.
 
     With temperature T and share e, p becomes ``(1 - e) p^(1/T) / Z + e / n``, where Z makes the
     powers sum to 1 and n is the number of choices that are possible. The order of choices stays.
@@ -31,7 +31,7 @@ EXACT = Calibration(1.0, 0.0)
 
 
 def average_choices(known, members):
-    """Average what members say of the choices of tokens: the logarithms of their probabilities.
+    """Average the log probabilities that members give to the choices of tokens.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def average_choices(known, members):
     Returns
     -------
     probabilities : ndarray of shape (n_tokens, n_known)
-        What has none in all members has none.
+        0 for choices that are 0 in all members.
     """
     means, possible = 0.0, False
     total = sum(weight for weight, *_ in members)
@@ -57,11 +57,11 @@ def average_choices(known, members):
 
 
 class Answers(NamedTuple):
-    """How probable the choices of tokens are, and which of them are right."""
+    """Probabilities of the choices of tokens, and the right choice of each token."""
 
     probabilities: np.ndarray  # (n_choices,), of one token after the other
-    sizes: np.ndarray  # (n_tokens,): how many choices each has
-    true: np.ndarray  # (n_tokens,): which is right, -1 where that is not known
+    sizes: np.ndarray  # (n_tokens,): number of choices of each
+    true: np.ndarray  # (n_tokens,): the right choice, -1 if unknown
     weights: np.ndarray  # (n_tokens,)
 
 
@@ -97,15 +97,15 @@ def _learn_calibration(answers):
 
     def loss(parameters):
         space[:] = probabilities
-        calibrate(space, ends, *_read(parameters))
+        calibrate(space, ends, *_make_calibration(parameters))
         return -weights @ np.log(space[places]) / weights.sum()
 
     options = {"xatol": 0.01, "fatol": 1e-6}
-    return _read(minimize(loss, (0.0, -3.0), method="Nelder-Mead", options=options).x)
+    return _make_calibration(minimize(loss, (0.0, -3.0), method="Nelder-Mead", options=options).x)
 
 
-def _read(parameters):
-    """A correction of two real numbers."""
+def _make_calibration(parameters):
+    """Return the Calibration of two unbounded real numbers."""
     temperature = np.exp(np.clip(parameters[0], -10, 10))
     temperature = np.clip(temperature, 1 / LARGEST_TEMPERATURE, LARGEST_TEMPERATURE)
     return Calibration(float(temperature), float(LARGEST_SHARE * expit(parameters[1])))
@@ -113,9 +113,9 @@ def _read(parameters):
 
 @table_kernel
 def calibrate(probabilities, ends, temperature, share):
-    """Correct the probabilities of each token in place, see Calibration; what is 0 stays 0.
+    """Correct the probabilities of each token in place, see Calibration; zeros stay 0.
 
-    Those of token t are ``probabilities[ends[t]:ends[t + 1]]``.
+    The probabilities of token t are ``probabilities[ends[t]:ends[t + 1]]``.
     """
     for t in range(ends.size - 1):
         row = probabilities[ends[t] : ends[t + 1]]

@@ -98,7 +98,7 @@ class ChartResults(NamedTuple):
 
 
 class Results(NamedTuple):
-    """Room for the results of the sentences of a chunk; what is not wanted is empty."""
+    """Arrays for the results of a chunk; results that are not requested have size 0."""
 
     route: np.ndarray  # (n_sentences,), the place in ROUTES
     sign: np.ndarray  # (n_sentences,) int8
@@ -115,14 +115,14 @@ def new_results(factors, with_uses, of_memory=True):
     ----------
     factors : Factors
     with_uses : bool
-        Whether expected uses are wanted of arcs.
+        Whether to make room for the expected uses of arcs.
     of_memory : bool, default=True
-        Whether those of the factors of memory are too, if they are given.
+        Whether to make room for the uses of memory factors too, if there are any.
 
     Returns
     -------
     results : Results
-        Without mass, by no route; uses are not defined yet.
+        All sentences are without mass and route; uses are undefined.
     """
     n_sentences, n_arcs, n_tokens = factors.indptr.size - 1, 0, 0
     if with_uses:
@@ -138,18 +138,18 @@ def new_results(factors, with_uses, of_memory=True):
     )
 
 
-# Of a chunk, about, in the units of `cut`: a hundredth of a second with 8 states. That is much
-# beside what it takes to hand one out, and makes enough of them for many workers.
+# Cost of a chunk in the units of `cut_chunks`: a hundredth of a second with 8 states. That is long
+# beside the time to hand it out, and makes enough chunks for many workers.
 CHUNK_COST = 8e6
-# A chunk takes so much longer where symbols have refinements, whose counts are large, too.
+# Chunks of grammars with refinements cost this many times more: their counts are large.
 FEWER_WITH_REFINEMENTS = 20
-# One worker whom nobody watches has chunks so much larger: for results that fit into memory.
+# Cost of a chunk for a single worker without a progress bar: its results fit into memory.
 CHUNK_COST_ALONE = 1e9
 
 
-def cut(lengths, chunk_cost):
-    """Cut sentences into chunks of about some cost, the shortest first: a list of int arrays."""
-    # Of the chart with 8 states, measured: cubic only for long sentences.
+def cut_chunks(lengths, chunk_cost):
+    """List int arrays of sentences, chunks of about equal cost, the shortest sentences first."""
+    # Measured with 8 states: cubic only for long sentences.
     cost = (lengths + 1) ** 2 * (lengths + 31.0)
     total = cost.sum()
     if total <= chunk_cost:
@@ -171,15 +171,15 @@ def run_charts(
     grammar : PackedGrammar or PackedRefined
     factors : Factors
     with_uses : bool, default=True
-        Whether expected uses are wanted of arcs.
+        Whether to compute the expected uses of arcs.
     of_memory : bool, default=False
-        Whether those of the factors of memory are too.
+        Whether to compute the expected uses of memory factors too.
     weights : None or ndarray of shape (n_sentences,), default=None
-        How often the uses of each sentence are counted.
+        The weight of the uses of each sentence in `counts`.
     counts : None, Counts or RefinedCounts, default=None
-        Those that the grammar has made: what is used of its operators is added.
+        Made by ``grammar.new_counts``; the expected uses of operators are added.
     which : None or int ndarray, default=None
-        The sentences that are asked for, the shortest first; None for all.
+        The sentences to parse, the shortest first; None for all.
 
     Returns
     -------
@@ -201,7 +201,7 @@ def run_charts(
 
 @dataclass(frozen=True)
 class PackedGrammar:
-    """Operators, also in the layout of the chart, and the calls of the chart that take them."""
+    """Operators of a grammar in two layouts, and the functions that run the chart on them."""
 
     operators: Operators
     fast: FastGrammar | None  # None where entries are so large that the chart cannot take them
@@ -214,16 +214,16 @@ class PackedGrammar:
         return new_counts(self.operators, self.fast)
 
     def finish_counts(self, parts):
-        """Make Operators of the counts of all chunks."""
+        """Add up the counts of all chunks, as Operators."""
         return finish_counts(parts, self.operators)
 
     def as_refined(self):
-        """Lay it out as one with refinements: one of each symbol."""
+        """Return the grammar as a PackedRefined with one refinement of each symbol."""
         return PackedRefined(None, unrefined_tables(self.operators), self)
 
     @cached_property
     def logs(self):
-        """For the chart of (max, +), if they are not negative."""
+        """Logarithms of the operators, which must not be negative, as a LogGrammar."""
         return log_grammar(self.operators)
 
     @cached_property
@@ -233,13 +233,13 @@ class PackedGrammar:
 
     @cached_property
     def support(self):
-        """Which entries are not 0: the number of derivations in place of their value."""
+        """Operators with 1 for each nonzero entry, so that a chart counts derivations."""
         return fast_grammar(Operators(*(np.sign(np.abs(part)) for part in self.operators)))
 
 
 @dataclass(frozen=True)
 class PackedRefined:
-    """A grammar with refinements for its chart, and the one without them that it was made of."""
+    """A grammar with refinements in the layout of its chart, and the grammar without them."""
 
     operators: RefinedOperators | None  # None for one without refinements
     refined: RefinedTables
@@ -249,10 +249,10 @@ class PackedRefined:
     is_signed = False
 
     def run(self, factors, which, results, weights, counts):
-        """Parse sentences as :func:`run_fast` does.
+        """Run the chart on sentences, with the arguments and results of :func:`run_fast`.
 
-        Those out of range are parsed again, by scales that follow from their totals without
-        refinements: these are of about the same size, and their chart has more range.
+        Sentences out of range are parsed again, scaled by their totals without refinements: these
+        are of about the same size, and their chart has more range.
         """
         states = run_refined(self, factors, which, results, weights, counts)
         lost = np.flatnonzero(states != DONE)
@@ -270,7 +270,7 @@ class PackedRefined:
         return new_refined_counts(self.refined)
 
     def finish_counts(self, parts):
-        """Make RefinedOperators of the counts of all chunks."""
+        """Add up the counts of all chunks, as RefinedOperators."""
         return finish_refined_counts(parts, self.operators, self.refined)
 
     def as_refined(self):
@@ -286,7 +286,7 @@ def pack_grammar(operators):
 
 
 def pack_refined(grammar, unrefined):
-    """Lay out a RefinedGrammar as its chart needs it; `unrefined` is the PackedGrammar of it."""
+    """Lay out a RefinedGrammar as its chart needs it; `unrefined` is its PackedGrammar."""
     return PackedRefined(grammar.refined, refined_tables(grammar), unrefined)
 
 
@@ -298,12 +298,12 @@ def unit_grammar():
 
 @cache
 def packed_unit_grammar():
-    """Pack the grammar of :func:`unit_grammar`, once."""
+    """Return the PackedGrammar of :func:`unit_grammar`, made once."""
     return pack_grammar(unit_grammar())
 
 
 def check_grammar(grammar, potentials):
-    """Check a grammar, or stand in for one, and the potentials of its sentences.
+    """Check a grammar, None for the unit grammar, and the potentials of its sentences.
 
     Parameters
     ----------
@@ -313,14 +313,14 @@ def check_grammar(grammar, potentials):
     Returns
     -------
     grammar : PackedGrammar
-        That of :func:`unit_grammar` for None.
+        The unit grammar for None.
     potentials : Potentials
         From :func:`check_potentials`.
 
     Raises
     ------
     ValueError
-        If operators have other shapes or are not finite, or as :func:`check_potentials`.
+        If operators have other shapes or are not finite, or potentials are wrong.
     """
     if grammar is None:
         return packed_unit_grammar(), check_potentials(potentials, None)
@@ -424,14 +424,14 @@ def chart(
 
 
 def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=False, n_jobs=None):
-    """Do what :func:`chart` does, with what has been checked."""
+    """Compute the ChartResults of :func:`chart` from arguments that have been checked."""
     weights = np.ones(potentials.indptr.size - 1) if weights is None else weights
     cost = CHUNK_COST
-    if counts:  # they may be large; and their sums must not depend on workers, so chunks do not
+    if counts:  # which may be large; chunks, and so the last bits of sums, ignore the workers
         cost = packed.chunk_cost
     elif count_workers(n_jobs) == 1:
         cost = CHUNK_COST_ALONE
-    chunks = cut(np.diff(potentials.indptr), cost)
+    chunks = cut_chunks(np.diff(potentials.indptr), cost)
     task = partial(_chart_task, packed, with_uses=marginals, with_counts=counts)
     if len(chunks) == 1:
         parts = [task(potentials, weights)]
@@ -439,7 +439,7 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
     else:
         tasks = (delayed(task)(take_sentences(potentials, part), weights[part]) for part in chunks)
         parts = run_parallel(tasks, n_jobs)
-        results = _put_together(potentials, [part for part, _ in parts], chunks, marginals)
+        results = _join_results(potentials, [part for part, _ in parts], chunks, marginals)
     given = potentials.arc_memory, potentials.stop_memory
     return ChartResults(
         results.sign,
@@ -460,8 +460,8 @@ def _chart_task(packed, potentials, weights, with_uses, with_counts):
     return run_charts(packed, factors, with_arcs, with_uses, weights, counts), counts
 
 
-def _put_together(potentials, parts, chunks, with_uses):
-    """Put the results of chunks in the places of their sentences."""
+def _join_results(potentials, parts, chunks, with_uses):
+    """Join the results of chunks, in the order of the sentences."""
     results = new_results(as_factors(potentials), with_uses)
     for part, chosen in zip(parts, chunks, strict=True):
         places = [chosen] * 3

@@ -1,6 +1,6 @@
 """The best tree of a sentence by the scores of its arcs: projective, or a maximum arborescence.
 
-And what makes such scores of the marginals of signed operators: :func:`repair`.
+Marginals of signed operators become such scores by :func:`repair`.
 """
 
 from typing import NamedTuple
@@ -11,13 +11,13 @@ from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, kerne
 from sklearn_shag.utils._param_validation import as_floats
 from sklearn_shag.utils._typing import ArrayLike, IntArray
 
-# What an entry of the agenda of `_backtrack` stands for: both halves between two positions, or one.
+# Kinds of entries of the agenda of `_follow_splits`: both halves between two positions, or one.
 BETWEEN, RIGHT_HALF, LEFT_HALF = np.int64(0), np.int64(1), np.int64(2)
 
 # Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
 SMALLEST_MARGINAL = 1e-12
 
-# NaN never gets here. Without it in mind, largest sums are found several at a time.
+# Scores are never NaN. Compiled without NaN in mind, largest sums are found several at a time.
 _without_nan = {"nnan", "nsz"}
 
 
@@ -64,7 +64,7 @@ def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
 
 
 def as_scores(scores):
-    """Make the array for kernels of the scores of arcs of a sentence, as users give them.
+    """Check the arc scores of a sentence that a user gave; return a contiguous float array.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def as_scores(scores):
 
 
 def new_space(longest):
-    """Allocate what :func:`best_tree` needs for sentences of up to `longest` tokens."""
+    """Allocate the tables and the agenda of :func:`best_tree`, for up to `longest` tokens."""
     n = longest + 1
     return np.empty(5 * n * n), np.empty((n + 1, 3), dtype=np.int64)
 
@@ -97,8 +97,8 @@ def new_space(longest):
 def best_tree(scores, space, agenda, heads):
     """Find the projective tree with one root of the largest sum of arc scores.
 
-    Halves are stored by their head and by their end, so that all sums run along rows. Only values
-    are: which split was the best is asked again where the tree is read off, N times in all.
+    Halves are stored by their head and by their end, so that all sums run along rows. Best splits
+    are not stored: they are found again, N times in all, where the tree is read off.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def best_tree(scores, space, agenda, heads):
             best, root = score, m
     heads[root - 1] = 0
     # The agenda holds kinds, first and last positions.
-    _backtrack(root, right, right_by_end, left, left_by_end, arcs, agenda, heads)
+    _follow_splits(root, right, right_by_end, left, left_by_end, arcs, agenda, heads)
     return best
 
 
@@ -152,7 +152,7 @@ def _best_sum(one, i, other, j, size):
 
 @inner_table_kernel(fastmath=_without_nan)
 def _argbest_sum(one, i, other, j, size):
-    """Find the first best of the sums that :func:`_best_sum` takes."""
+    """Return the first k < size with the largest sum ``one[i + k] + other[j + k]``."""
     best = _best_sum(one, i, other, j, size)
     for k in range(size):
         if one[i + k] + other[j + k] == best:
@@ -161,10 +161,10 @@ def _argbest_sum(one, i, other, j, size):
 
 
 @inner_table_kernel
-def _backtrack(root, right, right_by_end, left, left_by_end, arcs, agenda, heads):
-    """Follow the best splits from the two halves of the root."""
-    _put(agenda, np.int64(0), LEFT_HALF, np.int64(1), root)
-    _put(agenda, np.int64(1), RIGHT_HALF, root, np.int64(heads.size))
+def _follow_splits(root, right, right_by_end, left, left_by_end, arcs, agenda, heads):
+    """Set the heads of the best tree, split by split, from the two halves of the root down."""
+    _push_span(agenda, np.int64(0), LEFT_HALF, np.int64(1), root)
+    _push_span(agenda, np.int64(1), RIGHT_HALF, root, np.int64(heads.size))
     size = np.int64(2)
     while size:
         size -= 1
@@ -173,23 +173,23 @@ def _backtrack(root, right, right_by_end, left, left_by_end, arcs, agenda, heads
             continue
         if kind == BETWEEN:
             k = i + _argbest_sum(right[i], i, left[j], i + 1, j - i)
-            _put(agenda, size, RIGHT_HALF, i, k)
-            _put(agenda, size + 1, LEFT_HALF, k + 1, j)
+            _push_span(agenda, size, RIGHT_HALF, i, k)
+            _push_span(agenda, size + 1, LEFT_HALF, k + 1, j)
         elif kind == RIGHT_HALF:
             m = i + 1 + _argbest_sum(arcs[i], i + 1, right_by_end[j], i + 1, j - i)
             heads[m - 1] = i
-            _put(agenda, size, BETWEEN, i, m)
-            _put(agenda, size + 1, RIGHT_HALF, m, j)
+            _push_span(agenda, size, BETWEEN, i, m)
+            _push_span(agenda, size + 1, RIGHT_HALF, m, j)
         else:
             m = i + _argbest_sum(arcs[j], i, left_by_end[i], i, j - i)
             heads[m - 1] = j
-            _put(agenda, size, BETWEEN, m, j)
-            _put(agenda, size + 1, LEFT_HALF, i, m)
+            _push_span(agenda, size, BETWEEN, m, j)
+            _push_span(agenda, size + 1, LEFT_HALF, i, m)
         size += 2
 
 
 @inlined_kernel
-def _put(agenda, row, kind, i, j):
+def _push_span(agenda, row, kind, i, j):
     agenda[row, 0], agenda[row, 1], agenda[row, 2] = kind, i, j
 
 
@@ -249,11 +249,11 @@ def maximum_arborescence(scores: ArrayLike) -> tuple[IntArray, float]:
 
 
 class Nodes(NamedTuple):
-    """What the tokens of a sentence have been contracted to so far.
+    """Nodes of the contracted graph of a sentence: its tokens, and cycles of nodes.
 
     The first N nodes are the tokens, the others cycles of nodes before them, 2 N - 1 at most. A
     node that is part of no other has a row with the best arc into it from each token, and from the
-    root symbol. What the arc adds to a tree is a pair: how many forbidden arcs, and a score. Of two
+    root symbol. The value of an arc is a pair: a number of forbidden arcs, and a score. Of two
     pairs the one with fewer forbidden arcs is better, whatever the scores: no infinity is ever
     subtracted from another.
     """
@@ -273,18 +273,17 @@ def best_arborescence(scores, heads):
     """Find the tree with one root of the largest sum of arc scores, whether or not arcs cross.
 
     A path of nodes grows backwards, always along the best arc from another token. Where it meets
-    itself, the cycle becomes one node: a tree enters it once, and an arc that does adds its score
-    less that of the arc of the cycle that it replaces. Between any two tokens there is an arc,
-    forbidden or not, so at last all are in one node. The root symbol is asked only then, and
-    so has one modifier.
+    itself, the cycle becomes one node: a tree enters it once, and the arc that enters adds its
+    score less the score of the arc that it replaces. Between any two tokens there is an arc,
+    forbidden or not, so at last all are in one node. Only then are arcs from the root symbol
+    considered, which so has one modifier.
 
     Parameters
     ----------
     scores : array of shape (N, N + 1)
         ``scores[m - 1, h]`` of the arc from head h, 0 the root symbol, to token m; may be -inf.
     heads : int array of shape (N,)
-        Set to the heads of the best tree. Those of some tree with one root also if the score of
-        each is -inf.
+        Set to the heads of the best tree: of some tree with one root also if all scores are -inf.
 
     Returns
     -------
@@ -310,10 +309,10 @@ def best_arborescence(scores, heads):
         if place[other] < 0:
             size += 1
         else:
-            size, other = place[other] + 1, _contract(nodes, path[place[other] : size], n_nodes)
+            size, other = place[other] + 1, _merge_cycle(nodes, path[place[other] : size], n_nodes)
             n_nodes += 1
         path[size - 1], place[other] = other, size - 1
-    _read_off(nodes, n_nodes, heads)
+    _read_heads(nodes, n_nodes, heads)
     score = 0.0
     for m in range(n):
         score += scores[m, heads[m]]
@@ -345,8 +344,8 @@ def _is_better(forbidden, score, other_forbidden, other_score):
 
 
 @inner_table_kernel
-def _contract(nodes, cycle, new):
-    """Make one node of a cycle of nodes, and its row of the best of theirs."""
+def _merge_cycle(nodes, cycle, new):
+    """Make one node of a cycle of nodes; its row has the best adjusted arc from each head."""
     into = nodes.row[new] = nodes.row[cycle[0]]
     for k in range(cycle.size):
         node = cycle[k]
@@ -367,8 +366,8 @@ def _contract(nodes, cycle, new):
 
 
 @inner_table_kernel
-def _read_off(nodes, n_nodes, heads):
-    """Take the arc into each node, the largest first, but where an arc into a larger one enters."""
+def _read_heads(nodes, n_nodes, heads):
+    """Set heads, from the largest cycle down: the arc into a cycle replaces one within it."""
     for node in range(n_nodes - 1, -1, -1):
         if nodes.token[node] < 0:
             continue
@@ -381,7 +380,7 @@ def _read_off(nodes, n_nodes, heads):
 
 @table_kernel
 def find_trees(scores, begins, indptr, space, agenda, heads):
-    """Decode every sentence from the scores of its arcs, in the layout of marginals (eq. 28)."""
+    """Set `heads` to the best projective tree of each sentence, by arc scores (eq. 28)."""
     for s in range(indptr.size - 1):
         n = indptr[s + 1] - indptr[s]
         of_sentence = scores[begins[s] : begins[s + 1]].reshape((n, n + 1))
@@ -389,7 +388,7 @@ def find_trees(scores, begins, indptr, space, agenda, heads):
 
 
 def find_best(scores, begins, indptr):
-    """Find the heads of the best tree of each sentence, (n_tokens,), as :func:`find_trees` does."""
+    """Return the heads of the best projective tree of each sentence, (n_tokens,)."""
     heads = np.empty(indptr[-1], dtype=np.int64)
     find_trees(scores, begins, indptr, *new_space(int(np.diff(indptr).max())), heads)
     return heads
@@ -397,7 +396,7 @@ def find_best(scores, begins, indptr):
 
 @kernel
 def find_arborescences(scores, begins, indptr, heads):
-    """Decode every sentence as :func:`find_trees` does, into trees whose arcs may cross."""
+    """Set `heads` to the best tree of each sentence, by arc scores; arcs may cross."""
     for s in range(indptr.size - 1):
         n = indptr[s + 1] - indptr[s]
         of_sentence = scores[begins[s] : begins[s + 1]].reshape((n, n + 1))
@@ -408,8 +407,8 @@ def find_arborescences(scores, begins, indptr, heads):
 def repair(marginals, factors):
     """Make signed marginals a distribution over heads for every token: clip, then renormalise.
 
-    Their rows sum to 1 as they are, also where Z is negative. What is clipped here is what
-    decoding and users see alike. What is forbidden stays 0, and without mass all else is equal.
+    Rows sum to 1 before, too, also where Z is negative. Decoders and users see the same clipped
+    marginals. Forbidden arcs stay 0; in sentences without mass all other arcs become equal.
     """
     for s in range(factors.indptr.size - 1):
         n = factors.indptr[s + 1] - factors.indptr[s] + 1

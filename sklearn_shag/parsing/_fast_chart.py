@@ -8,9 +8,9 @@ Vectors are those of :mod:`sklearn_shag.utils._simd`. One source serves two regi
 
 - they hold states, padded to a multiple of LANES: one sentence at a time;
 - they hold sentences, LANES of them in lockstep, of automata with one state. Tables of numbers have
-  one axis more. Shorter sentences end where they end; what lies behind is zero.
+  one axis more. Shorter sentences are followed by zeros.
 
-With memory, in lockstep, the class of a modifier differs from lane to lane: nothing is left out.
+With memory, in lockstep, the class of a modifier differs from lane to lane: no class is skipped.
 
 Spans i..j are visited tile by tile, i in rows and j in columns. Split points between the rows and
 the columns of a tile are common to all its spans: their share of every sum is taken for four rows
@@ -41,7 +41,7 @@ from sklearn_shag.parsing._fast_sums import (
     SUM_COMPLETE,
     SUM_D_COMPLETE,
     SUM_D_INCOMPLETE,
-    Memory,
+    TokenClasses,
     add_inner_products,
     four_sums,
     place_of,
@@ -68,39 +68,39 @@ LEFT, RIGHT = np.int64(LEFT_CODE), np.int64(RIGHT_CODE)
 OF_CLASS, NOT_OF_CLASS = np.bool_(True), np.bool_(False)
 
 
-class Half(NamedTuple):
-    """What one of the two halves that cover a span has to do with it."""
+class SpanHalf(NamedTuple):
+    """One of the two halves that cover a span: its head, outermost modifier, end and side."""
 
     head: int
-    modifier: int  # the other end of the span; the head itself where that is all
-    boundary: int  # where the half ends, behind the modifier
+    modifier: int  # the other end of the span; the head itself in a span of one token
+    boundary: int  # the end of the half, behind the modifier
     direction: int
 
 
-class Sentence(NamedTuple):
-    """What the chart has to know of one sentence of N tokens, or of several in lockstep."""
+class ChartSentence(NamedTuple):
+    """Codes, vectors and arc scores of a sentence of N tokens, or of several in lockstep."""
 
     codes: np.ndarray  # (N,)
     starts: np.ndarray  # alpha_1 of every position and direction, (N + 1, 2, n)
-    stops: np.ndarray  # alpha_inf likewise
+    stops: np.ndarray  # alpha_inf of every position and direction, (N + 1, 2, n)
     A: np.ndarray | None  # (n_heads, 2, n_symbols, n, n); None in lockstep
     A_transposed: np.ndarray | None  # the last two axes exchanged: both products run along rows
     # (N + 1, N + 1, n_classes), by modifier, head and the class before; in lockstep with A in them
     # and one axis more.
     arc_scores: np.ndarray
     n_classes: int
-    memory: Memory | None  # None without memory, and in lockstep
+    memory: TokenClasses | None  # None without memory, and in lockstep
     in_class: np.ndarray  # for memory in lockstep: 1 or 0, (N + 1, n_classes, LANES)
 
 
 @inlined_kernel
-def _halves(i, j):
+def _halves_of(i, j):
     """Return the right and the left half of i..j."""
-    return Half(i, j, j + 1, RIGHT), Half(j, i, i, LEFT)
+    return SpanHalf(i, j, j + 1, RIGHT), SpanHalf(j, i, i, LEFT)
 
 
 @inlined_kernel
-def _apply(sentence, vectors, matrices, before, after, half, score, first):
+def _apply_operator(sentence, vectors, matrices, before, after, half, score, first):
     """Set after[h, m], from its state `first` on: score sum_p matrices[h, m][p] before[h, m, p]."""
     head, modifier, codes = half.head, half.modifier, sentence.codes
     code, symbol = codes[head - 1], codes[modifier - 1]
@@ -116,30 +116,30 @@ def _apply(sentence, vectors, matrices, before, after, half, score, first):
 
 
 @inlined_kernel
-def _emit(sentence, matrices, memory, vectors, half):
+def _emit_modifier(sentence, matrices, memory, vectors, half):
     """Set I[h, m] = A[h, m] g[h, m] w[h, m], where w are the scores of the arc (eq. 17)."""
     scores, head, modifier = sentence.arc_scores, half.head, half.modifier
     if matrices is None:  # in lockstep; they are in the scores
-        total = _remember(sentence, vectors, half, 0, LANES)
+        total = _sum_classes(sentence, vectors, half, 0, LANES)
         for c in range(sentence.n_classes):
             of_class = multiply(weight(sentence.in_class, (modifier, c)), total)
             store(vectors, (INCOMPLETE, head, modifier, c * LANES), of_class)
     elif memory is None:
         score = weight(scores, (modifier, head, 0))
-        _apply(sentence, vectors, matrices, AWAITING, INCOMPLETE, half, score, 0)
+        _apply_operator(sentence, vectors, matrices, AWAITING, INCOMPLETE, half, score, 0)
     else:
         for q in range(0, memory.n_states, LANES):
-            total = _remember(sentence, vectors, half, q, memory.n_states)
+            total = _sum_classes(sentence, vectors, half, q, memory.n_states)
             store(vectors, (REMEMBERED, head, modifier, q), total)
         for q in range(0, vectors.shape[3], LANES):
             store(vectors, (INCOMPLETE, head, modifier, q), zeros())
         first = memory.columns[modifier]
-        _apply(sentence, vectors, matrices, REMEMBERED, INCOMPLETE, half, ones(), first)
+        _apply_operator(sentence, vectors, matrices, REMEMBERED, INCOMPLETE, half, ones(), first)
 
 
 @inlined_kernel
-def _remember(sentence, vectors, half, q, n_states):
-    """Add up the states from q on of all classes, times the scores of the arc."""
+def _sum_classes(sentence, vectors, half, q, n_states):
+    """Return sum_c w[h, m, c] g[h, m, c], a vector of LANES states from q on."""
     total = zeros()
     for c in range(sentence.n_classes):
         awaiting = load(vectors, (AWAITING, half.head, half.modifier, c * n_states + q))
@@ -157,27 +157,27 @@ def _differentiate_emission(sentence, matrices, memory, vectors, half):
         for c in range(sentence.n_classes):
             dI = load(vectors, (D_INCOMPLETE, head, modifier, c * LANES))
             total = multiply_add(weight(sentence.in_class, (modifier, c)), dI, total)
-        _spread(sentence, vectors, half, 0, LANES, total)
+        _spread_classes(sentence, vectors, half, 0, LANES, total)
     elif memory is None:
         score = weight(sentence.arc_scores, (modifier, head, 0))
-        _apply(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, score, 0)
+        _apply_operator(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, score, 0)
     else:
-        _apply(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, ones(), 0)
+        _apply_operator(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, ones(), 0)
         for q in range(0, memory.n_states, LANES):
             total = load(vectors, (D_AWAITING, head, modifier, q))
-            _spread(sentence, vectors, half, q, memory.n_states, total)
+            _spread_classes(sentence, vectors, half, q, memory.n_states, total)
 
 
 @inlined_kernel
-def _spread(sentence, vectors, half, q, n_states, total):
-    """Set the derivatives of what :func:`_remember` adds up."""
+def _spread_classes(sentence, vectors, half, q, n_states, total):
+    """Set dg[h, m, c] = w[h, m, c] `total` for each class c, for LANES states from q on."""
     for c in range(sentence.n_classes):
         of_class = multiply(weight(sentence.arc_scores, (half.modifier, half.head, c)), total)
         store(vectors, (D_AWAITING, half.head, half.modifier, c * n_states + q), of_class)
 
 
 @inlined_kernel
-def _close(sentence, tables, half):
+def _close_half(sentence, tables, half):
     # closed[h, b] = alpha_inf . C[h, b]                                               (eq. 14)
     head, boundary, total = half.head, half.boundary, zeros()
     for q in range(0, tables.vectors.shape[3], LANES):
@@ -188,40 +188,40 @@ def _close(sentence, tables, half):
 
 
 @inlined_kernel
-def _start(sentence, tables, half):
+def _start_half(sentence, tables, half):
     # C[h, h] = C[h, h + 1] = alpha_1                                                  (eq. 15)
     vectors, head = tables.vectors, half.head
     for q in range(0, vectors.shape[3], LANES):
         start = load(sentence.starts, (head, half.direction, q))
         store(vectors, (COMPLETE, head, half.boundary, q), start)
         store(vectors, (INCOMPLETE, head, head, q), zeros())  # defined: its range is checked
-    _close(sentence, tables, half)
+    _close_half(sentence, tables, half)
 
 
 @merged_kernel
 def _inside_span(sentence, tables, i, j, low, high, begun):
-    """Build both halves of i..j; at split points low <= k < high the sums are `begun`."""
+    """Fill both halves of i..j; if `begun`, sums have the terms of low <= k < high already."""
     i, j = opaque(i), opaque(j)
-    right, left = _halves(i, j)
+    right, left = _halves_of(i, j)
     memory, matrices = sentence.memory, sentence.A_transposed
     # g[h, m] = sum_b closed[m, b] C[h, b]    over boundaries between them             (eq. 16)
     sum_up(tables, SUM_AWAITING, i, j, low, high, begun)
     # I[h, m] = score(h, m) A[h, m] g[h, m]                                            (eq. 17)
-    _emit(sentence, matrices, memory, tables.vectors, right)
-    _emit(sentence, matrices, memory, tables.vectors, left)
+    _emit_modifier(sentence, matrices, memory, tables.vectors, right)
+    _emit_modifier(sentence, matrices, memory, tables.vectors, left)
     # C[h, b] = sum_m closed[m, b] I[h, m]    over the outermost modifier              (eq. 18)
     sum_up(tables, SUM_COMPLETE, i, j, low, high, begun)
-    _close(sentence, tables, right)
-    _close(sentence, tables, left)
+    _close_half(sentence, tables, right)
+    _close_half(sentence, tables, left)
 
 
 @merged_kernel
-def inside(sentence, first, n, tile, tables):
+def fill_inside(sentence, first, n, tile, tables):
     """Fill the chart of some tokens, as if there were no others (eqs. 14-18).
 
     Parameters
     ----------
-    sentence : Sentence
+    sentence : ChartSentence
     first, n : int
         The tokens are first <= m < n.
     tile : int
@@ -240,17 +240,17 @@ def inside(sentence, first, n, tile, tables):
                         low, high = (i0 + tile, j0) if begun else (j + 1, j + 1)
                         _inside_span(sentence, tables, i, j, low, high, begun)
                     else:
-                        right, left = _halves(i, i)
-                        _start(sentence, tables, left)
-                        _start(sentence, tables, right)
+                        right, left = _halves_of(i, i)
+                        _start_half(sentence, tables, left)
+                        _start_half(sentence, tables, right)
 
 
 @inlined_kernel
 def _add_beyond(tables, memory, half, other, q, low, high, begun, of_class, own, across):
-    """Add what larger spans, from their heads or to ends k, contribute to derivatives of one half.
+    """Add the terms of larger spans, with heads or ends k, to the derivatives of one half.
 
-    `own` is the derivative of closed[head, boundary], `across` that of closed[modifier, other];
-    `of_class` says whether q are also states of what has those of one class only.
+    `own` is the derivative of closed[head, boundary], `across` of closed[modifier, other];
+    `of_class` says whether there are states q in dI, which has the states of one class only.
     """
     vectors, numbers = tables.vectors, tables.numbers
     head, modifier, boundary, direction = half
@@ -283,10 +283,10 @@ def _add_beyond(tables, memory, half, other, q, low, high, begun, of_class, own,
 
 @merged_kernel
 def _outside_span(sentence, tables, marginals, i, j, far, end, begun):
-    """Differentiate by both halves of i..j and the arcs between i and j."""
+    """Compute the derivatives by both halves of i..j and by the arcs between i and j."""
     i, j = opaque(i), opaque(j)
     b, memory = j + 1, sentence.memory
-    right, left = _halves(i, j)
+    right, left = _halves_of(i, j)
     d_right, d_left = zeros(), zeros()
     width = states_of(tables.vectors, memory, SUM_D_INCOMPLETE)
     for q in range(0, width, LANES):
@@ -346,14 +346,14 @@ def _finish_half(sentence, memory, tables, marginals, half):
 
 
 @merged_kernel
-def outside(sentence, n_tokens, tile, tables, marginals):
+def fill_outside(sentence, n_tokens, tile, tables, marginals):
     """Differentiate log Z by every entry of the chart (eqs. 19-22, 25).
 
     Parameters
     ----------
     sentence, n_tokens, tile, tables
-        As for :func:`inside`, which has filled the chart. The table D_CLOSED holds, on entry, the
-        derivatives by the halves that the root joins, and zeros.
+        As for :func:`fill_inside`, which has filled the chart. On entry, the table D_CLOSED holds
+        the derivatives by the halves that the root joins, and zeros.
     marginals : array of shape (N, N + 1), in lockstep (N, N + 1, LANES)
         Column 0, of the root, is left as it is.
     """
@@ -371,7 +371,7 @@ def outside(sentence, n_tokens, tile, tables, marginals):
 
 @inner_table_kernel
 def _inside_common(tables, memory, i0, j0, tile, n):
-    """Begin the sums of :func:`_inside_span` for all spans of a tile, at their common points."""
+    """Set the sums of eqs. 16 and 18 to their terms at split points common to a tile."""
     low, high = i0 + tile, j0
     for i in range(i0, i0 + tile):
         for j in range(j0, min(j0 + tile, n), 4):
@@ -385,7 +385,7 @@ def _inside_common(tables, memory, i0, j0, tile, n):
 
 @inner_table_kernel
 def _outside_common(tables, memory, i0, j0, tile, n):
-    """Begin the sums of :func:`_outside_span` for all spans of a tile, beyond rows and columns."""
+    """Set the sums of eqs. 20 and 22 to their terms beyond the rows and columns of a tile."""
     low, behind = np.int64(1), j0 + tile  # of one type, or functions would be compiled for each
     for i in range(i0, i0 + tile):
         for j in range(j0, min(behind, n), 4):

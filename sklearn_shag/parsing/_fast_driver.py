@@ -6,14 +6,14 @@ import numpy as np
 
 from sklearn_shag.encoding import places_of_heads
 from sklearn_shag.parsing._decoders import find_trees, new_space
-from sklearn_shag.parsing._fast_chart import Sentence, inside, outside
+from sklearn_shag.parsing._fast_chart import ChartSentence, fill_inside, fill_outside
 from sklearn_shag.parsing._fast_group import (
     NO_COUNTS,
     add_counts,
     add_counts_of_arcs,
     group_of,
     new_workspace,
-    padded,
+    padded_size,
     put_memory,
     put_sentence,
     put_uses,
@@ -28,15 +28,15 @@ from sklearn_shag.parsing._fast_sums import (
     NEXT_WINDOW,
     SMALLEST_SHARE,
     WINDOW,
-    Memory,
     Tables,
+    TokenClasses,
     all_in_range,
     choose_longer,
     recount_by_derivatives,
     scale_by_first_tokens,
     scale_by_window,
 )
-from sklearn_shag.parsing._potentials import classes_of, longest_counted, support_of, writable
+from sklearn_shag.parsing._potentials import classes_of, longest_counted, make_writable, support_of
 from sklearn_shag.utils._kernel import (
     inlined_kernel,
     inner_table_kernel,
@@ -49,13 +49,13 @@ from sklearn_shag.utils._simd import LANES, shaped
 # very long ones the tables leave the caches: larger tiles read each row less often.
 LONGEST_UNCUT, LONGEST_IN_SMALL_TILES, LONGEST_IN_MEDIUM_TILES = 24, 80, 300
 TILE = np.int64(4)
-# Grammars of one state have their sentences in lockstep, and kernels for that, which take ten
+# Sentences of grammars of one state run in lockstep, with kernels of their own, which take ten
 # seconds to compile. Texts of fewer arcs, N (N + 1) for a sentence of N tokens, and without
-# factors, do without, in the kernels of all others: these take milliseconds more.
+# factors, use the kernels of all other grammars: these take milliseconds more.
 FEWEST_ARCS_IN_LOCKSTEP = 50_000
 
 
-# What becomes of a sentence, as the places of these in ROUTES.
+# States of a sentence after the chart, as places in ROUTES.
 DONE, OUT_OF_RANGE, WITHOUT_MASS = map(np.uint8, (0, 1, 3))
 
 
@@ -69,11 +69,11 @@ def run_fast(grammar, factors, which, results, weights, counts):
     which : int ndarray
         The sentences to parse, the shortest first.
     results : Results
-        Of sentences that are done they are set; uses only if there is room for them.
+        Set for sentences that are done; uses only if there is room for them.
     weights : ndarray of shape (n_sentences,)
     counts : FastGrammar
-        What sentences that are done use of operators is added to it, times their weights, as
-        :func:`finish_counts` expects it; of no size if no counts are wanted.
+        Expected uses of operators in sentences that are done are added, times their weights, in
+        the form for :func:`finish_counts`; of size 0 if no counts are requested.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def run_fast(grammar, factors, which, results, weights, counts):
     """
     if grammar.fast is None:
         return np.full(which.size, OUT_OF_RANGE)
-    fast = writable(grammar.fast)
+    fast = make_writable(grammar.fast)
     n_classes, n_states = classes_of.py_func(factors), fast.alpha_1.shape[2]
     n_tokens = int(factors.indptr[which[-1] + 1] - factors.indptr[which[-1]])
     in_lockstep = False
@@ -94,21 +94,21 @@ def run_fast(grammar, factors, which, results, weights, counts):
             n_arcs = np.sum(factors.begins[which + 1] - factors.begins[which])
             in_lockstep = n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
         n_states = 1 if in_lockstep else n_states
-    # For several states without memory it is None: kernels for it are compiled if somebody asks.
+    # None without memory: the kernels with memory are compiled when they are first needed.
     memory = None
     if n_classes > 1 and not in_lockstep:
-        columns = np.empty(padded.py_func(n_tokens), dtype=np.int64)
+        columns = np.empty(padded_size.py_func(n_tokens), dtype=np.int64)
         following = np.empty((n_classes, columns.size), dtype=np.int64)
         classes = np.repeat(np.arange(n_classes), max(n_states // LANES, 1))
-        memory = Memory(n_states, classes, columns, following)
+        memory = TokenClasses(n_states, classes, columns, following)
     space = new_workspace(n_tokens, n_states, n_classes, LANES if in_lockstep else 1)
     states = np.empty(which.size, dtype=np.uint8)
     run = _in_lockstep if in_lockstep else _one_by_one
     run(fast, factors, which, results, memory, weights, counts, space, states)
     lost = np.flatnonzero(states == WITHOUT_MASS) if np.count_nonzero(states) else ()
     if len(lost):
-        # Also where values vanish, or cancel. The same kernels tell, since none are compiled then.
-        spare, support = type(results)(*map(np.empty_like, results)), writable(grammar.support)
+        # Z is 0 also where values vanish or cancel. The same kernels, on the support, tell.
+        spare, support = type(results)(*map(np.empty_like, results)), make_writable(grammar.support)
         found, possible = np.empty_like(states), support_of(factors)
         lost_ones, no_counts = which[lost], NO_COUNTS
         run(support, possible, lost_ones, spare, memory, weights, no_counts, space, found)
@@ -117,7 +117,7 @@ def run_fast(grammar, factors, which, results, weights, counts):
         states[lost[~is_certain]] = OUT_OF_RANGE
     out = np.flatnonzero(states == OUT_OF_RANGE) if np.count_nonzero(states) else ()
     if len(out) and factors.arcs.size and not factors.arc_scales.size:
-        # What belongs to the best tree is then 1, however much better single arcs are.
+        # Arcs of the best tree are scaled to 1, however much better other single arcs are.
         heads, space = np.zeros(factors.indptr[-1], dtype=np.int64), new_space(n_tokens)
         for s in which[out]:
             places = factors.begins[s : s + 2], factors.indptr[s : s + 2]
@@ -125,7 +125,7 @@ def run_fast(grammar, factors, which, results, weights, counts):
         scores = factors.arcs[places_of_heads(factors.indptr, heads)]
         again = factors._replace(arc_scales=scores)
         states[out] = run_fast(grammar, again, which[out], results, weights, counts)
-    # Each arc and each stop is used in the one class.
+    # With one class, memory factors of arcs are used as arcs are, and each stop once.
     if n_classes == 1 and (results.arc_memory.size or results.stop_memory.size):
         results.arc_memory[...] = results.arcs[: len(results.arc_memory), None]
         results.stop_memory[...] = 1.0
@@ -142,7 +142,7 @@ def _one_by_one(grammar, factors, which, results, memory, weights, counts, space
 
 @table_kernel
 def _in_lockstep(grammar, factors, which, results, memory, weights, counts, space, states):
-    """Parse sentences of a grammar of one state, LANES at a time; `memory` is None."""
+    """Run the chart of a grammar of one state, LANES sentences at a time; `memory` is None."""
     for first in range(0, which.size, LANES):
         several = which[first : min(first + LANES, which.size)]
         _parse_several(grammar, factors, several, results, space, states[first:])
@@ -153,21 +153,21 @@ def _in_lockstep(grammar, factors, which, results, memory, weights, counts, spac
 
 
 @inlined_kernel
-def _length(factors, s):
+def _length_of(factors, s):
     return factors.indptr[s + 1] - factors.indptr[s]
 
 
 @merged_kernel
 def _parse_one(grammar, factors, s, results, memory, space):
-    """Parse one sentence; return what becomes of it."""
-    n_tokens, n_states = _length(factors, s), grammar.alpha_1.shape[2]
+    """Run the chart on one sentence; return DONE, OUT_OF_RANGE or WITHOUT_MASS."""
+    n_tokens, n_states = _length_of(factors, s), grammar.alpha_1.shape[2]
     n_classes = classes_of(factors)
     group = group_of(space, n_tokens, n_states, n_classes, 1)
     put_sentence(grammar, factors, s, group, 0)
     if memory is not None:
         put_memory(factors, s, memory)
     n, p = n_tokens + 1, group.numbers.shape[1]
-    sentence = Sentence(
+    sentence = ChartSentence(
         group.codes,
         group.starts,
         group.stops,
@@ -186,7 +186,7 @@ def _parse_one(grammar, factors, s, results, memory, space):
     elif n_tokens > LONGEST_UNCUT:
         tile = TILE if n_tokens <= LONGEST_IN_SMALL_TILES else 2 * TILE
         tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * TILE
-    _solve(sentence, tables, marginals, group, factors, results, tile)
+    _solve_group(sentence, tables, marginals, group, factors, results, tile)
     state = _put_result(factors, group, 0, s, results)
     if memory is None:
         return state
@@ -197,13 +197,13 @@ def _parse_one(grammar, factors, s, results, memory, space):
 
 @merged_kernel
 def _parse_several(grammar, factors, which, results, space, states):
-    """Parse up to LANES sentences in lockstep."""
-    n_tokens, n_classes = _length(factors, which[-1]), classes_of(factors)  # the longest is last
+    """Run the chart on up to LANES sentences in lockstep, and set their states."""
+    n_tokens, n_classes = _length_of(factors, which[-1]), classes_of(factors)  # the longest is last
     group = group_of(space, n_tokens, 1, n_classes, LANES)
     for member in range(LANES):
-        # The last fills places that would be empty.
+        # The last sentence also fills the lanes left over.
         put_sentence(grammar, factors, which[min(member, which.size - 1)], group, member)
-    sentence = Sentence(
+    sentence = ChartSentence(
         group.codes,
         group.starts,
         group.stops,
@@ -216,7 +216,7 @@ def _parse_several(grammar, factors, which, results, space, states):
     )
     tables = Tables(group.vectors, group.numbers)
     # Always in tiles: the order of sums must not depend on how long the others are.
-    _solve(sentence, tables, group.marginals, group, factors, results, TILE)
+    _solve_group(sentence, tables, group.marginals, group, factors, results, TILE)
     for k in range(which.size):
         states[k] = _put_result(factors, group, k, which[k], results)
         if states[k] == DONE and n_classes > 1 and results.arcs.size:
@@ -224,22 +224,22 @@ def _parse_several(grammar, factors, which, results, space, states):
 
 
 @merged_kernel
-def _solve(sentence, tables, marginals, group, factors, results, tile):
-    """Fill Z and, if they are wanted, marginals, and tell what is out of range.
+def _solve_group(sentence, tables, marginals, group, factors, results, tile):
+    """Fill the chart, Z and, if requested, marginals; count the entries out of range.
 
     Arcs to a token are divided by a power of two, so that the value of any part of a sentence is
     near 1. That rounds nothing: results are the same to the last bit for any powers. They come
     from the first tokens of the sentence and, where that turns out not to do, from all of them,
-    window by window. So a sentence decides by itself whether it is in range, not those beside it.
+    window by window. So a sentence decides by itself whether it is in range, not its neighbours.
     Where entries are too small all the same, derivatives tell whether that matters. Arcs that were
     given scales keep them.
     """
     n, is_scaled = group.roots.shape[0], factors.arc_scales.size > 0
     window = np.int64(0) if is_scaled else N_PROBED * choose_longer(group, LONGEST_UNSCALED)
     first, retried, in_range = np.int64(1), is_scaled, False
-    while True:  # one call of `inside`, since each is compiled
+    while True:  # one call of `fill_inside`, since each is compiled
         end = min(first + window, n) if window else n
-        inside(sentence, first, end, tile, tables)
+        fill_inside(sentence, first, end, tile, tables)
         if window == N_PROBED:
             scale_by_first_tokens(group, end)
             window = WINDOW if choose_longer(group, LONGEST_SCALED_ALIKE) else np.int64(0)
@@ -256,7 +256,7 @@ def _solve(sentence, tables, marginals, group, factors, results, tile):
                 break
             window, retried = WINDOW, True
     if results.arcs.size or not in_range:
-        outside(sentence, n - 1, tile, tables, marginals)
+        fill_outside(sentence, n - 1, tile, tables, marginals)
     if not in_range:
         recount_by_derivatives(group)
 
@@ -285,7 +285,7 @@ def _attach_roots(group):
 
 @inner_table_kernel
 def _put_result(factors, group, member, s, results):
-    """Keep the results of one sentence; return what becomes of it."""
+    """Store the results of one sentence; return DONE, OUT_OF_RANGE or WITHOUT_MASS."""
     z, n_tokens = group.z[member], group.lengths[member]
     if group.n_wrong[member]:
         return OUT_OF_RANGE
@@ -302,7 +302,7 @@ def _put_result(factors, group, member, s, results):
         if not np.isfinite(total):
             return OUT_OF_RANGE
     results.sign[s] = np.sign(z)
-    # Taken apart, so that the power of two decides over no bit.
+    # In two parts, so that the power of two changes no bit.
     mantissa, exponent = math.frexp(abs(z))
     for m in range(1, n_tokens + 1):
         exponent += group.exponents[m, member]

@@ -1,4 +1,4 @@
-"""Sentences as the fast chart has them, one or LANES of them: how they get in, what comes out."""
+"""Groups of one or LANES sentences for the fast chart: their factors, and expected uses."""
 
 import math
 from itertools import accumulate
@@ -35,15 +35,15 @@ from sklearn_shag.utils._simd import (
 
 
 class Workspace(NamedTuple):
-    """Memory for the longest sentences of a chunk, used for all of them."""
+    """Arrays for the largest group of sentences of a chunk, reused by all its groups."""
 
-    begins: tuple[int, ...]  # of each array of a group, in all of them
+    begins: tuple[int, ...]  # of each array of a group, in `numbers`
     numbers: np.ndarray
     whole_numbers: np.ndarray
 
 
 class SentenceGroup(NamedTuple):
-    """Sentences side by side. The last axis counts them: LANES members in lockstep, else one.
+    """Arrays of sentences side by side; the last axis has LANES members in lockstep, else one.
 
     States and members share an axis, of the size ``n_classes * n_states * n_members``: there are
     several states or several members.
@@ -61,22 +61,22 @@ class SentenceGroup(NamedTuple):
     log_shifts: np.ndarray  # (n_members,): to be added to log Z
     z: np.ndarray  # (n_members,), set by the chart
     exponents: np.ndarray  # (N + 1, n_members): arcs to a token are divided by 2 to their power
-    codes: np.ndarray  # (N,), for operators: of one sentence, 0 where they are in arcs
-    n_wrong: np.ndarray  # (n_members,): how many entries of the chart are out of range
+    codes: np.ndarray  # (N,), of one sentence; 0 where operators are in arc scores
+    n_wrong: np.ndarray  # (n_members,): number of chart entries out of range
 
 
 @inlined_kernel
-def padded(n_tokens):
-    """P of the tables: room for four rows at once, and rows that begin in different cache sets."""
+def padded_size(n_tokens):
+    """Return P, the size of tables: four rows fit in at once, and rows differ in cache sets."""
     return (n_tokens + 5 + 3) // 4 * 4
 
 
 def new_workspace(n_tokens, n_states, n_classes, n_members):
-    """Allocate what the chart needs of sentences of up to N tokens.
+    """Allocate the Workspace for groups of sentences of up to N tokens.
 
     Not within a kernel: numpy asks the system for large pages, which long sentences need.
     """
-    p, n, size = padded.py_func(n_tokens), n_tokens + 1, n_states * n_classes * n_members
+    p, n, size = padded_size.py_func(n_tokens), n_tokens + 1, n_states * n_classes * n_members
     sizes = (
         int(N_VECTOR_TABLES) * p * (p + 1) * size,
         int(N_NUMBER_TABLES) * (p + 1) ** 2 * n_members,
@@ -97,8 +97,8 @@ def new_workspace(n_tokens, n_states, n_classes, n_members):
 
 @inner_table_kernel
 def group_of(space, n_tokens, n_states, n_classes, n_members):
-    """Cut what sentences side by side, the longest of N tokens, need from the workspace."""
-    p, n, size = padded(n_tokens), n_tokens + 1, n_states * n_classes * n_members
+    """Return the SentenceGroup in a workspace for sentences of up to N tokens."""
+    p, n, size = padded_size(n_tokens), n_tokens + 1, n_states * n_classes * n_members
     begins, numbers, whole_numbers = space.begins, space.numbers, space.whole_numbers
     return SentenceGroup(
         shaped(whole_numbers, (n_members,)),
@@ -120,7 +120,7 @@ def group_of(space, n_tokens, n_states, n_classes, n_members):
 
 @inner_table_kernel
 def put_sentence(grammar, factors, s, group, member):
-    """Put a sentence in its place. Behind its end all is zero."""
+    """Fill a member of a group with the factors of sentence s, and with zeros behind its end."""
     begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
     group.lengths[member], group.log_shifts[member] = n_tokens, 0.0
     n_members, n_classes = group.lengths.size, group.arc_scores.shape[2]
@@ -150,7 +150,7 @@ def put_sentence(grammar, factors, s, group, member):
 
 @merged_kernel
 def _put_states(grammar, code, group, h, direction, n_states, member):
-    """Put alpha_1, of class 0, and alpha_inf, of every class."""
+    """Set starts to alpha_1 in class 0, else to 0, and stops to alpha_inf in every class."""
     n_members = group.lengths.size
     for c in range(group.arc_scores.shape[2]):
         for q in range(n_states):
@@ -163,7 +163,7 @@ def _put_states(grammar, code, group, h, direction, n_states, member):
 
 @merged_kernel
 def _put_row(grammar, factors, begin, n_tokens, group, h, member):
-    """Put the operators of a grammar of one state where they are, in arcs."""
+    """Set the arc scores of head h to the operators of a grammar of one state."""
     for m in range(1, group.roots.shape[0]):
         score = 0.0
         if h <= n_tokens and m <= n_tokens:
@@ -178,12 +178,12 @@ def _put_row(grammar, factors, begin, n_tokens, group, h, member):
 
 @merged_kernel
 def _put_stop_factors(factors, begin, n_tokens, group, n_states, member):
-    """Multiply what stops by its factors, divided by a power of two for each token and side."""
+    """Multiply stops by their factors, divided by a power of two for each token and side."""
     n_classes, n_members = group.arc_scores.shape[2], group.lengths.size
     for h in range(1, n_tokens + 1):
         for direction in range(2):
             of_half = factors.stop_memory[begin + h - 1, direction]
-            scale = _normalise(_largest(of_half, 0, n_classes), group, member)
+            scale = _choose_scale(_largest_of(of_half, 0, n_classes), group, member)
             for c in range(n_classes):
                 for q in range(c * n_states, (c + 1) * n_states):
                     group.stops[h, direction, q * n_members + member] *= scale * of_half[c]
@@ -191,7 +191,7 @@ def _put_stop_factors(factors, begin, n_tokens, group, n_states, member):
 
 @merged_kernel
 def _put_arcs(factors, begin, first, n_tokens, group, m, member):
-    """Multiply by the scores of all arcs to a token, divided by a scale: by default the largest."""
+    """Multiply by the scores of all arcs to a token, divided by a scale, the largest by default."""
     log_scale = -np.inf
     if factors.arc_scales.size:
         log_scale = factors.arc_scales[begin + m - 1]
@@ -199,7 +199,7 @@ def _put_arcs(factors, begin, first, n_tokens, group, m, member):
         for h in range(n_tokens + 1):
             if h != m:
                 log_scale = max(log_scale, factors.arcs[first + h])
-    # Where there is none, no arc will be possible, and nothing be NaN.
+    # Without any possible arc the scale is 1: all scores are then 0, and none is NaN.
     log_scale = log_scale if log_scale > -np.inf else 0.0
     group.log_shifts[member] += log_scale
     group.roots[m, member] *= np.exp(factors.arcs[first] - log_scale)
@@ -216,10 +216,9 @@ def _put_arc_memory(factors, first, n_tokens, group, m, member):
     n_classes, n_members = factors.arc_memory.shape[1], group.lengths.size
     of_token = factors.arc_memory[first : first + n_tokens + 1]
     values = shaped(of_token, (of_token.size,))
-    largest = max(
-        _largest(values, 0, m * n_classes), _largest(values, (m + 1) * n_classes, values.size)
-    )
-    scale = _normalise(largest, group, member)
+    before, behind = m * n_classes, (m + 1) * n_classes
+    largest = max(_largest_of(values, 0, before), _largest_of(values, behind, values.size))
+    scale = _choose_scale(largest, group, member)
     group.roots[m, member] *= scale * values[0]
     scores = shaped(group.arc_scores[m], (group.arc_scores[m].size,))
     for k in range(n_classes, values.size):
@@ -227,7 +226,7 @@ def _put_arc_memory(factors, first, n_tokens, group, m, member):
 
 
 @inlined_kernel(fastmath={"nnan", "nsz"})  # or it could not compare several at once
-def _largest(values, begin, end):
+def _largest_of(values, begin, end):
     largest = 0.0
     for k in range(begin, end):
         largest = max(largest, values[k])
@@ -235,8 +234,8 @@ def _largest(values, begin, end):
 
 
 @inlined_kernel
-def _normalise(largest, group, member):
-    """Return by which power of two factors are multiplied, so that the largest is near 1."""
+def _choose_scale(largest, group, member):
+    """Return the power of two that brings the largest factor near 1, and note its logarithm."""
     exponent = max(math.frexp(largest)[1], -1000)  # the power is finite
     group.log_shifts[member] += np.log(2.0) * exponent
     return 2.0**-exponent
@@ -244,9 +243,9 @@ def _normalise(largest, group, member):
 
 @inner_table_kernel
 def put_memory(factors, s, memory):
-    """Set where the states of the class of each token begin, and the next token of each class."""
+    """Set the first state of the class of each token, and the next token of each class."""
     begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
-    n_columns = padded(n_tokens)
+    n_columns = padded_size(n_tokens)
     for m in range(n_columns):
         inside = 1 <= m <= n_tokens
         memory.columns[m] = factors.memory[begin + m - 1] * memory.n_states if inside else 0
@@ -260,7 +259,7 @@ def put_memory(factors, s, memory):
 
 @inner_table_kernel
 def put_uses(factors, group, member, s, results, n_states):
-    """Set the expected uses of the memory and stop factors of one sentence, of several classes."""
+    """Set the expected uses of the memory factors of one sentence, of arcs and of stops."""
     n_tokens, n_classes = group.lengths[member], group.arc_scores.shape[2]
     if results.arc_memory.shape[0]:
         for m in range(1, n_tokens + 1):
@@ -271,7 +270,7 @@ def put_uses(factors, group, member, s, results, n_states):
                     if h == 0 and c == 0:
                         use = group.marginals[m - 1, 0, member]
                     elif h > 0 and h != m:
-                        use = _product(group, D_AWAITING, AWAITING, h, m, c, n_states, member)
+                        use = _inner_product(group, D_AWAITING, AWAITING, h, m, c, n_states, member)
                     results.arc_memory[first + h, c] = use
     if results.stop_memory.shape[0]:
         for h in range(1, n_tokens + 1):
@@ -282,8 +281,8 @@ def put_uses(factors, group, member, s, results, n_states):
 
 
 @inlined_kernel
-def _product(group, one, other, h, m, c, n_states, member):
-    """Inner product of the states of a class in two tables."""
+def _inner_product(group, one, other, h, m, c, n_states, member):
+    """Return the inner product of two tables at [h, m], over the states of class c."""
     vectors, n_members, total = group.vectors, group.lengths.size, zeros()
     if n_members == 1:
         for q in range(c * n_states, (c + 1) * n_states, LANES):
@@ -295,8 +294,8 @@ def _product(group, one, other, h, m, c, n_states, member):
 
 
 @inlined_kernel
-def _ends(group, h, direction, member):
-    """The range of the boundaries where halves of a head end."""
+def _boundary_range(group, h, direction, member):
+    """Return the range of the boundaries where halves of a head end."""
     if direction == LEFT:
         return 1, h + 1
     return h + 1, group.lengths[member] + 2
@@ -306,7 +305,7 @@ def _ends(group, h, direction, member):
 def _stop_use(group, h, direction, c, n_states, member):
     # sum_b dclosed[h, b] stop(h, c) alpha_inf . C[h, b, c]
     vectors, n_members, use, total = group.vectors, group.lengths.size, 0.0, zeros()
-    low, high = _ends(group, h, direction, member)
+    low, high = _boundary_range(group, h, direction, member)
     if n_members == 1:
         for q in range(c * n_states, (c + 1) * n_states, LANES):
             stop = load(group.stops, (h, direction, q))
@@ -322,10 +321,10 @@ def _stop_use(group, h, direction, c, n_states, member):
 
 @inner_table_kernel
 def add_counts(grammar, factors, s, weights, space, counts):
-    """Add what one sentence uses of operators, times its weight (eq. 26).
+    """Add the expected uses of operators in one sentence, times its weight (eq. 26).
 
-    Starts and moves are divided by their entries, and of the root there is only how often each
-    symbol is it: :func:`finish_counts` makes counts of them.
+    Uses of starts and moves are divided by their entries, and the uses of the root symbol are only
+    counted by modifier: :func:`finish_counts` completes them.
     """
     begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
     n_states = grammar.alpha_1.shape[2]
@@ -346,7 +345,7 @@ def add_counts(grammar, factors, s, weights, space, counts):
 
 @merged_kernel
 def _add_stops(group, h, code, direction, n_states, factor, counts):
-    low, high = _ends(group, h, direction, 0)
+    low, high = _boundary_range(group, h, direction, 0)
     for b in range(low, high):
         d_closed = factor * group.numbers[D_CLOSED, h, b, 0]
         for place in range(group.stops.shape[2]):
@@ -373,7 +372,7 @@ def _add_moves(group, h, m, place, weights, s, counts):
 
 @inner_table_kernel
 def add_counts_of_arcs(factors, s, weights, results, counts):
-    """Add what one sentence uses of operators with one state: every arc its move."""
+    """Add the expected uses of operators of one state in one sentence: a move for each arc."""
     begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
     place = factors.begins[s]
     for m in range(1, n_tokens + 1):
@@ -388,7 +387,7 @@ def add_counts_of_arcs(factors, s, weights, results, counts):
         place += n_tokens + 1
 
 
-# Of no size: no counts are wanted.
+# Of size 0, for charts that count nothing.
 _of_states, _of_moves = np.empty((0, 2, 1)), np.empty((0, 2, 0, 1, 1))
 NO_COUNTS = FastGrammar(
     _of_states, _of_states, _of_moves, _of_moves, np.empty((0, 2, 0)), np.empty(0)
@@ -396,20 +395,20 @@ NO_COUNTS = FastGrammar(
 
 
 def new_counts(operators, fast):
-    """Allocate counts of operators, of which `fast` is the layout for the chart, or None."""
+    """Allocate counts of operators, padded as in `fast`, their FastGrammar or None."""
     padded = fast is not None and operators.alpha_1.shape[2] > 1
     alpha_1, alpha_inf, A = map(np.zeros_like, (fast if padded else operators)[:3])
     return FastGrammar(alpha_1, alpha_inf, A, A, np.empty((0, 2, 0)), np.zeros(A.shape[2]))
 
 
 def finish_counts(parts, operators):
-    """Add up the counts of chunks to uses of the operators of a grammar."""
-    finished = [_finish(counts, operators) for counts in parts]
+    """Add up the counts of chunks: the expected uses of the operators of a grammar."""
+    finished = [_finish_chunk(counts, operators) for counts in parts]
     return Operators(*map(sum, zip(*finished, strict=True)))
 
 
-def _finish(counts, operators):
-    """Make uses of operators of what :func:`add_counts` has counted."""
+def _finish_chunk(counts, operators):
+    """Return the expected uses of operators that :func:`add_counts` has counted in a chunk."""
     n_states = operators.alpha_1.shape[2]
     alpha_1, alpha_inf = (part[..., :n_states] for part in counts[:2])
     A = counts.A[..., :n_states, :n_states]

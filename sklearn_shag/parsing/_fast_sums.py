@@ -22,25 +22,25 @@ from sklearn_shag.utils._simd import (
 # Tables of vectors. D_ are derivatives of log Z.
 COMPLETE, AWAITING, INCOMPLETE, D_COMPLETE, D_AWAITING, D_INCOMPLETE = map(np.int64, range(6))
 N_VECTOR_TABLES, N_NUMBER_TABLES = np.int64(6), np.int64(3)
-# What is known of the last modifier before an operator is applied waits where dI will be.
+# Vectors of an arc before its operator is applied take the place of dI, which comes later.
 REMEMBERED = D_INCOMPLETE
 # Tables of numbers.
 CLOSED, CLOSED_BY_BOUNDARY, D_CLOSED = map(np.int64, range(3))
 
 
 class Tables(NamedTuple):
-    """The chart: what each half sums up to, by table, head and end, and the derivatives."""
+    """Tables of the chart: values of halves and arcs, by head and end, and the derivatives."""
 
     vectors: np.ndarray  # (6, P, P + 1, n), n for all classes; P is at least N + 5
     numbers: np.ndarray  # (3, P + 1, P + 1), in lockstep (3, P + 1, P + 1, LANES)
 
 
-class Memory(NamedTuple):
-    """The class of every token of one sentence, as the sums need it."""
+class TokenClasses(NamedTuple):
+    """Memory classes of the tokens of one sentence, and their states in the tables."""
 
     n_states: int  # of one class
-    classes: np.ndarray  # (n / LANES,): to which class LANES states belong
-    columns: np.ndarray  # (P,): where the states of the class of a token begin
+    classes: np.ndarray  # (n / LANES,): the class of LANES states
+    columns: np.ndarray  # (P,): the first state of the class of each token
     following: np.ndarray  # (n_classes, P): the next token of the class from a position on
 
 
@@ -51,7 +51,7 @@ class Sum(NamedTuple):
     terms: np.int64
     out: np.int64
     shift: np.int64  # of ends: 1 if they are boundaries, behind modifiers in right halves; else 0
-    of_class: np.int64  # what is of one class only: nothing, terms[:, k], or out[:, end]
+    of_class: np.int64  # the part of one class only: none, terms[:, k], or out[:, end]
 
 
 ALL_CLASSES, TERMS_OF_CLASS, OUT_OF_CLASS = map(np.int64, range(3))
@@ -67,7 +67,7 @@ SUM_D_COMPLETE = Sum(
 
 @inlined_kernel
 def states_of(vectors, memory, sums):
-    """How many states the out of a sum has."""
+    """Return the number of states in the output table of a sum."""
     if memory is None:
         return vectors.shape[3]
     return memory.n_states if sums.of_class == OUT_OF_CLASS else vectors.shape[3]
@@ -75,7 +75,7 @@ def states_of(vectors, memory, sums):
 
 @inlined_kernel
 def place_of(memory, sums, q, end):
-    """Where, in the terms of a sum, what contributes to the states from q on of out[:, end] is."""
+    """Return the state of the terms that belongs to state q of out[:, end] in a sum."""
     if memory is None:
         return q
     return q + memory.columns[end] if sums.of_class == OUT_OF_CLASS else q
@@ -83,7 +83,7 @@ def place_of(memory, sums, q, end):
 
 @inlined_kernel
 def _next_term(memory, sums, q, k):
-    """Which term from k on is the next that contributes to the states from q on."""
+    """Return the first term from k on that adds to the states from q on."""
     if memory is None:
         return opaque(k)
     if sums.of_class == TERMS_OF_CLASS:
@@ -93,7 +93,7 @@ def _next_term(memory, sums, q, k):
 
 @inlined_kernel
 def _add_terms(tables, sums, i, j, q, low, high, right, left):
-    """Add terms low <= k < high to a sum of the right half of i..j, and as many to the left half's.
+    """Add terms low <= k < high to a sum of the right half of i..j, and as many to the left.
 
     k are boundaries or, in sums whose ends are boundaries, modifiers: of the left half one less.
     """
@@ -109,7 +109,7 @@ def _add_terms(tables, sums, i, j, q, low, high, right, left):
 
 @inlined_kernel
 def sum_up(tables, sums, i, j, low, high, begun):
-    """Take a sum for both halves of i..j; at split points low <= k < high it is `begun`."""
+    """Compute a sum for both halves of i..j; if `begun`, it has the terms low <= k < high."""
     vectors = tables.vectors
     for q in range(0, vectors.shape[3], LANES):
         right = load(vectors, (sums.out, i, j + sums.shift, q)) if begun else zeros()
@@ -128,7 +128,7 @@ def four_sums(tables, sums, memory, head, end, low, high):
     vectors, numbers, factors = tables.vectors, tables.numbers, sums.factors
     for q in range(0, states_of(vectors, memory, sums), LANES):
         sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
-        # One place, and so one load, but for sums of the class of each end.
+        # One place, and so one load, except in sums for the class of each end.
         place_0, place_1 = place_of(memory, sums, q, end), place_of(memory, sums, q, end + 1)
         place_2, place_3 = place_of(memory, sums, q, end + 2), place_of(memory, sums, q, end + 3)
         k = _next_term(memory, sums, q, low)
@@ -186,24 +186,24 @@ def add_inner_products(tables, sums, memory, lefts, x, rights, y, low, high):
 # A chart is in range if no entry is larger, and no closed half, nor Z, is smaller unless it is 0:
 # then whatever vanished in a product is negligible. Operators may be small, but not larger.
 SMALLEST_IN_RANGE, LARGEST_IN_RANGE = 1e-90, 1e90
-# Smaller halves are no matter either, where no derivative of log Z is larger than this: what
-# vanished was below 1e-300, and so changes neither log Z nor an expected use.
+# Smaller halves do not matter where no derivative of log Z is larger than this: lost values were
+# below 1e-300, and so change neither log Z nor an expected use.
 LARGEST_DERIVATIVE = 1e100
-# Of the scale of a token, as a power of two.
+# Largest scale of a token, as a power of two.
 LARGEST_EXPONENT = 100
 # Sentences up to this length seldom need a scale.
 LONGEST_UNSCALED = np.int64(24)
-# So many tokens tell by what factor the value of a sentence changes with each. Up to the longest
-# scaled by them, it is not tried whether that is enough.
+# All tokens of a sentence are scaled by the mean of its first N_PROBED tokens. Sentences longer
+# than LONGEST_SCALED_ALIKE, or out of range, are then scaled window by window as well.
 N_PROBED, LONGEST_SCALED_ALIKE = np.int64(12), np.int64(200)
-# Where it was not enough, windows of so many tokens each tell it of their own; then windows so many
-# times as long, as long as they are so small a part of the sentence that they cost little.
+# Tokens of the first windows, each scaled by its own total; the factor by which windows then grow;
+# and the number of windows that a sentence must exceed, so that windows cost little.
 WINDOW, NEXT_WINDOW, SMALLEST_SHARE = np.int64(48), np.int64(4), np.int64(4)
 
 
 @inlined_kernel
 def choose_longer(group, longest):
-    """Note which sentences are longer, as those to be scaled; return whether any is."""
+    """Mark sentences longer than `longest` in n_wrong, to be scaled; return whether any is."""
     n_long = 0
     for member in range(group.lengths.size):
         group.n_wrong[member] = group.lengths[member] > longest
@@ -212,8 +212,8 @@ def choose_longer(group, longest):
 
 
 @inlined_kernel
-def _scale(group, member, m, exponent):
-    """Divide arcs to a token by two to the power `exponent`, in all."""
+def _scale_arcs(group, member, m, exponent):
+    """Divide arcs to a token by two to the power `exponent`, instead of its scale so far."""
     exponent = min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT)
     factor = 2.0 ** (group.exponents[m, member] - exponent)
     group.exponents[m, member] = exponent
@@ -226,18 +226,18 @@ def _scale(group, member, m, exponent):
 
 @inner_table_kernel
 def scale_by_first_tokens(group, n):
-    """Scale longer sentences by what each of their tokens 1 <= m < n contributes to Z."""
+    """Scale all tokens of marked sentences by the mean of tokens 1 <= m < n."""
     for member in range(group.lengths.size):
         if not group.n_wrong[member]:
             continue
         exponent = round(_log2_value(group, member, np.int64(1), n) / (n - 1))
         for m in range(1, group.lengths[member] + 1):
-            _scale(group, member, m, group.exponents[m, member] + exponent)
+            _scale_arcs(group, member, m, group.exponents[m, member] + exponent)
 
 
 @inner_table_kernel
 def scale_by_window(group, first, n, window):
-    """Scale the tokens first <= m < n by what they alone contribute to Z, if there are more."""
+    """Scale tokens first <= m < n of marked sentences by their own total, in longer ones."""
     for member in range(group.lengths.size):
         end = min(n, group.lengths[member] + 1)
         longer = window == WINDOW or SMALLEST_SHARE * window < group.lengths[member]
@@ -248,15 +248,15 @@ def scale_by_window(group, first, n, window):
         each, n_more = divmod(exponent, end - first)
         for m in range(first, end):
             more = 1 if m - first < n_more else 0
-            _scale(group, member, m, group.exponents[m, member] + each + more)
+            _scale_arcs(group, member, m, group.exponents[m, member] + each + more)
 
 
 @inlined_kernel
 def _log2_value(group, member, first, end):
-    """Logarithm of the largest value that a tree of the tokens first <= m < end contributes.
+    """Return log2 of the largest total, by root, of the trees over tokens first <= m < end.
 
-    Where there is none, as when heads are known that lie elsewhere, or a value is too large, it is
-    about that of as many arcs of smaller halves.
+    Where there is none, as when known heads lie elsewhere, or a total is too large, it is estimated
+    from as many arcs of smaller halves.
     """
     largest = 0.0
     for m in range(first, end):
@@ -277,10 +277,10 @@ def _log2_value(group, member, first, end):
 
 @inner_table_kernel
 def all_in_range(group, n_tokens):
-    """Whether nothing is lost in the chart; count, by member, the entries that say otherwise.
+    """Tell whether all entries of the chart are in range; count the others in n_wrong.
 
-    What is lost in a vector beside larger entries is negligible, and where the whole of it is,
-    the closed half that it leads to is too small.
+    An entry lost beside larger ones of its vector is negligible; where a whole vector is lost, the
+    closed half that it leads to is too small.
     """
     vectors, n_members = group.vectors, group.lengths.size
     size = vectors.shape[3]
@@ -302,7 +302,7 @@ def all_in_range(group, n_tokens):
 
 @inner_table_kernel
 def recount_by_derivatives(group):
-    """Count anew, of sentences that have entries out of range, those that say something is lost."""
+    """Count again, by derivatives, the lost entries of sentences that seem out of range."""
     for member in range(group.lengths.size):
         if group.n_wrong[member]:
             group.n_wrong[member] = _count_losses(group, member)

@@ -1,9 +1,8 @@
-"""The distribution of a parser over the trees of the sentences of a chunk, asked many questions.
+"""Distributions of parsers over the trees of the sentences of a chunk, for all questions.
 
-A parser says what it knows of a chunk, as a value: :class:`Scored`. That is done once, when the
-:class:`Forest` of the chunk is made. Whatever is asked then follows from this value and from
-charts, each of which is run when it is first needed; only sentences that have no mass are scored
-again, by the next rung of the parser.
+A parser scores a chunk once, when the :class:`Forest` of the chunk is made. The scores are a value:
+:class:`Scored`. All answers follow from this value and from charts, each of which is run when it is
+first needed; only sentences without mass are scored again, by the next rung of the parser.
 """
 
 from collections.abc import Callable
@@ -21,26 +20,26 @@ from sklearn_shag.parsing._chart import (
     CHUNK_COST_ALONE,
     ROUTES,
     PackedGrammar,
-    cut,
+    cut_chunks,
     packed_unit_grammar,
     run_charts,
 )
 from sklearn_shag.parsing._decoders import SMALLEST_MARGINAL, find_arborescences, find_best, repair
 from sklearn_shag.parsing._fast_driver import OUT_OF_RANGE
 from sklearn_shag.parsing._potentials import Potentials, as_factors, potentials_of_arcs
-from sklearn_shag.parsing._samples import draw
+from sklearn_shag.parsing._samples import draw_trees
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors
 from sklearn_shag.treebank import arcs_left_by
 from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_parallel
 
-# The logarithm of the probability of what has none, where something has to be chosen.
+# Log probability of impossible labels, in case that one of them has to be chosen.
 LARGEST_COST = -1e6
 
 
 class Tagging(NamedTuple):
-    """What a parser says of the columns of tokens that it has learned, computed when asked for."""
+    """Predictions of the learned columns of tokens, computed when they are needed."""
 
     values: dict[str, np.ndarray]  # the known values of each column
     codes: Callable  # returns the best of these for each token, (n_tokens, n_columns)
@@ -50,7 +49,7 @@ class Tagging(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """What a parser knows of the sentences of a chunk, before any chart is run."""
+    """Grammar, potentials and labellers of a parser for a chunk, before any chart is run."""
 
     grammar: PackedGrammar | None = None
     potentials: Potentials | None = None
@@ -59,16 +58,16 @@ class Scored(NamedTuple):
     label_names: np.ndarray | None = None  # (n_labels,) str objects
     tagging: Tagging | None = None
     calibration: Calibration = EXACT  # of marginals, once trees are found
-    prune: float = 0.0  # below which marginal without refinements an arc is left out
+    prune: float = 0.0  # the smallest marginal, without refinements, of an arc
 
 
 def score_by_arcs(indptr, arcs, *labellers, **others):
-    """What a parser knows that scores arcs, each by itself; `others` are further fields."""
+    """Return the Scored of a parser that scores each arc by itself; `others` are fields."""
     return Scored(packed_unit_grammar(), potentials_of_arcs(indptr, arcs), *labellers, **others)
 
 
-def allow(potentials, allowed):
-    """Forbid arcs that are not allowed, and make the factors of what is left."""
+def restrict_arcs(potentials, allowed):
+    """Return the Factors of potentials, with arcs forbidden that are not allowed."""
     if allowed is not None:
         arcs = np.where(np.concatenate([part.ravel() for part in allowed]), 0.0, -np.inf)
         arcs = arcs if potentials.arcs is None else arcs + potentials.arcs
@@ -78,13 +77,13 @@ def allow(potentials, allowed):
 
 @dataclass
 class Rung:
-    """What a parser knows of the sentences that it found no mass for before."""
+    """One grammar of a parser, for the sentences without mass on the rungs before."""
 
     number: int
     scored: Scored
     batch: Batch
     places: np.ndarray  # of the sentences in the whole batch
-    lost: np.ndarray  # which of them have no mass here either, as is found by whoever looks
+    lost: np.ndarray  # bool: sentences without mass here either, set by the caller
 
 
 class Forest:
@@ -93,16 +92,16 @@ class Forest:
     Parameters
     ----------
     score : callable
-        Takes a Batch and the number of a rung, from 0 on, and returns what is known of it, Scored;
-        or None where there is no such rung.
+        Takes a Batch and the number of a rung, from 0 on, and returns its Scored, or None where
+        there is no such rung.
     batch : Batch
 
     Attributes
     ----------
     scored : Scored
-        What the first rung knows.
+        Of the first rung.
     out_of_range : bool ndarray of shape (n_sentences,)
-        Of which sentences values have left the range of doubles in the charts run so far.
+        Whether values of a sentence left the range of doubles in the charts run so far.
     drawn_by : int ndarray of shape (n_sentences,)
         The rung that random trees of each sentence were drawn from.
     """
@@ -114,9 +113,9 @@ class Forest:
         self.drawn_by = np.zeros(batch.indptr.size - 1, dtype=np.int64)
 
     def _rungs(self, with_uniform=False):
-        """Go from rung to rung, each a Rung, until none of the sentences is lost.
+        """Go from rung to rung, each a Rung, until no sentence is lost.
 
-        With `with_uniform` there is a last one by which all trees are alike.
+        With `with_uniform` there is a last rung on which all trees are equally probable.
         """
         scored, part, number, is_last = self.scored, self.batch, 0, False
         places = np.arange(part.indptr.size - 1)
@@ -134,7 +133,7 @@ class Forest:
                 scored, is_last = score_by_arcs(part.indptr, None), True
 
     def _note(self, places, results):
-        """Note which sentences have left the range of doubles; return which have no mass."""
+        """Note sentences out of the range of doubles; return a bool array, True without mass."""
         if np.count_nonzero(results.route):
             self.out_of_range[places] |= results.route == OUT_OF_RANGE
         return results.sign == 0
@@ -143,13 +142,13 @@ class Forest:
     def marginals(self):
         """Probabilities of arcs, (n_arcs,), before correction: positive if allowed; rows sum to 1.
 
-        Those of a sentence are from the first rung that has mass for it.
+        A sentence has its marginals from the first rung that has mass for it.
         """
         batch, found, of_first = self.batch, None, None
         for rung in self._rungs():
-            factors = allow(rung.scored.potentials, rung.batch.allowed)
+            factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
             if rung.scored.prune and batch.crossing is None:  # pruning knows no arcs that cross
-                factors = prune(rung.scored, factors)
+                factors = prune_arcs(rung.scored, factors)
             results = run_charts(rung.scored.grammar, factors)
             rung.lost = self._note(rung.places, results)
             if found is None:
@@ -157,7 +156,7 @@ class Forest:
             else:
                 found[places_of(arc_begins(batch.indptr), rung.places)[1]] = results.arcs
         repair(found, of_first)
-        return found if batch.crossing is None else forbid(found, batch.crossing)
+        return found if batch.crossing is None else forbid_arcs(found, batch.crossing)
 
     @cached_property
     def corrected(self):
@@ -172,7 +171,7 @@ class Forest:
     @cached_property
     def totals(self):
         """Sign and log |Z| of each sentence, by the first rung."""
-        factors = allow(self.scored.potentials, self.batch.allowed)
+        factors = restrict_arcs(self.scored.potentials, self.batch.allowed)
         results = run_charts(self.scored.grammar, factors, with_uses=False)
         self._note(slice(None), results)
         return results.sign, results.log_abs_z
@@ -185,7 +184,7 @@ class Forest:
         """
         places = np.repeat(np.arange(len(trees)), list(map(len, trees)))
         known = arcs_left_by([heads for of_sentence in trees for heads in of_sentence])
-        factors = allow(take_sentences(self.scored.potentials, places), known)
+        factors = restrict_arcs(take_sentences(self.scored.potentials, places), known)
         results = run_charts(self.scored.grammar, factors, with_uses=False)
         sign, log_abs_z = (part[places] for part in self.totals)
         possible = (sign != 0) & (sign == results.sign)
@@ -196,7 +195,7 @@ class Forest:
         """Heads of the best trees, (n_tokens,)."""
         if decoder == "viterbi":
             return self.derivations(1, with_totals=False)[0][0]
-        return decode(decoder, self.batch.indptr, self.marginals)
+        return decode_marginals(decoder, self.batch.indptr, self.marginals)
 
     def derivations(self, k, with_totals=True):
         """Heads, (k, n_tokens), and logs, (k, n_sentences), of the best derivations, best first.
@@ -209,7 +208,7 @@ class Forest:
         logs = np.empty((k, batch.indptr.size - 1))
         for rung in self._rungs(with_uniform=True):
             grammar = rung.scored.grammar
-            factors = allow(rung.scored.potentials, rung.batch.allowed)
+            factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
             found = np.empty((k, factors.indptr[-1]), dtype=np.int64)
             values = np.empty((k, rung.places.size))
             every = np.arange(rung.places.size)
@@ -224,19 +223,19 @@ class Forest:
         return heads, logs
 
     def samples(self, n_samples, seeds=None):
-        """Heads of random trees, (n_samples, n_tokens), by seeds: None for those of the batch."""
+        """Heads of random trees, (n_samples, n_tokens), by seeds; None takes the batch's seeds."""
         seeds = self.batch.seeds if seeds is None else seeds
         samples = np.empty((n_samples, self.batch.indptr[-1]), dtype=np.int64)
         for rung in self._rungs(with_uniform=True):
-            factors = allow(rung.scored.potentials, rung.batch.allowed)
+            factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
             own = [seeds[s] for s in rung.places]
-            found, rung.lost = draw(rung.scored.grammar, factors, own, n_samples)
+            found, rung.lost = draw_trees(rung.scored.grammar, factors, own, n_samples)
             samples[:, places_of(self.batch.indptr, rung.places)[1]] = found
             self.drawn_by[rung.places] = rung.number
         return samples
 
     def labels(self, heads, groups=None):
-        """Labels of the arcs of trees, (n_tokens,) str objects; those of a group kept apart."""
+        """Labels of the arcs of trees, (n_tokens,) str objects; one of each group by head."""
         labels = self.scored.label(heads)
         if groups is not None:
             keep_apart(self.batch.indptr, heads, labels, self.scored.label_proba(heads), groups)
@@ -262,7 +261,7 @@ class Mixture(Forest):
     shares : ndarray of shape (n_members,)
         Positive; they sum to 1.
     scored : Scored
-        What is said of labels, columns and the correction; without grammar and potentials.
+        With labels, columns and the calibration, but without grammar and potentials.
     batch : Batch
     """
 
@@ -277,10 +276,10 @@ class Mixture(Forest):
         for share, member in zip(self.shares, self.members, strict=True):
             means = means + share * member.corrected
             self.out_of_range |= member.out_of_range
-        return means if self.batch.crossing is None else forbid(means, self.batch.crossing)
+        return means if self.batch.crossing is None else forbid_arcs(means, self.batch.crossing)
 
     def log_proba(self, trees):
-        """Log probabilities of trees, as of :class:`Forest`; a member of -inf adds nothing."""
+        """Log probabilities of trees by the mixture; a member of -inf adds nothing."""
         values = [member.log_proba(trees) for member in self.members]
         return np.logaddexp.reduce(np.log(self.shares)[:, None] + values, axis=0)
 
@@ -318,7 +317,7 @@ def ask(parser, want, batch, make=None):
         Takes a Forest, and returns a list with a result for each of its sentences.
     batch : Batch
     make : None or callable, default=None
-        Makes the forest of a chunk; None for that of the parser.
+        Makes the forest of a chunk; None for the parser's own method.
 
     Returns
     -------
@@ -334,9 +333,9 @@ def ask(parser, want, batch, make=None):
     lengths = batch.indptr[1:] - batch.indptr[:-1]
     if not lengths.size:
         return []
-    chunks = cut(lengths, CHUNK_COST) if lengths.size > 1 else [np.arange(1)]
+    chunks = cut_chunks(lengths, CHUNK_COST) if lengths.size > 1 else [np.arange(1)]
     if len(chunks) > 1 and not verbose and count_workers(parser.n_jobs) == 1:
-        chunks = cut(lengths, CHUNK_COST_ALONE)
+        chunks = cut_chunks(lengths, CHUNK_COST_ALONE)
     if len(chunks) == 1 and not verbose:
         forest = make(batch)
         results = want(forest)
@@ -373,15 +372,15 @@ def _ask_chunk(make, want, batch):
 
 
 def _count_exceptions(forest):
-    """Count sentences whose values left the range, and those whose trees are drawn elsewhere."""
+    """Count sentences out of range, and sentences with trees drawn from a later rung."""
     return np.count_nonzero(forest.out_of_range), np.count_nonzero(forest.drawn_by)
 
 
-# What is asked of forests: lists with a result for each sentence.
+# Questions to forests; each function returns a list with a result for each sentence.
 
 
 def list_heads(batch, heads):
-    """List the part of each sentence of an array with an entry, or a row, for each token."""
+    """Split an array with a row for each token into a list with the rows of each sentence."""
     ends = batch.indptr.tolist()
     return list(map(heads.__getitem__, map(slice, ends, ends[1:])))
 
@@ -412,13 +411,13 @@ def list_log_proba(decoder, forest):
     return forest.log_proba([heads[None] for heads in known]).tolist()
 
 
-def list_labels(decoder, groups, forest):
+def list_arc_labels(decoder, groups, forest):
     """List the labels of the best trees, or with decoder=None of known ones."""
     return list_heads(forest.batch, forest.labels(_find_heads(decoder, forest), groups))
 
 
 def list_label_proba(decoder, forest):
-    """List probabilities of labels, (n_tokens_i, n_labels), as :func:`list_labels` does."""
+    """List label probabilities of best or known trees, each (n_tokens_i, n_labels)."""
     return list_heads(forest.batch, forest.scored.label_proba(_find_heads(decoder, forest)))
 
 
@@ -446,19 +445,19 @@ def list_columns(forest):
 
 def list_samples(n_samples, forest):
     """List random trees of each sentence: their heads, (n_samples, n_tokens_i)."""
-    return _split(forest, forest.samples(n_samples))
+    return _split_rows(forest, forest.samples(n_samples))
 
 
 def list_derivations(k, forest):
     """List the k most probable trees of each sentence: their heads, and log probabilities."""
     heads, logs = forest.derivations(k)
     n_found = np.count_nonzero(logs > -np.inf, axis=0)
-    rows = zip(_split(forest, heads), logs.T, n_found, strict=True)
+    rows = zip(_split_rows(forest, heads), logs.T, n_found, strict=True)
     return [(of_sentence[:n].copy(), its_logs[:n].copy()) for of_sentence, its_logs, n in rows]
 
 
 def list_most_probable(k, n_samples, forest):
-    """List the k most probable of the trees that are drawn, as :func:`list_derivations` does."""
+    """List the k most probable of drawn trees: their heads, and log probabilities."""
     drawn = [
         np.unique(samples, axis=0, return_counts=True)
         for samples in list_samples(n_samples, forest)
@@ -467,19 +466,19 @@ def list_most_probable(k, n_samples, forest):
     logs = np.split(logs, np.cumsum([len(heads) for heads, _ in drawn])[:-1])
     found = []
     for (heads, counts), its_logs in zip(drawn, logs, strict=True):
-        if its_logs.max() == -np.inf:  # they were drawn from something else
+        if its_logs.max() == -np.inf:  # they were drawn from a later rung
             its_logs = np.log(counts / n_samples)
         order = np.argsort(-its_logs, kind="stable")[:k]
         found.append((heads[order], its_logs[order]))
     return found
 
 
-def _split(forest, rows):
+def _split_rows(forest, rows):
     return np.split(rows, forest.batch.indptr[1:-1], axis=1)
 
 
 class Answer(NamedTuple):
-    """What is said of a sentence: one or several trees, and what else was asked for."""
+    """One or several trees of a sentence, with labels, columns, probabilities and marginals."""
 
     heads: list  # of each tree, (n_tokens,)
     labels: list  # of each tree, (n_tokens,), or None
@@ -521,14 +520,14 @@ def list_best_rows(decoder, forest):
 
 
 def list_rows(want, forest):
-    """List the heads of what :func:`list_derivations` and the like list."""
+    """List the heads of trees that `want` lists with their log probabilities."""
     return [heads for heads, _ in want(forest)]
 
 
 def report_marginals(forest):
-    """List what is negative before it is repaired: see :class:`MarginalReport` for the fields."""
+    """List, by sentence, a tuple with the fields of :class:`MarginalReport`, before repair."""
     batch, scored, report = forest.batch, forest.scored, []
-    results = run_charts(scored.grammar, allow(scored.potentials, batch.allowed))
+    results = run_charts(scored.grammar, restrict_arcs(scored.potentials, batch.allowed))
     for s, part in enumerate(list_marginals(batch, results.arcs)):
         negative = part[part < -SMALLEST_MARGINAL]  # nothing where they are NaN
         share, mass = negative.size / len(part) ** 2, -negative.sum() / len(part)
@@ -536,7 +535,7 @@ def report_marginals(forest):
     return report
 
 
-def decode(decoder, indptr, marginals):
+def decode_marginals(decoder, indptr, marginals):
     """Find the trees with the largest sum of marginals, or of their logarithms (eq. 28).
 
     Parameters
@@ -560,8 +559,8 @@ def decode(decoder, indptr, marginals):
     return heads
 
 
-def prune(scored, factors):
-    """Forbid arcs that are improbable without refinements, but for those of the best tree.
+def prune_arcs(scored, factors):
+    """Forbid arcs that are improbable without refinements, except in the best tree.
 
     Parameters
     ----------
@@ -572,7 +571,7 @@ def prune(scored, factors):
     Returns
     -------
     factors : Factors
-        As they are for sentences that have no mass without refinements.
+        Unchanged for sentences that have no mass without refinements.
     """
     results = run_charts(scored.grammar.unrefined, factors)
     lost = np.isnan(results.arcs)
@@ -584,13 +583,13 @@ def prune(scored, factors):
     return factors._replace(arcs=np.where(kept, arcs, -np.inf))
 
 
-def forbid(marginals, allowed):
-    """Set marginals of arcs that are not allowed to 0, and divide their rows by what is left.
+def forbid_arcs(marginals, allowed):
+    """Set marginals of arcs that are not allowed to 0, and divide rows by their new sums.
 
     Parameters
     ----------
     marginals : ndarray of shape (n_arcs,)
-        Of what :func:`permit_projective` permits. Changed.
+        Of the arcs that :func:`permit_projective` permits. Changed.
     allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
         Some head of every token.
 
@@ -603,7 +602,7 @@ def forbid(marginals, allowed):
     for arcs in allowed:
         of_sentence = marginals[begin : begin + arcs.size].reshape(arcs.shape)
         begin += arcs.size
-        if of_sentence[~arcs].any():  # else they are what they should be, to the last bit
+        if of_sentence[~arcs].any():  # else all stay the same to the last bit
             of_sentence[~arcs] = 0.0
             of_sentence /= of_sentence.sum(axis=1, keepdims=True)
     return marginals
@@ -629,11 +628,11 @@ def keep_apart(indptr, heads, labels, probabilities, groups):
     (competed_for, _), counts = np.unique(pairs, axis=1, return_counts=True)
     for place in np.unique(competed_for[counts > 1]):
         tokens = np.flatnonzero(places == place)
-        labels[tokens] = _assign(log_of(probabilities[tokens]), groups)
+        labels[tokens] = _assign_labels(log_of(probabilities[tokens]), groups)
 
 
-def _assign(logs, groups):
-    """Find the labels with the largest sum of logarithms of which no two are of one group."""
+def _assign_labels(logs, groups):
+    """Find the labels, no two of one group, with the largest sum of log probabilities."""
     n_arcs = len(logs)
     logs = np.maximum(logs, LARGEST_COST)
     columns = [np.flatnonzero(groups == group) for group in range(-1, groups.max() + 1)]

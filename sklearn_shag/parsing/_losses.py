@@ -1,4 +1,4 @@
-"""Values of given trees, how improbable they are, and the derivative of that."""
+"""Values of given trees, and losses of known heads with their derivatives."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ def grammar_loss(grammar, free, known, weights, n_jobs=None):
     grammar : PackedGrammar
         Of operators that are not negative.
     free, known : Potentials
-        The sentences, and the same with the known heads alone allowed where there are any.
+        The sentences, and a copy of them that allows known heads no other head.
     weights : ndarray of shape (n_sentences,)
     n_jobs : int or None
 
@@ -123,10 +123,10 @@ def value_trees(operators, potentials, heads):
         As :func:`tree_values`.
     """
     indptr, n_tokens = potentials.indptr, heads.size
-    # Factors are those of tokens, operators those of their symbols: sequences of tokens first.
+    # Factors belong to tokens, operators to their symbols: sequences of tokens first.
     tokens = extract_sequences(np.arange(n_tokens), heads, indptr, n_symbols=n_tokens)
     root = operators.alpha_1.shape[0] - 1
-    codes = np.append(potentials.codes, [root, root])  # the last is what tokens.heads says of it
+    codes = np.append(potentials.codes, [root, root])  # the last is the root of `tokens`
     sequences = tokens._replace(heads=codes[tokens.heads], modifiers=codes[tokens.modifiers])
     signs, logs = signed_log_values(operators, sequences)
     first = 2 * indptr[:-1] + np.arange(indptr.size - 1)  # the sequence of each root symbol
@@ -138,7 +138,7 @@ def value_trees(operators, potentials, heads):
 
 
 def _arc_logs(potentials, tokens, heads):
-    """The logarithm of the factors of the arc to each token."""
+    """Return the log factor of the arc to each token, (n_tokens,)."""
     indptr, _, arcs, memory, arc_memory, _ = potentials
     used = places_of_heads(indptr, heads)
     logs = np.zeros(heads.size) if arcs is None else arcs[used]
@@ -153,7 +153,7 @@ def _arc_logs(potentials, tokens, heads):
 
 
 def _stop_logs(potentials, tokens):
-    """The logarithm of the factor of the end of each sequence."""
+    """Return the log factor of the end of each sequence, (n_sequences,)."""
     logs = np.zeros(tokens.heads.size)
     if potentials.stop_memory is not None:
         last = np.zeros(tokens.heads.size, dtype=np.int64)
@@ -167,7 +167,7 @@ def _stop_logs(potentials, tokens):
     return logs
 
 
-# What is known of the heads of a sentence; numba makes no literals of this type.
+# Known heads of a sentence; numba makes no literals of this type.
 NOTHING, SOME, ALL = map(np.int64, range(3))
 
 
@@ -256,7 +256,7 @@ def tree_loss(
 
 
 def sum_up_losses(packed, potentials, known, weights, n_jobs=None):
-    """Do what :func:`tree_loss` does, with what has been checked.
+    """Compute the losses and the gradient of :func:`tree_loss` from checked arguments.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def sum_up_losses(packed, potentials, known, weights, n_jobs=None):
 
 
 def arc_losses(indptr, arcs, known, weights):
-    """Do what :func:`sum_up_losses` does, of the scores of all arcs of sentences."""
+    """Compute the losses and the gradient of known heads, by the scores of all arcs."""
     potentials = potentials_of_arcs(indptr, arcs)
     return sum_up_losses(packed_unit_grammar(), potentials, known, weights)
 
@@ -325,7 +325,7 @@ def cross_entropy(scores, known, weights):
 
 @table_kernel
 def _take_known(heads, indptr, begins, arcs, kinds, log_known, used):
-    """Take over trees of which all heads are known; of others forbid arcs from other heads."""
+    """Score trees with all heads known; in other sentences forbid arcs from other heads."""
     for s in range(indptr.size - 1):
         of_sentence = heads[indptr[s] : indptr[s + 1]]
         n, n_known = of_sentence.size, 0
@@ -349,7 +349,7 @@ def _take_known(heads, indptr, begins, arcs, kinds, log_known, used):
 
 @inner_table_kernel
 def _is_projective_tree(heads):
-    """Whether a tree is projective and has one root: without crossing arcs."""
+    """Tell whether the arcs of a tree do not cross, and it has one root."""
     n, n_roots = heads.size, 0
     for m in range(1, n + 1):
         n_roots += heads[m - 1] == 0

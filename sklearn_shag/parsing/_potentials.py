@@ -1,11 +1,11 @@
-"""What the chart is told: operators in its layouts, and of sentences codes and factors."""
+"""Input of the chart: operators in its layouts, codes and factors of sentences."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.encoding import RIGHT, all_arcs, arc_begins, observed_arcs
-from sklearn_shag.operators import Operators, check_shapes
+from sklearn_shag.operators import Operators, check_axes
 from sklearn_shag.parsing._fast_sums import LARGEST_IN_RANGE
 from sklearn_shag.utils._arrays import as_integers, check_finite, check_range, check_shape, log_of
 from sklearn_shag.utils._kernel import inlined_kernel
@@ -18,8 +18,8 @@ from sklearn_shag.utils._typing import FloatArray, IntArray
 class FastGrammar(NamedTuple):
     """Operators in the layout of the fast chart.
 
-    Those of one state are numbers, and in the chart they are part of the scores of arcs. `A` is
-    then of one head and one symbol, and leaves the one state as it is.
+    Operators of one state are numbers, and in the chart they are part of the scores of arcs. `A` is
+    then 1, of one head and one symbol.
     """
 
     alpha_1: np.ndarray  # (n_heads, 2, n), states padded to a multiple of LANES
@@ -48,7 +48,7 @@ def log_grammar(operators):
 
 
 def fast_grammar(operators):
-    """Lay out operators for the fast chart; None where it cannot take entries that are so large."""
+    """Lay out operators for the fast chart; None if entries are too large for it."""
     alpha_1, alpha_inf, A = operators
     if not all(np.all(np.abs(part) <= LARGEST_IN_RANGE) for part in operators):
         return None
@@ -56,20 +56,20 @@ def fast_grammar(operators):
     in_arcs = np.empty((0, 2, 0))
     if alpha_1.shape[2] == 1:
         in_arcs, A = A.reshape(A.shape[:3]), np.ones((1, 2, 1, 1, 1))
-    parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
-    parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
+    parts = [_pad_states(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
+    parts += [_pad_states(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
     return FastGrammar(*parts, in_arcs, roots)
 
 
-def writable(grammar):
-    """Copy what is read-only, as other processes get large arrays: another type to the kernels."""
+def make_writable(grammar):
+    """Copy read-only arrays, as joblib sends them: kernels would be compiled for their type."""
     for part in grammar:
         if not part.flags.writeable:
-            return type(grammar)(*(_pad(part, part.shape) for part in grammar))
+            return type(grammar)(*(_pad_states(part, part.shape) for part in grammar))
     return grammar
 
 
-def _pad(values, leading):
+def _pad_states(values, leading):
     """Pad the axes of states, which follow the leading ones, with zeros to a multiple of LANES."""
     axes = values.shape[len(leading) :]
     shape = (*leading, *(size + -size % LANES for size in axes))
@@ -147,7 +147,7 @@ Potentials._by_arc = ("arcs", "arc_memory")
 
 
 def check_operators(operators):
-    """Refuse what are not the operators of a grammar, and entries that are not finite."""
+    """Check that a value is the Operators of a grammar, with finite entries."""
     if not isinstance(operators, Operators):
         advice = "Without a grammar, where it is optional, pass None."
         if hasattr(operators, "fit"):
@@ -157,7 +157,7 @@ def check_operators(operators):
         raise TypeError(
             f"A grammar is given by its Operators, got {type(operators).__name__}. {advice}"
         )
-    check_shapes(operators)
+    check_axes(operators)
     for field, part in operators._asdict().items():
         check_finite(part, f"operators.{field}")
 
@@ -179,7 +179,7 @@ def check_potentials(potentials, n_symbols):
     Raises
     ------
     ValueError
-        If a shape, a type or a number is not what :class:`Potentials` says; sentences are named.
+        If a shape, a type or a number is not as in :class:`Potentials`; sentences are named.
     """
     if not isinstance(potentials, Potentials):
         raise TypeError(
@@ -197,8 +197,8 @@ def check_potentials(potentials, n_symbols):
     codes = _check_codes(potentials.codes, n_tokens, n_symbols)
     arcs = potentials.arcs
     if arcs is not None:
-        arcs = _floats(arcs, (n_arcs,), "arcs", "(n_arcs,)", LAYOUT)
-        _refuse(np.isnan(arcs) | (arcs == np.inf), begins, "arcs", "NaN or +inf")
+        arcs = _as_array(arcs, (n_arcs,), "arcs", "(n_arcs,)", LAYOUT)
+        _refuse_values(np.isnan(arcs) | (arcs == np.inf), begins, "arcs", "NaN or +inf")
     factors = potentials.arc_memory, potentials.stop_memory
     if potentials.memory is None:
         n_classes = 1
@@ -213,23 +213,23 @@ def check_potentials(potentials, n_symbols):
             check_range(memory, 0, n_classes - 1, "memory", ", as the last axis of its factors")
     arc_memory, stop_memory = factors
     if arc_memory is not None:
-        arc_memory = _floats(arc_memory, (n_arcs, n_classes), "arc_memory", "(n_arcs, n_classes)")
-        _refuse(~_is_factor(arc_memory), begins, "arc_memory", "negative or not finite")
+        arc_memory = _as_array(arc_memory, (n_arcs, n_classes), "arc_memory", "(n_arcs, n_classes)")
+        _refuse_values(~_is_factor(arc_memory), begins, "arc_memory", "negative or not finite")
     if stop_memory is not None:
         shape = (n_tokens, 2, n_classes)
-        stop_memory = _floats(stop_memory, shape, "stop_memory", "(n_tokens, 2, n_classes)")
-        _refuse(~_is_factor(stop_memory), indptr, "stop_memory", "negative or not finite")
+        stop_memory = _as_array(stop_memory, shape, "stop_memory", "(n_tokens, 2, n_classes)")
+        _refuse_values(~_is_factor(stop_memory), indptr, "stop_memory", "negative or not finite")
     return Potentials(indptr, codes, arcs, memory, arc_memory, stop_memory)
 
 
 def as_codes(values, n_symbols):
-    """Make an array of codes that stand for symbols of a grammar, and of nothing else."""
+    """Make an int64 array of symbol codes, and check that the grammar has them."""
     codes = as_integers(values, "codes", ", the places of symbols in symbols_ of an estimator")
     check_range(codes, 0, n_symbols - 1, "codes", ", the symbols of the operators")
     return codes
 
 
-def _floats(values, shape, name, symbols, advice=""):
+def _as_array(values, shape, name, symbols, advice=""):
     values = np.ascontiguousarray(as_floats(values, name))
     check_shape(values, shape, name, f"{symbols} = ", advice)
     return values
@@ -254,7 +254,7 @@ def _is_factor(values):
     return (values >= 0) & (values < np.inf)
 
 
-def _refuse(wrong, begins, name, what):
+def _refuse_values(wrong, begins, name, what):
     if wrong.any():
         place = np.argwhere(wrong)[0, 0]
         sentence = np.searchsorted(begins, place, side="right") - 1
@@ -262,13 +262,13 @@ def _refuse(wrong, begins, name, what):
 
 
 class Factors(NamedTuple):
-    """The same for kernels, of one type whatever is given: what is not is empty."""
+    """Potentials with every factor an array, for numba: factors not given have length 0."""
 
     indptr: np.ndarray  # (n_sentences + 1,)
-    begins: np.ndarray  # (n_sentences + 1,), where the arcs of each sentence begin
+    begins: np.ndarray  # (n_sentences + 1,), the first arc of each sentence
     codes: np.ndarray  # (n_tokens,)
     arcs: np.ndarray  # (n_arcs,) or (0,)
-    arc_scales: np.ndarray  # (n_tokens,), logs that arcs are divided by; or (0,): the largest
+    arc_scales: np.ndarray  # (n_tokens,), logs of divisors of arcs; or (0,): the largest arc
     memory: np.ndarray  # (n_tokens,) or (0,): class 0
     arc_memory: np.ndarray  # (n_arcs, n_classes) or (0, 1)
     stop_memory: np.ndarray  # (n_tokens, 2, n_classes) or (0, 2, 1)
@@ -276,12 +276,12 @@ class Factors(NamedTuple):
 
 @inlined_kernel
 def classes_of(factors):
-    """How many classes of memory there are, at least 1."""
+    """Return the number of classes of memory, at least 1."""
     return max(factors.arc_memory.shape[1], factors.stop_memory.shape[2])
 
 
 def as_factors(potentials):
-    """Make the factors of potentials that have been checked."""
+    """Return the Factors of potentials that have been checked."""
     indptr, codes, arcs, memory, arc_memory, stop_memory = potentials
     return Factors(
         indptr,
@@ -296,7 +296,7 @@ def as_factors(potentials):
 
 
 def support_of(factors):
-    """Which factors are not 0, as factors of 1."""
+    """Return Factors with 1 for each factor that is not 0."""
     return factors._replace(
         arcs=np.where(factors.arcs > -np.inf, 0.0, -np.inf),
         arc_scales=np.empty(0),
@@ -306,7 +306,7 @@ def support_of(factors):
 
 
 def longest_counted(grammar):
-    """How long sentences are whose derivations the fast chart counts without losing one.
+    """Return the length up to which the fast chart counts derivations without underflow.
 
     A sentence has less than 8 trees for each token, and its automata pass less than three states,
     each one of n. So no factor by which the chart scales is smaller, and no part of a sentence
@@ -316,7 +316,7 @@ def longest_counted(grammar):
 
 
 def keep_known(potentials, heads):
-    """Give potentials the scores of known heads alone: all arcs that these leave are alike.
+    """Replace the arc scores of potentials: 0 where known heads allow an arc, else -inf.
 
     Parameters
     ----------
@@ -334,5 +334,5 @@ def keep_known(potentials, heads):
 
 
 def potentials_of_arcs(indptr, arcs):
-    """Make the potentials of the unit grammar and scores of arcs, for callers that trust them."""
+    """Return the unchecked Potentials of arc scores, for the unit grammar."""
     return Potentials(indptr, np.zeros(indptr[-1], dtype=np.int64), arcs)

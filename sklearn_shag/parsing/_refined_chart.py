@@ -2,8 +2,8 @@
 
 Halves are those of :mod:`_fast_chart`. A closed half is a vector over the refinements of its head,
 an open one a row over pairs of a state and a refinement, and an arc a matrix: a row for each
-refinement of the modifier. Arcs that are forbidden have none, so that what they would be part of
-is not visited.
+refinement of the modifier. Forbidden arcs have no matrix, and halves that would need one are not
+visited.
 """
 
 from typing import NamedTuple
@@ -16,15 +16,15 @@ from sklearn_shag.parsing._refined_sums import (
     LEFT,
     RIGHT,
     ROWS,
-    Sentence,
-    Space,
-    add,
+    RefinedSentence,
+    RefinedSpace,
     add_products,
     add_refined_counts,
+    add_vectors,
     list_ends,
     list_splits,
-    move,
-    spread,
+    move_states,
+    spread_matrix,
     sum_outer,
 )
 from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, table_kernel
@@ -43,24 +43,24 @@ from sklearn_shag.utils._simd import (
 )
 
 FORWARDS, BACKWARDS = np.bool_(False), np.bool_(True)
-# Z between these has lost nothing on the way.
+# Between these values of Z, no entry that matters is lost.
 SMALLEST_TOTAL, LARGEST_TOTAL = 1e-200, 1e200
 
 
 @inlined_kernel
 def _make_arc(tables, sentence, space, head, modifier, direction, low, high):
-    """arcs[h, m] of what is below: splits[g, q] = sum_b closed[m, b, g] open[h, b, q]  (eq. 53)."""
+    """Set arcs[h, m], from splits[g, q] = sum_b closed[m, b, g] open[h, b, q] (eqs. 53, 54)."""
     place = space.places[head, modifier]
     if place < 0:
         return
     n_listed = list_splits(sentence, space, head, modifier, low, high)
     sum_outer(sentence, space, space.splits, head, modifier, n_listed)
     half = head, modifier, direction
-    move(tables, sentence, space, half, space.splits, space.arcs, place, FORWARDS)
+    move_states(tables, sentence, space, half, space.splits, space.arcs, place, FORWARDS)
 
 
 @inlined_kernel
-def _close(tables, sentence, space, head, boundary, direction):
+def _close_half_of(tables, sentence, space, head, boundary, direction):
     """closed[h, b, r] = sum_c stop[h, c] sum_v alpha_inf[v, r] open[h, b, c, v, r]    (eq. 56)."""
     width, n_classes = sentence.widths[head], space.open.shape[2]
     k = width // tables.moves.shape[2]
@@ -84,7 +84,7 @@ def _close(tables, sentence, space, head, boundary, direction):
 
 @inlined_kernel
 def _spread_left(tables, sentence, space, head, modifier):
-    """Add an arc to the open halves that may end behind it."""
+    """Add an arc to the left to all open halves of which it is the last arc."""
     place = space.places[head, modifier]
     if place < 0:
         return
@@ -93,18 +93,18 @@ def _spread_left(tables, sentence, space, head, modifier):
         if space.alive[modifier, b]:
             space.listed[n_listed] = b
             n_listed += 1
-    spread(sentence, space, space.arcs, place, head, modifier, n_listed)
+    spread_matrix(sentence, space, space.arcs, place, head, modifier, n_listed)
     for t in range(n_listed):
         b = space.listed[t]
         space.alive[head, b] = True
         for q in range(0, sentence.widths[head], LANES):
             total = load(space.open, (head, b, c, q))
-            store(space.open, (head, b, c, q), add(load(space.sums, (t, q)), total))
+            store(space.open, (head, b, c, q), add_vectors(load(space.sums, (t, q)), total))
 
 
 @inlined_kernel
 def _gather_right(tables, sentence, space, head, boundary):
-    """Add up the arcs that may be the last before a boundary."""
+    """Set an open right half to the sum over its last arcs."""
     width = sentence.widths[head]
     for c in range(space.open.shape[2]):
         for q in range(0, width, LANES):
@@ -126,23 +126,23 @@ def _gather_right(tables, sentence, space, head, boundary):
                 odd = multiply_add(factor, load(space.arcs, (place, g + 1, q)), odd)
                 row = load(space.arcs, (place, g + 1, q + LANES))
                 next_odd = multiply_add(factor, row, next_odd)
-            store(space.open, (head, boundary, c, q), add(even, odd))
-            store(space.open, (head, boundary, c, q + LANES), add(next_even, next_odd))
+            store(space.open, (head, boundary, c, q), add_vectors(even, odd))
+            store(space.open, (head, boundary, c, q + LANES), add_vectors(next_even, next_odd))
 
 
 @inlined_kernel
-def _start(tables, sentence, space, head, boundary, direction):
+def _start_half_of(tables, sentence, space, head, boundary, direction):
     for q in range(0, sentence.widths[head], LANES):
         start = load(tables.starts, (sentence.codes[head], direction, q))
         store(space.open, (head, boundary, 0, q), start)
         for c in range(1, space.open.shape[2]):
             store(space.open, (head, boundary, c, q), zeros())
     space.alive[head, boundary] = True
-    _close(tables, sentence, space, head, boundary, direction)
+    _close_half_of(tables, sentence, space, head, boundary, direction)
 
 
 @inner_table_kernel
-def _inside(tables, sentence, space, n):
+def _fill_inside(tables, sentence, space, n):
     width = space.open.shape[2] * space.rows.shape[1]
     for j in range(1, n + 1):
         to_left = shaped(space.open[j], (j * width,))
@@ -150,19 +150,19 @@ def _inside(tables, sentence, space, n):
             to_left[q] = 0.0
         for g in range(space.closed.shape[2]):
             space.closed[j, 0, g] = 0.0
-        _start(tables, sentence, space, j, j, LEFT)
-        _start(tables, sentence, space, j, j + 1, RIGHT)
+        _start_half_of(tables, sentence, space, j, j, LEFT)
+        _start_half_of(tables, sentence, space, j, j + 1, RIGHT)
         for i in range(j - 1, 0, -1):
             _make_arc(tables, sentence, space, i, j, RIGHT, i + 1, j)
             _make_arc(tables, sentence, space, j, i, LEFT, i + 1, j)
             _spread_left(tables, sentence, space, j, i)
             _gather_right(tables, sentence, space, i, j + 1)
-            _close(tables, sentence, space, i, j + 1, RIGHT)
-            _close(tables, sentence, space, j, i, LEFT)
+            _close_half_of(tables, sentence, space, i, j + 1, RIGHT)
+            _close_half_of(tables, sentence, space, j, i, LEFT)
 
 
 @inner_table_kernel
-def _total(tables, sentence, space, n):
+def _sum_roots(tables, sentence, space, n):
     """Z = sum_m score[0, m] sum_g root[m, g] closed[m, 1, g] closed[m, N + 1, g]      (eq. 57)."""
     z = 0.0
     for m in range(1, n + 1):
@@ -175,7 +175,7 @@ def _total(tables, sentence, space, n):
 
 @inlined_kernel
 def _gather_closed_right(tables, sentence, space, modifier, boundary):
-    """By a closed right half: as outer half of the modifier of arcs to the right (eq. 58)."""
+    """Add to d_closed of a right half the terms of arcs to its head from the left (eq. 58)."""
     of_class, n_listed = sentence.classes[modifier], 0
     for h in range(1, modifier):
         if space.places[h, modifier] >= 0 and space.alive[h, boundary]:
@@ -201,7 +201,7 @@ def _gather_closed_right(tables, sentence, space, modifier, boundary):
 
 @inlined_kernel
 def _differentiate_open(tables, sentence, space, uses, head, boundary, direction):
-    """By an open half, where it is closed; what further arcs add to is there already (eq. 59)."""
+    """Add the term of a closed half to d_open, after the terms of further arcs (eq. 59)."""
     code, width = sentence.codes[head], sentence.widths[head]
     k = width // tables.moves.shape[2]
     for q in range(0, width, LANES):
@@ -218,7 +218,7 @@ def _differentiate_open(tables, sentence, space, uses, head, boundary, direction
 
 @inlined_kernel
 def _differentiate_arc(tables, sentence, space, uses, head, modifier, direction, low, high, n):
-    """By an arc, and by the halves on both sides of it; its posterior is what is left (eq. 58)."""
+    """Compute the posterior of an arc, and add its terms to d_closed and d_open (eq. 58)."""
     place, half, first = space.places[head, modifier], (head, modifier, direction), np.int64(0)
     if place < 0:
         return
@@ -233,10 +233,10 @@ def _differentiate_arc(tables, sentence, space, uses, head, modifier, direction,
             d_arc = load(space.d_arc, (0, g, q))
             total = multiply_add(load(space.arcs, (place, g, q)), d_arc, total)
     put_sum(uses.marginals, (head, modifier), total)
-    move(tables, sentence, space, half, space.d_arc, space.d_splits, first, BACKWARDS)
+    move_states(tables, sentence, space, half, space.d_arc, space.d_splits, first, BACKWARDS)
     n_listed = list_splits(sentence, space, head, modifier, low, high)
     add_products(sentence, space, space.d_splits, first, head, modifier, n_listed)
-    spread(sentence, space, space.d_splits, first, head, modifier, n_listed)
+    spread_matrix(sentence, space, space.d_splits, first, head, modifier, n_listed)
     for t in range(n_listed):
         b = space.listed[t]
         for c in range(space.open.shape[2]):
@@ -250,7 +250,7 @@ def _differentiate_arc(tables, sentence, space, uses, head, modifier, direction,
 
 
 class Uses(NamedTuple):
-    """Expected uses of the factors of one sentence; of size 0 where they are not wanted."""
+    """Expected uses of the factors of one sentence; of size 0 where they are not requested."""
 
     marginals: np.ndarray  # (N + 1, N + 1), by head and modifier
     arcs: np.ndarray  # (N + 1, N + 1, C)
@@ -258,7 +258,7 @@ class Uses(NamedTuple):
 
 
 @inner_table_kernel
-def _outside(tables, sentence, space, uses, z, n):
+def _fill_outside(tables, sentence, space, uses, z, n):
     for m in range(1, n + 1):
         if not (space.alive[m, 1] and space.alive[m, n + 1]):
             continue
@@ -282,11 +282,11 @@ def _outside(tables, sentence, space, uses, z, n):
 
 
 @inner_table_kernel
-def _put_sentence(tables, factors, s, log_total, sentence, space):
-    """Take the factors of a sentence; return what the logarithm of Z is to be raised by.
+def _put_factors(tables, factors, s, log_total, sentence, space):
+    """Set the codes and scaled factors of a sentence; return the logarithm of the scale.
 
-    Those of the arcs to a token are divided by the largest and, if it is known about how large Z
-    is, all alike by what leaves about 1.
+    Arcs to a token are divided by the largest of them and, if log Z is known approximately, all
+    arcs by one factor more, so that Z is about 1.
     """
     first, begin = factors.indptr[s], factors.begins[s]
     n, n_classes = factors.indptr[s + 1] - first, space.open.shape[2]
@@ -320,7 +320,7 @@ def _put_sentence(tables, factors, s, log_total, sentence, space):
 
 @inlined_kernel
 def _largest_log(factors, begin, m, n):
-    """The largest factor of an arc to a token; 0 where there is none, and so no tree."""
+    """Return the largest log factor of the arcs to a token; 0 if no arc is possible."""
     if not factors.arcs.size:
         return 0.0
     largest, row = -np.inf, begin + (m - 1) * (n + 1)
@@ -331,7 +331,7 @@ def _largest_log(factors, begin, m, n):
 
 
 @inner_table_kernel
-def _clear(space, uses, n):
+def _clear_derivatives(space, uses, n):
     width = space.open.shape[2] * space.rows.shape[1]
     for m in range(1, n + 1):
         d_open = shaped(space.d_open[m], ((n + 2) * width,))
@@ -365,23 +365,23 @@ def _put_results(factors, s, uses, results):
 
 @inner_table_kernel
 def sum_inside(tables, factors, s, log_total, sentence, space):
-    """Find the inside values of a sentence, scaled; Z is 0 where it vanishes or is out of range.
+    """Compute inside values, scaled, of a sentence; Z is 0 where it is out of range.
 
-    The second value is what the logarithm of Z is to be raised by.
+    The second value is the logarithm of the scale: to be added to log Z.
     """
-    shift = _put_sentence(tables, factors, s, log_total, sentence, space)
+    shift = _put_factors(tables, factors, s, log_total, sentence, space)
     n = factors.indptr[s + 1] - factors.indptr[s]
     space.alive[:] = False
-    _inside(tables, sentence, space, n)
-    z = _total(tables, sentence, space, n)
+    _fill_inside(tables, sentence, space, n)
+    z = _sum_roots(tables, sentence, space, n)
     return z if SMALLEST_TOTAL < z < LARGEST_TOTAL else 0.0, shift
 
 
 @table_kernel
-def _run(
+def _run_sentences(
     tables, factors, which, log_totals, weights, results, sentence, space, uses, counts, states
 ):
-    """Sum over the trees of some sentences, one by one."""
+    """Run the chart on sentences, one by one, and set their results and states."""
     for t in range(which.size):
         s = which[t]
         n = factors.indptr[s + 1] - factors.indptr[s]
@@ -392,15 +392,15 @@ def _run(
         results.sign[s], results.log_abs_z[s] = 1, np.log(z) + shift
         states[t] = DONE
         if results.arcs.size:
-            _clear(space, uses, n)
-            _outside(tables, sentence, space, uses, z, n)
+            _clear_derivatives(space, uses, n)
+            _fill_outside(tables, sentence, space, uses, z, n)
             _put_results(factors, s, uses, results)
             if counts.moves.size:
                 add_refined_counts(tables, sentence, space, z, weights[s], counts, n)
 
 
 def new_room(tables, factors, which, with_uses):
-    """Allocate what a chunk needs: for one sentence, of the length of the longest.
+    """Allocate the arrays for one sentence, of the length of the longest of a chunk.
 
     Parameters
     ----------
@@ -409,12 +409,12 @@ def new_room(tables, factors, which, with_uses):
     which : int ndarray
         The sentences, at least one.
     with_uses : bool
-        Whether derivatives are wanted.
+        Whether to make room for derivatives.
 
     Returns
     -------
-    sentence : Sentence
-    space : Space
+    sentence : RefinedSentence
+    space : RefinedSpace
     """
     n, n_classes = int(np.diff(factors.indptr)[which].max()), classes_of.py_func(factors)
     n_arcs = [n * n]
@@ -428,7 +428,7 @@ def new_room(tables, factors, which, with_uses):
         return aligned(int(np.prod(shape))).reshape(shape)
 
     halves, ends = (n + 1, n + 2, n_classes, width), (n + 1, n + 2, k)
-    space = Space(
+    space = RefinedSpace(
         room(*halves),
         room(*halves) if with_uses else room(0, 0, n_classes, width),
         room(*ends),
@@ -443,7 +443,7 @@ def new_room(tables, factors, which, with_uses):
         np.empty(n + ROWS, dtype=np.int64),
     )
     codes = np.empty((4, n + 1), dtype=np.int64)
-    return Sentence(*codes, np.empty((n + 1, 2, n_classes))), space
+    return RefinedSentence(*codes, np.empty((n + 1, 2, n_classes))), space
 
 
 def run_refined(grammar, factors, which, results, weights, counts, log_totals=None):
@@ -456,12 +456,12 @@ def run_refined(grammar, factors, which, results, weights, counts, log_totals=No
     which : int ndarray
         The sentences to parse.
     results : Results
-        Of sentences that are done they are set.
+        Set for sentences that are done.
     weights : ndarray of shape (n_sentences,)
     counts : RefinedCounts
-        What sentences that are done use of the grammar is added, times their weights.
+        Expected uses of the grammar in sentences that are done are added, times their weights.
     log_totals : None or ndarray of the shape of `which`, default=None
-        About log Z of each sentence, if that is known.
+        Log Z of each sentence, approximately; None if unknown.
 
     Returns
     -------
@@ -482,7 +482,7 @@ def run_refined(grammar, factors, which, results, weights, counts, log_totals=No
         np.empty((n_wanted, 2, n_classes)),
     )
     states = np.empty(which.size, dtype=np.uint8)
-    _run(
+    _run_sentences(
         *(tables, factors, which, log_totals, weights, results),
         *(sentence, space, uses, counts, states),
     )

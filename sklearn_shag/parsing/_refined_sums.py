@@ -46,11 +46,11 @@ class RefinedTables(NamedTuple):
     roots: np.ndarray  # (V + 1, k)
     unrefined: np.ndarray  # (V + 2, 2, V + 1, n after, n before)
     sizes: np.ndarray  # (V + 1,): refinements of each symbol as a modifier, a multiple of ROWS
-    widths: np.ndarray  # (V + 1,): n times those as a head, as padded
+    widths: np.ndarray  # (V + 1,): n times the refinements as a head, padded
 
 
 def refined_tables(grammar):
-    """Lay out a RefinedGrammar as its chart needs it."""
+    """Lay out a RefinedGrammar as RefinedTables."""
     n_states = grammar.refined.A.shape[2]
     is_own = np.pad(grammar.refined.blocks >= 0, ((0, 1), (0, 0), (0, 1)))
     is_own[:-1, :, -1] = True  # unknown modifiers of known heads
@@ -65,11 +65,11 @@ def refined_tables(grammar):
     return RefinedTables(
         starts,
         stops,
-        _in_rows(_resize(refined.A, k, axis=1), widths[pairs[:, 0]], k),
+        _in_rows(_resize_axis(refined.A, k, axis=1), widths[pairs[:, 0]], k),
         refined.blocks,
         backoff,
-        _resize(refined.common, k, axis=1),
-        _resize(refined.roots, k, axis=1),
+        _resize_axis(refined.common, k, axis=1),
+        _resize_axis(refined.roots, k, axis=1),
         np.ascontiguousarray(grammar.unrefined.A, dtype=float),
         sizes + -sizes % ROWS,
         widths,
@@ -77,7 +77,7 @@ def refined_tables(grammar):
 
 
 def unrefined_tables(operators):
-    """Lay out Operators likewise: one refinement of each symbol, and no blocks of their own."""
+    """Lay out Operators as RefinedTables: one refinement of each symbol, and no blocks."""
     alpha_1, alpha_inf, A = operators
     n_symbols, n_states = A.shape[2:4]
     k = LANES * (1 + n_states % 2)
@@ -88,15 +88,15 @@ def unrefined_tables(operators):
         np.empty((0, k, n_states, n_states * k)),
         np.full((n_symbols, 2, n_symbols), -1),
         _in_rows(np.ones((n_symbols, 2, n_states, 1)), widths, k),
-        *(_resize(part[:, None], k, axis=1) for part in (np.ones(n_symbols), roots)),
+        *(_resize_axis(part[:, None], k, axis=1) for part in (np.ones(n_symbols), roots)),
         A,
         np.full(n_symbols, ROWS),
         widths,
     )
 
 
-def _resize(values, size, axis):
-    """Cut off refinements that there are none of, or pad with them."""
+def _resize_axis(values, size, axis):
+    """Cut an axis of refinements to a size, or pad it with zeros."""
     values = values.take(range(min(size, values.shape[axis])), axis)
     missing = np.arange(values.ndim) == axis % values.ndim
     return np.pad(values, [(0, n) for n in (size - values.shape[axis]) * missing])
@@ -109,29 +109,29 @@ def _in_rows(values, widths, k):
     rows = aligned(math.prod(shape)).reshape(shape)
     rows[...] = 0.0
     for width in np.unique(widths):
-        chosen = _resize(values[widths == width], width // n_states, axis=-1)
+        chosen = _resize_axis(values[widths == width], width // n_states, axis=-1)
         rows[widths == width, ..., :width] = chosen.reshape(*chosen.shape[:-2], width)
     return rows
 
 
 def _from_rows(rows, widths, n_states, k):
-    """Do the opposite."""
+    """Return values by state and refinement, (..., n_states, k), from rows of `widths`."""
     values = np.empty((*rows.shape[:-1], n_states, k))
     for width in np.unique(widths):
         chosen = rows[widths == width, ..., :width]
         chosen = chosen.reshape(*chosen.shape[:-1], n_states, width // n_states)
-        values[widths == width] = _resize(chosen, k, axis=-1)
+        values[widths == width] = _resize_axis(chosen, k, axis=-1)
     return values
 
 
 @inlined_kernel
-def add(one, other):
+def add_vectors(one, other):
     """Return ``one + other``, lane by lane."""
     return multiply_add(ones(), one, other)
 
 
-class Space(NamedTuple):
-    """Room for one sentence of N tokens, and C classes of memory; D_ are derivatives of log Z."""
+class RefinedSpace(NamedTuple):
+    """Tables for one sentence of N tokens and C classes; d_ are derivatives of log Z."""
 
     open: np.ndarray  # (N + 1, N + 2, C, n * k), by head, boundary and class
     d_open: np.ndarray  # likewise
@@ -139,18 +139,18 @@ class Space(NamedTuple):
     d_closed: np.ndarray  # likewise
     alive: np.ndarray  # (N + 1, N + 2): halves that can be made of arcs that are allowed
     arcs: np.ndarray  # (n_arcs, k, n * k): what each arc that is allowed adds to open halves
-    splits: np.ndarray  # (1, k, n * k), of one arc: what is below it
+    splits: np.ndarray  # (1, k, n * k), of one arc: its sum over split points
     d_arc: np.ndarray  # (1, k, n * k), of one arc
     d_splits: np.ndarray  # (1, k, n * k), of one arc
     places: np.ndarray  # (N + 1, N + 1): the place of the arc from a head to a modifier; or -1
     scores: np.ndarray  # (N + 1, N + 1): its factor
     memory: np.ndarray  # (N + 1, N + 1, C): likewise, by the class before
-    rows: np.ndarray  # (N + ROWS, n * k): halves, as they are listed
-    sums: np.ndarray  # (N + ROWS, n * k): what is to be added to them
+    rows: np.ndarray  # (N + ROWS, n * k): halves in the order of `listed`
+    sums: np.ndarray  # (N + ROWS, n * k): terms to be added to them
     listed: np.ndarray  # (N + ROWS,): their boundaries, or arcs
 
 
-class Sentence(NamedTuple):
+class RefinedSentence(NamedTuple):
     """Codes and factors of one sentence of N tokens, from token 1 on."""
 
     codes: np.ndarray  # (N + 1,)
@@ -162,7 +162,7 @@ class Sentence(NamedTuple):
 
 @inlined_kernel
 def list_splits(sentence, space, head, modifier, low, high):
-    """List where an arc may meet its modifier's inner half: rows[t] = sum_c memory[c] open[c]."""
+    """List the split points of an arc, with rows[t] = sum_c memory[c] open[c]."""
     n_listed = 0
     for b in range(low, high + 1):
         if space.alive[head, b] and space.alive[modifier, b]:
@@ -179,7 +179,7 @@ def list_splits(sentence, space, head, modifier, low, high):
 
 @inlined_kernel
 def list_ends(sentence, space, head, modifier, n):
-    """List where the outer half of a modifier may end: rows[t] = d_open."""
+    """List the boundaries of the outer half of a modifier, with rows[t] = d_open."""
     low, high = (modifier + 1, n + 1) if modifier > head else (1, modifier)
     n_listed, of_class = 0, sentence.classes[modifier]
     for b in range(low, high + 1):
@@ -193,7 +193,7 @@ def list_ends(sentence, space, head, modifier, n):
 
 @inlined_kernel
 def sum_outer(sentence, space, out, head, modifier, n_listed):
-    """out[g, q] = sum_t closed[m, b_t, g] rows[t, q], over what is listed."""
+    """Set out[g, q] = sum_t closed[m, b_t, g] rows[t, q], over listed boundaries b_t."""
     closed, rows = space.closed, space.rows
     for g in range(0, sentence.sizes[modifier], ROWS):
         for q in range(0, sentence.widths[head], LANES):
@@ -211,8 +211,8 @@ def sum_outer(sentence, space, out, head, modifier, n_listed):
 
 
 @inlined_kernel
-def spread(sentence, space, matrices, place, head, modifier, n_listed):
-    """sums[t, q] = sum_g closed[m, b_t, g] matrices[place, g, q], over what is listed."""
+def spread_matrix(sentence, space, matrices, place, head, modifier, n_listed):
+    """Set sums[t, q] = sum_g closed[m, b_t, g] matrices[place, g, q], for listed b_t."""
     closed, listed = space.closed, space.listed
     for t in range(n_listed, n_listed + ROWS - 1):
         listed[t] = 0
@@ -234,7 +234,7 @@ def spread(sentence, space, matrices, place, head, modifier, n_listed):
 
 @inlined_kernel
 def add_products(sentence, space, matrices, place, head, modifier, n_listed):
-    """d_closed[m, b_t, g] += sum_q matrices[place, g, q] rows[t, q], over what is listed."""
+    """Add sum_q matrices[place, g, q] rows[t, q] to d_closed[m, b_t, g], for listed b_t."""
     rows, out = space.rows, space.d_closed
     for t in range(n_listed):
         b = space.listed[t]
@@ -253,8 +253,8 @@ def add_products(sentence, space, matrices, place, head, modifier, n_listed):
 
 
 @inlined_kernel
-def move(tables, sentence, space, half, before, after, place, backwards):
-    """after[place, g, u, h] = score sum_v A[g, v, u, h] before[g, v, h]; or transposed (eq. 54)."""
+def move_states(tables, sentence, space, half, before, after, place, backwards):
+    """Set after[place, g, u] = score sum_v A[g, v, u] before[g, v]; or transposed (eq. 54)."""
     head, modifier, direction = half
     code, symbol, n_states = sentence.codes[head], sentence.codes[modifier], tables.moves.shape[2]
     block, k = tables.blocks[code, direction, symbol], sentence.widths[head] // n_states
@@ -268,7 +268,7 @@ def move(tables, sentence, space, half, before, after, place, backwards):
                     term = load(before, (0, g, v * k + h))
                     if block >= 0:
                         factor = load(tables.moves, (block, g, source, target * k + h))
-                    else:  # one that has no refinements, in proportion
+                    else:  # without a block: the move without refinements, in proportion
                         factor = load(tables.backoff, (code, direction, source * k + h))
                         index = code, direction, symbol, target, source
                         factor = multiply(weight(tables.unrefined, index), factor)
@@ -279,7 +279,7 @@ def move(tables, sentence, space, half, before, after, place, backwards):
 
 @inlined_kernel
 def move_factor(tables, sentence, head, direction, modifier, g, source, target, h):
-    """A[g, v, u, h] of what is above, from one state to another."""
+    """Return A[g, v, u, h], the factor of a move from state `source` to state `target`."""
     code, symbol = sentence.codes[head], sentence.codes[modifier]
     block = tables.blocks[code, direction, symbol]
     k = sentence.widths[head] // tables.moves.shape[2]
@@ -290,7 +290,7 @@ def move_factor(tables, sentence, head, direction, modifier, g, source, target, 
 
 
 class RefinedCounts(NamedTuple):
-    """Expected uses of a grammar, in the layout of its tables; of size 0 if they are not wanted."""
+    """Expected uses of a grammar, in the layout of its tables; of size 0 if not requested."""
 
     starts: np.ndarray
     stops: np.ndarray
@@ -300,7 +300,7 @@ class RefinedCounts(NamedTuple):
 
 @inner_table_kernel
 def add_refined_counts(tables, sentence, space, z, times, counts, n):
-    """Add the uses of operators in a sentence: each times the derivative by it."""
+    """Add the expected uses of operators in a sentence, times its weight."""
     for m in range(1, n + 1):
         code, width = sentence.codes[m], sentence.widths[m]
         k = width // tables.moves.shape[2]
@@ -325,11 +325,11 @@ def add_refined_counts(tables, sentence, space, z, times, counts, n):
     for h in range(1, n + 1):
         for m in range(1, n + 1):
             if space.places[h, m] >= 0:
-                _add_moves(tables, sentence, space, h, m, times, counts, n)
+                _add_refined_moves(tables, sentence, space, h, m, times, counts, n)
 
 
 @inlined_kernel
-def _add_moves(tables, sentence, space, head, modifier, times, counts, n):
+def _add_refined_moves(tables, sentence, space, head, modifier, times, counts, n):
     code, width, n_states = sentence.codes[head], sentence.widths[head], tables.moves.shape[2]
     side, k = RIGHT if modifier > head else LEFT, width // n_states
     block = tables.blocks[code, side, sentence.codes[modifier]]
@@ -359,7 +359,7 @@ def new_refined_counts(tables):
 
 
 def finish_refined_counts(parts, refined, tables):
-    """Add up the counts of chunks to uses of operators, those of unknown symbols left out.
+    """Add up the counts of chunks to expected uses of the operators of known symbols.
 
     Parameters
     ----------
@@ -378,7 +378,7 @@ def finish_refined_counts(parts, refined, tables):
     starts, stops = (_from_rows(part, tables.widths, n_states, k)[:-1] for part in counts[:2])
     places = tables.blocks[seen]
     moves = _from_rows(counts.moves[places], tables.widths[heads], n_states, k)
-    moves, roots = _resize(moves, k, axis=1), _resize(counts.roots[:-1], k, axis=1)
+    moves, roots = _resize_axis(moves, k, axis=1), _resize_axis(counts.roots[:-1], k, axis=1)
     common = roots.copy()
     np.add.at(common, modifiers, moves.sum(axis=(2, 3, 4)))
     A = np.empty(refined.A.shape)

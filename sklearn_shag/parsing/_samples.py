@@ -1,7 +1,7 @@
 """Trees drawn from the distribution over the trees of a sentence, by stochastic traceback.
 
-From the root down, each choice is drawn with the probability that the inside values give it: what a
-sum of the chart consists of, divided by the sum. So trees are drawn exactly, with the states and
+From the root down, each choice is drawn with the probability that the inside values give it: its
+term in a sum of the chart, divided by the sum. So trees are drawn exactly, with the states and
 refinements on the way, which are forgotten. Values must not be negative.
 """
 
@@ -15,8 +15,8 @@ from sklearn_shag.parsing._refined_sums import LEFT, RIGHT, move_factor
 from sklearn_shag.utils._kernel import inner_table_kernel, table_kernel
 
 
-class Half(NamedTuple):
-    """A half of whose derivation nothing is drawn yet but the refinement of its head."""
+class UndrawnHalf(NamedTuple):
+    """A half with the refinement of its head drawn, and its derivation still to be drawn."""
 
     head: int
     boundary: int
@@ -80,7 +80,7 @@ def _draw_modifier(sentence, space, half, side, of_class, q, rng):
 
 @inner_table_kernel
 def _draw_before(tables, sentence, space, half, side, k, modifier, g, state, rng):
-    """Draw what an arc was added to: where that ends, its class and its state (eqs. 53, 54)."""
+    """Draw the half that an arc was added to: its end, class and state (eqs. 53, 54)."""
     head, _, r = half
     left = rng.random() * space.arcs[space.places[head, modifier], g, state * k + r]
     left /= space.scores[head, modifier]
@@ -101,7 +101,7 @@ def _draw_before(tables, sentence, space, half, side, k, modifier, g, state, rng
 
 
 @inner_table_kernel
-def _put(agenda, row, head, boundary, refinement):
+def _push_refined_half(agenda, row, head, boundary, refinement):
     agenda[row, 0], agenda[row, 1], agenda[row, 2] = head, boundary, refinement
 
 
@@ -110,26 +110,26 @@ def _draw_tree(tables, sentence, space, z, agenda, heads, rng):
     """Draw a tree, half by half, each from its last modifier to its head."""
     root, refinement = _draw_root(tables, sentence, space, z, heads.size, rng)
     heads[root - 1] = 0
-    _put(agenda, 0, root, np.int64(1), refinement)
-    _put(agenda, 1, root, heads.size + 1, refinement)
+    _push_refined_half(agenda, 0, root, np.int64(1), refinement)
+    _push_refined_half(agenda, 1, root, heads.size + 1, refinement)
     size = 2
     while size:
         size -= 1
-        half = Half(agenda[size, 0], agenda[size, 1], agenda[size, 2])
+        half = UndrawnHalf(agenda[size, 0], agenda[size, 1], agenda[size, 2])
         head, boundary, refinement = half
         side = RIGHT if boundary > head else LEFT
         k = sentence.widths[head] // tables.moves.shape[2]
         if boundary != head + side:
             of_class, state = _draw_end(tables, sentence, space, half, side, k, rng)
         while boundary != head + side:
-            half, q = Half(head, boundary, refinement), state * k + refinement
+            half, q = UndrawnHalf(head, boundary, refinement), state * k + refinement
             modifier, g = _draw_modifier(sentence, space, half, side, of_class, q, rng)
             heads[modifier - 1] = head
-            _put(agenda, size, modifier, boundary, g)
+            _push_refined_half(agenda, size, modifier, boundary, g)
             boundary, of_class, state = _draw_before(
                 tables, sentence, space, half, side, k, modifier, g, state, rng
             )
-            _put(agenda, size + 1, modifier, boundary, g)
+            _push_refined_half(agenda, size + 1, modifier, boundary, g)
             size += 2
 
 
@@ -144,7 +144,7 @@ def _draw_all(tables, factors, s, log_total, sentence, space, agenda, samples, r
     return z > 0
 
 
-def draw(grammar, factors, seeds, n_samples):
+def draw_trees(grammar, factors, seeds, n_samples):
     """Draw trees of sentences.
 
     Parameters
@@ -159,7 +159,7 @@ def draw(grammar, factors, seeds, n_samples):
     samples : int ndarray of shape (n_samples, n_tokens)
         The heads of the trees of all sentences.
     lost : bool ndarray of shape (n_sentences,)
-        Which of them have no mass, and no trees.
+        Sentences without mass, which have no trees.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def draw(grammar, factors, seeds, n_samples):
             "learns: it does not define a distribution over trees. Learn the grammar with EMSHAG."
         )
     packed = grammar.as_refined()
-    # The total says by how much values are to be scaled; without refinements it is about the same.
+    # Values are scaled by totals; totals without refinements are about the same.
     totals = run_charts(packed.unrefined, factors, with_uses=False)
     which = np.flatnonzero(totals.sign)
     samples = np.empty((n_samples, factors.indptr[-1]), dtype=np.int64)

@@ -151,18 +151,18 @@ def permit_projective(allowed):
     Parameters
     ----------
     allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
-        Of which trees can be made whose arcs may cross.
+        Each makes at least one tree, whose arcs may cross.
 
     Returns
     -------
     permitted : list of bool ndarrays
-        What else is not allowed, :func:`forbid` takes away from the marginals.
+        :func:`forbid_arcs` takes arcs that are not allowed out of the marginals.
     """
     return [arcs if has_tree(arcs) else np.ones_like(arcs) for arcs in allowed]
 
 
 def head_probabilities(marginals, heads):
-    """Look up how probable given heads are.
+    """Look up the probabilities of given heads.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def head_probabilities(marginals, heads):
 
 
 def find_impossible(allowed, projective):
-    """Find the first sentence whose allowed arcs make no tree, as :func:`has_tree` tells; or None.
+    """Find the first sentence whose allowed arcs make no tree with one root; or None.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def has_tree(allowed, projective=True):
 
 
 def allow_kept_heads(sentences, allowed, projective):
-    """Allow tokens that have a head no other, and all others what is allowed anyway.
+    """Allow tokens with known heads no other head, and other tokens their allowed heads.
 
     Parameters
     ----------
@@ -246,22 +246,22 @@ def allow_kept_heads(sentences, allowed, projective):
 
 
 def advise_on_crossing(allowed):
-    """Say how to get a tree of allowed arcs that make no projective one, if they make any."""
+    """Return advice for allowed arcs of which only crossing trees can be made; or nothing."""
     if find_impossible([allowed], projective=False) is None:
         return ", or take decoder='mst', which lets arcs cross"
     return ""
 
 
 def kept_relations(sentence, heads, labels):
-    """List the relations of a tree to heads that it has, and predicted ones to others.
+    """List the relations of a tree to its known heads, and predicted ones to other heads.
 
     Parameters
     ----------
     sentence : DependencyTree or sequence of symbols
     heads : int ndarray of shape (n_tokens,)
-        Those of the tree where it has some.
+        The heads of the tree where it has some.
     labels : sequence of str of length n_tokens, or None
-        What is predicted. None if the parser knows no relations; then others are unspecified.
+        Predicted ones. None if the parser knows no relations; then others are unspecified.
 
     Returns
     -------
@@ -280,7 +280,7 @@ def kept_relations(sentence, heads, labels):
 
 
 def make_trees(sentence, answer, keep_heads=False):
-    """Make the trees of a sentence of what is predicted.
+    """Make the trees of a sentence from an Answer.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def make_trees(sentence, answer, keep_heads=False):
         Symbols become the forms of trees.
     answer : Answer
     keep_heads : bool, default=False
-        Whether a tree keeps the relations to heads that it has.
+        Whether a tree keeps the relations to its known heads.
 
     Returns
     -------

@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, take_sentences
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._chart import CHUNK_COST, check_grammar, cut
+from sklearn_shag.parsing._chart import CHUNK_COST, check_grammar, cut_chunks
 from sklearn_shag.parsing._potentials import Potentials, as_factors, classes_of
 from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._kernel import (
@@ -27,8 +27,8 @@ from sklearn_shag.utils._simd import LANES, larger_sum, load, store, weight
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
-class Sentence(NamedTuple):
-    """What is known of one sentence of N tokens, as in Factors; all of it logarithms."""
+class LogSentence(NamedTuple):
+    """Codes and log factors of one sentence of N tokens, each a slice of Factors."""
 
     codes: np.ndarray  # (N,)
     arcs: np.ndarray  # (N * (N + 1),) or (0,)
@@ -50,8 +50,8 @@ class Derivations(NamedTuple):
     emitted: np.ndarray  # (n_states,), after one of them
 
 
-# What is chosen: the root; the last state and class of a half; its last modifier; and what an arc
-# was added to: state, class and end of the half before it. Choices are numbered, see _best_choice.
+# Choices: the root; the last state and class of a half; its last modifier; and the state, class and
+# end of the half that an arc was added to. Choices are numbered, see _best_choice.
 ROOT, END, MODIFIER, BEFORE = map(np.int64, range(4))
 ANY = np.inf, np.int64(-1)  # the limit of a first choice
 
@@ -68,7 +68,7 @@ class Step(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The k best derivations of a sentence, and of each the best one that leaves it at a step."""
+    """The k best derivations of a sentence, and for each step the next best one from there on."""
 
     choices: np.ndarray  # (k, n_steps)
     others: np.ndarray  # (k, n_steps), the choice by which the other leaves
@@ -78,7 +78,7 @@ class Ranking(NamedTuple):
 
 
 def log_factors(factors):
-    """Take the logarithms of the factors of memories; those of arcs are logarithms."""
+    """Return Factors with logarithms of memory factors; arcs are logarithms already."""
     parts = log_of(factors.arc_memory), log_of(factors.stop_memory)
     return factors._replace(arc_memory=parts[0], stop_memory=parts[1])
 
@@ -122,10 +122,10 @@ def best_derivations(grammar, factors, which, heads, scores):
 
 @table_kernel
 def _find_all(grammar, factors, which, best, agenda, ranking, heads, scores):
-    """Do it one by one, with the same tables for all."""
+    """Find the best derivations of sentences, one by one, with the same tables for all."""
     indptr, begins = factors.indptr, factors.begins
     for s in which:
-        sentence = Sentence(
+        sentence = LogSentence(
             factors.codes[indptr[s] : indptr[s + 1]],
             factors.arcs[begins[s] : begins[s + 1]],
             factors.memory[indptr[s] : indptr[s + 1]],
@@ -136,7 +136,7 @@ def _find_all(grammar, factors, which, best, agenda, ranking, heads, scores):
             _derive_right_halves(grammar, sentence, i, best)
             _derive_left_halves(grammar, sentence, i, best)
         of_sentence = heads[:, indptr[s] : indptr[s + 1]]
-        _rank(grammar, sentence, best, agenda, ranking, of_sentence, scores[:, s])
+        _rank_derivations(grammar, sentence, best, agenda, ranking, of_sentence, scores[:, s])
 
 
 @merged_kernel
@@ -144,7 +144,7 @@ def _derive_right_halves(grammar, sentence, i, best):
     """Derive the right halves of head i, through every token from it on."""
     complete, closed, n = best.complete[RIGHT, i], best.closed[RIGHT], sentence.codes.size
     closed_left = best.closed[LEFT]
-    _begin(grammar, sentence, RIGHT, i, best)
+    _begin_half(grammar, sentence, RIGHT, i, best)
     for m in range(i + 1, n + 1):
         closed[i, m - 1] = _best_end(grammar, sentence, RIGHT, i, m - 1, best, ANY)[0]
         if m == n:
@@ -152,12 +152,12 @@ def _derive_right_halves(grammar, sentence, i, best):
         # g[m'] = max_j C[j] + closed[j + 1, m']
         for q in range(complete.shape[0]):
             for c in range(complete.shape[1]):
-                _raise(best.awaiting[q, c], closed_left[m], complete[q, c], m - 1, m, n)
-        _emit(grammar, sentence, RIGHT, i, m, best)
+                _raise_row(best.awaiting[q, c], closed_left[m], complete[q, c], m - 1, m, n)
+        _emit_arc(grammar, sentence, RIGHT, i, m, best)
         # C[j'] = max_m I[m] + closed[m, j']
-        last = _class(sentence, m)
+        last = _class_of(sentence, m)
         for q in range(complete.shape[0]):
-            _raise(complete[q, last], closed[m], best.emitted, q, m, n)
+            _raise_row(complete[q, last], closed[m], best.emitted, q, m, n)
 
 
 @merged_kernel
@@ -165,25 +165,25 @@ def _derive_left_halves(grammar, sentence, i, best):
     """Derive the left halves through token i, of every head from it on."""
     complete, closed, n = best.complete[LEFT, i], best.closed[LEFT], sentence.codes.size
     closed_right = best.closed[RIGHT, i]
-    _begin(grammar, sentence, LEFT, i, best)
+    _begin_half(grammar, sentence, LEFT, i, best)
     # g[j] = max_k closed[i, k] + C[k + 1, j]
     for k in range(i, n - 1):
         behind = best.complete[LEFT, k + 1]
         for q in range(complete.shape[0]):
             for c in range(complete.shape[1]):
-                _raise(best.awaiting[q, c], behind[q, c], closed_right, k, k + 1, n)
+                _raise_row(best.awaiting[q, c], behind[q, c], closed_right, k, k + 1, n)
     for j in range(i + 1, n):
-        _emit(grammar, sentence, LEFT, j, i, best)
+        _emit_arc(grammar, sentence, LEFT, j, i, best)
     # C[j] = max_m closed[i, m] + I[m, j]
     for m in range(i, n):
         closed[i, m] = _best_end(grammar, sentence, LEFT, m, i, best, ANY)[0]
-        incomplete, last = best.incomplete[LEFT, m], _class(sentence, m)
+        incomplete, last = best.incomplete[LEFT, m], _class_of(sentence, m)
         for q in range(complete.shape[0]):
-            _raise(complete[q, last], incomplete[q], closed[i], m, m + 1, n)
+            _raise_row(complete[q, last], incomplete[q], closed[i], m, m + 1, n)
 
 
 @inlined_kernel
-def _raise(row, other, scores, k, begin, end):
+def _raise_row(row, other, scores, k, begin, end):
     # row = max(row, other + scores[k])
     if scores[k] > -np.inf:
         score = weight(scores, (k,))
@@ -192,8 +192,8 @@ def _raise(row, other, scores, k, begin, end):
 
 
 @inlined_kernel
-def _begin(grammar, sentence, side, i, best):
-    """Begin with the half of token i without modifiers, and nothing else that spans i first."""
+def _begin_half(grammar, sentence, side, i, best):
+    """Set the half of token i without modifiers, and all others with the first token i to -inf."""
     for q in range(best.awaiting.shape[0]):
         for c in range(best.awaiting.shape[1]):
             for j in range(i, sentence.codes.size):
@@ -202,7 +202,7 @@ def _begin(grammar, sentence, side, i, best):
 
 
 @inlined_kernel
-def _emit(grammar, sentence, side, head, modifier, best):
+def _emit_arc(grammar, sentence, side, head, modifier, best):
     # I = arc + max_q A + max_c arc memory + g
     low, high = min(head, modifier), max(head, modifier)
     matrix = grammar.A[sentence.codes[head], side, sentence.codes[modifier]]
@@ -223,13 +223,13 @@ def _emit(grammar, sentence, side, head, modifier, best):
 
 
 @inlined_kernel
-def _class(sentence, token):
+def _class_of(sentence, token):
     return sentence.memory[token] if sentence.memory.size else 0
 
 
 @inlined_kernel
 def _arc_score(sentence, head, modifier):
-    """The factor of an arc; head -1 is the root symbol."""
+    """Return the log factor of an arc; head -1 is the root symbol."""
     row = modifier * (sentence.codes.size + 1)
     return sentence.arcs[row + head + 1] if sentence.arcs.size else 0.0
 
@@ -242,7 +242,7 @@ def _arc_memory(sentence, head, modifier, c):
 
 @inlined_kernel
 def _is_after(value, choice, limit):
-    """Whether a choice comes after another, the best first, of equal ones that of lower number."""
+    """Tell whether a choice ranks after a limit: by lower value or, if equal, higher number."""
     return value < limit[0] or (value == limit[0] and choice > limit[1])
 
 
@@ -283,7 +283,7 @@ def _best_modifier(sentence, step, best, limit):
     best_score, modifier = -np.inf, end
     first, stop = (head + 1, end + 1) if side == RIGHT else (end, head)
     for m in range(first, stop):
-        if _class(sentence, m) == last:
+        if _class_of(sentence, m) == last:
             score = best.incomplete[side, min(head, m), state, max(head, m)]
             score += best.closed[side, min(m, end), max(m, end)]
             if score > best_score and _is_after(score, m, limit):
@@ -293,7 +293,7 @@ def _best_modifier(sentence, step, best, limit):
 
 @inlined_kernel
 def _best_before(grammar, sentence, step, best, limit):
-    """Find what an arc was added to: max_(q, c, k) A + memory + C[h, k] + closed[k + 1, m]."""
+    """Find the half before an arc: max_(q, c, k) A + memory + C[h, k] + closed[k + 1, m]."""
     _, side, head, modifier, state, _ = step
     n, n_classes = sentence.codes.size, best.awaiting.shape[1]
     matrix = grammar.A[sentence.codes[head], side, sentence.codes[modifier]]
@@ -302,7 +302,7 @@ def _best_before(grammar, sentence, step, best, limit):
         for c in range(n_classes):
             added = matrix[q, state] + _arc_memory(sentence, head, modifier, c)
             for k in range(min(head, modifier), max(head, modifier)):
-                near, far = _ends(side, k)
+                near, far = _split_ends(side, k)
                 score = best.complete[side, min(head, near), q, c, max(head, near)]
                 score += best.closed[1 - side, min(far, modifier), max(far, modifier)]
                 number = (q * n_classes + c) * n + k
@@ -312,14 +312,14 @@ def _best_before(grammar, sentence, step, best, limit):
 
 
 @inlined_kernel
-def _ends(side, k):
-    """Where the half of a head ends, and the inner half of its modifier, split behind token k."""
+def _split_ends(side, k):
+    """Return the ends of a head's half and of its modifier's inner half, split behind token k."""
     return (k, k + 1) if side == RIGHT else (k + 1, k)
 
 
 @inner_table_kernel
 def _best_choice(grammar, sentence, step, best, limit):
-    """Find the best choice after a limit, a value and a choice: its value, and its number."""
+    """Return value and number of the best choice that ranks after a limit (value, number)."""
     if step.kind == ROOT:
         return _best_root(grammar, sentence, best, limit)
     if step.kind == END:
@@ -330,14 +330,14 @@ def _best_choice(grammar, sentence, step, best, limit):
 
 
 @inner_table_kernel
-def _rank(grammar, sentence, best, agenda, ranking, heads, scores):
-    """List the best derivations of a sentence: each leaves one before it, and is followed."""
+def _rank_derivations(grammar, sentence, best, agenda, ranking, heads, scores):
+    """Find the best derivations of a sentence: each leaves one before it at some step."""
     n_steps = 4 * heads.shape[1] - 1
     for rank in range(scores.size):
         scores[rank] = -np.inf
     scores[0], root = _best_root(grammar, sentence, best, ANY)
     ranking.choices[0, 0] = root
-    _follow(grammar, sentence, best, agenda, ranking, 0, 0, scores[0], scores[0], heads[0])
+    _follow_to_end(grammar, sentence, best, agenda, ranking, 0, 0, scores[0], scores[0], heads[0])
     for rank in range(1, scores.size):
         parent = 0
         for other in range(1, rank):
@@ -356,15 +356,15 @@ def _rank(grammar, sentence, best, agenda, ranking, heads, scores):
             if ranking.totals[parent, t] > ranking.totals[parent, ranking.leave[parent]]:
                 ranking.leave[parent] = t
         value = ranking.values[parent, step]
-        _follow(
+        _follow_to_end(
             *(grammar, sentence, best, agenda, ranking, rank, step, value),
             *(scores[rank], heads[rank]),
         )
 
 
 @inner_table_kernel
-def _follow(grammar, sentence, best, agenda, ranking, rank, n_before, value, total, heads):
-    """Follow a derivation to its end, and note of each step from a given one on how to leave it.
+def _follow_to_end(grammar, sentence, best, agenda, ranking, rank, n_before, value, total, heads):
+    """Follow a derivation to its end, and note the next best choice at each new step.
 
     Where nothing is possible the first choice will do: any sequence of choices makes a tree. The
     choice of the step `n_before` is given, like those before it, and its value.
@@ -389,20 +389,20 @@ def _follow(grammar, sentence, best, agenda, ranking, rank, n_before, value, tot
         _, side, head, end, state, last = step
         if step.kind == ROOT:
             heads[choice] = 0
-            _put(agenda, 0, LEFT, choice, 0)
-            _put(agenda, 1, RIGHT, choice, heads.size - 1)
+            _push_half(agenda, 0, LEFT, choice, 0)
+            _push_half(agenda, 1, RIGHT, choice, heads.size - 1)
             size, end = 2, head
         elif step.kind == END:
             state, last = choice // n_classes, choice % n_classes
         elif step.kind == MODIFIER:
             heads[choice] = head + 1
-            _put(agenda, size, side, choice, end)
+            _push_half(agenda, size, side, choice, end)
             size += 1
             step = Step(BEFORE, side, head, choice, state, last)
             continue
         else:
-            near, far = _ends(side, choice % heads.size)
-            _put(agenda, size, 1 - side, end, far)
+            near, far = _split_ends(side, choice % heads.size)
+            _push_half(agenda, size, 1 - side, end, far)
             size, end, choice = size + 1, near, choice // heads.size
             state, last = choice // n_classes, choice % n_classes
         if end != head:
@@ -415,7 +415,7 @@ def _follow(grammar, sentence, best, agenda, ranking, rank, n_before, value, tot
 
 
 @inlined_kernel
-def _put(agenda, row, side, head, end):
+def _push_half(agenda, row, side, head, end):
     agenda[row, 0], agenda[row, 1], agenda[row, 2] = side, head, end
 
 
@@ -486,7 +486,7 @@ def best_trees(
                 f"{name} of the operators holds the negative value {part.min():.6g}, which has no "
                 f"logarithm. Decode marginals: they take operators of any sign."
             )
-    chunks = cut(np.diff(potentials.indptr), CHUNK_COST)
+    chunks = cut_chunks(np.diff(potentials.indptr), CHUNK_COST)
     tasks = (delayed(_find_best)(packed.logs, take_sentences(potentials, part)) for part in chunks)
     heads, scores = [None] * (potentials.indptr.size - 1), np.empty(potentials.indptr.size - 1)
     for chosen, results in zip(chunks, run_parallel(tasks, n_jobs), strict=True):

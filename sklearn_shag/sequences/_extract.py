@@ -91,7 +91,7 @@ def number_prefixes(kinds, indptr, symbols):
     return node, *map(np.concatenate, zip(*levels, strict=True))
 
 
-def check_trees(codes, heads, indptr, n_symbols):
+def check_tree_arrays(codes, heads, indptr, n_symbols):
     """Check the arrays of :func:`extract_sequences`, all but for cycles.
 
     Returns
@@ -114,7 +114,7 @@ def check_trees(codes, heads, indptr, n_symbols):
 
 
 def check_sequences(sequences, n_symbols):
-    """Check that flat arrays are sequences of symbols of that number.
+    """Check the arrays of HeadModifierSequences over `n_symbols` symbols.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def check_sequences(sequences, n_symbols):
     Raises
     ------
     ValueError
-        If their sizes do not agree, or something is out of its range.
+        If sizes of arrays do not agree, or a value is out of its range.
     """
     for name in ("heads", "directions", "indptr", "modifiers"):
         as_integers(getattr(sequences, name), f"sequences.{name}")
@@ -180,13 +180,12 @@ class HeadModifierSequences(NamedTuple):
 
 
 @table_kernel
-def _breadth_first(heads, indptr, first, following, tokens, sequence_indptr):
+def _list_breadth_first(heads, indptr, first, following, tokens, sequence_indptr):
     """List the tokens of every tree breadth-first, each head's modifiers head-outwards.
 
     The list is its own queue: the modifiers of the k-th token listed are appended in turn.
-    Sequence 0 of a tree is the root symbol's, 2k + 1 and 2k + 2 are the k-th token's. What is
-    returned is the first sentence that is not a tree, since tokens in a cycle are never listed; -1
-    without one.
+    Sequence 0 of a tree is the root symbol's, 2k + 1 and 2k + 2 are the k-th token's. Returns the
+    first sentence that is not a tree, since tokens in a cycle are never listed; or -1.
     """
     sequence = 0
     # Linked lists of the modifiers of each position, split by side; scans from the far ends
@@ -277,18 +276,18 @@ def extract_sequences(
     >>> sequences.modifiers, sequences.indptr
     (array([2, 1, 0]), array([0, 1, 2, 2, 3, 3, 3, 3]))
     """
-    codes, heads, indptr = check_trees(codes, heads, indptr, n_symbols)
+    codes, heads, indptr = check_tree_arrays(codes, heads, indptr, n_symbols)
     weights = np.ones(indptr.size - 1) if weights is None else weights
     check_shape(weights, (indptr.size - 1,), "weights", "(n_sentences,) = ")
     return take_trees_apart(codes, heads, indptr, n_symbols, weights)
 
 
 def take_trees_apart(codes, heads, indptr, n_symbols, weights):
-    """Extract the sequences of trees whose arrays are sound, as :func:`extract_sequences` does."""
+    """Extract the HeadModifierSequences of trees from arrays that have been checked."""
     tokens, longest = np.empty(codes.size, dtype=np.int64), np.diff(indptr).max(initial=0) + 1
     sequence_indptr = np.zeros(2 * codes.size + indptr.size, dtype=np.int64)
     first, following = np.empty((longest, 2), np.int64), np.empty(longest, np.int64)
-    cyclic = _breadth_first(heads, indptr, first, following, tokens, sequence_indptr)
+    cyclic = _list_breadth_first(heads, indptr, first, following, tokens, sequence_indptr)
     if cyclic >= 0:
         of_sentence = heads[indptr[cyclic] : indptr[cyclic + 1]]
         raise ValueError(f"The heads of sentence {cyclic} are not a tree: {shorten(of_sentence)}.")
@@ -297,7 +296,7 @@ def take_trees_apart(codes, heads, indptr, n_symbols, weights):
 
 
 def breadth_first_sequences(modifiers, sequence_indptr, indptr, n_symbols):
-    """Say whose sequences they are, given the modifiers of derivations in breadth-first order."""
+    """Make HeadModifierSequences of the modifiers of derivations in breadth-first order."""
     n_sentences, n_tokens = indptr.size - 1, modifiers.size
     is_token = np.ones(sequence_indptr.size - 1, dtype=bool)
     is_token[2 * indptr[:-1] + np.arange(n_sentences)] = False
@@ -311,7 +310,7 @@ def breadth_first_sequences(modifiers, sequence_indptr, indptr, n_symbols):
 
 
 @kernel
-def _linearise(indptr, sequence_indptr, order, heads):
+def _linearise_trees(indptr, sequence_indptr, order, heads):
     """Find the place in the sentence of every modifier and its head (theory, eq. 1)."""
     sequence = 0
     for s in range(indptr.size - 1):
@@ -394,12 +393,12 @@ def assemble_trees(
     _check_breadth_first(sequences.indptr, indptr, sequences.modifiers.size)
     order = np.empty(sequences.modifiers.size, dtype=np.int64)
     heads = np.empty(sequences.modifiers.size, dtype=np.int64)
-    _linearise(indptr, sequences.indptr, order, heads)
+    _linearise_trees(indptr, sequences.indptr, order, heads)
     return sequences.modifiers[order], heads
 
 
 def _check_breadth_first(sequence_indptr, indptr, n_tokens):
-    """Check that sequences are those of whole sentences, and that heads precede modifiers."""
+    """Check that sequences cover whole sentences, and that heads precede modifiers."""
     n_sentences = indptr.size - 1
     shape, symbols = (2 * n_tokens + n_sentences + 1,), "(2 * n_tokens + n_sentences + 1,) = "
     check_shape(sequence_indptr, shape, "sequences.indptr", symbols)
@@ -502,7 +501,7 @@ def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list
 
 
 def list_prefix_trees(sequences, n_symbols):
-    """Build the prefix trees of sound sequences, as :func:`build_prefix_trees` does."""
+    """List the PrefixTree of every head and direction of sequences that have been checked."""
     collapsed, alphabet = collapse_sequences(sequences), Alphabet(n_symbols)
     own = take_sequences(collapsed, np.flatnonzero(collapsed.heads != alphabet.root))
     # Every sequence once more, as one of the pool.

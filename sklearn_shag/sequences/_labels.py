@@ -1,4 +1,4 @@
-"""Which relations arcs have: counts by the symbols at both ends, and the most frequent one."""
+"""Relations of arcs: counts by the symbols at both ends, and the most frequent relation."""
 
 import math
 from typing import NamedTuple
@@ -10,9 +10,9 @@ from sklearn_shag.utils._arrays import check_codes, check_positive, check_shapes
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 EITHER = 2  # the direction of arcs pooled over both
-EVERYTHING = np.iinfo(np.int64).max  # the number of what is known of all arcs
+EVERYTHING = np.iinfo(np.int64).max  # the number of the context of all arcs
 
-# What an arc is looked up by, in turn: whether arcs are pooled over heads (but for the root symbol,
+# Contexts in the order of look-up: whether arcs are pooled over heads (but for the root symbol,
 # whose arcs have a relation of their own), over directions and over modifiers.
 BACK_OFF = (
     (False, False, False),
@@ -65,16 +65,16 @@ class LabelCounts(NamedTuple):
 
 
 class LabelTable(NamedTuple):
-    """How frequent relations of arcs are, by what is known of them.
+    """Frequencies of relations in contexts of arcs, some less specific than others.
 
     Attributes
     ----------
     n_symbols : int
     contexts : int ndarray of shape (n_contexts,)
-        Numbers of contexts that were seen, ascending; the last one, the largest number, is that of
+        Numbers of contexts that were seen, ascending; the last and largest one is the context of
         all arcs.
     begins : int ndarray of shape (n_contexts + 1,)
-        Where the relations of each begin, the most frequent one first, of equals the first.
+        The first cell of each context; its most frequent relation comes first.
     labels : int ndarray of shape (n_cells,)
     counts : ndarray of shape (n_cells,)
     """
@@ -87,7 +87,7 @@ class LabelTable(NamedTuple):
 
 
 def check_label_counts(counts, name, symbols, labels):
-    """Check what tables are made of: codes, and that there are counts if there are labels."""
+    """Check the codes of LabelCounts, and that there are counts if there are labels."""
     n_rows = counts.counts.size
     if bool(n_rows) != bool(labels.size):
         raise ValueError(f"{name} holds {n_rows} counts of {labels.size} labels.")
@@ -98,7 +98,7 @@ def check_label_counts(counts, name, symbols, labels):
 
 
 def count_labels(trees):
-    """Count the relations of encoded trees, but for those that are not known.
+    """Count the known relations of encoded trees.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def count_labels(trees):
     weights = np.repeat(trees.weights, np.diff(trees.indptr))
     arcs = _list_arcs(trees.codes, trees.heads, trees.indptr, trees.symbols.size)
     rows = (column[known] for column in (*arcs, trees.label_codes, weights))
-    return _add_up(trees.symbols.size, trees.labels.size, *rows)
+    return _add_up_labels(trees.symbols.size, trees.labels.size, *rows)
 
 
 def merge_labels(parts, codes, n_symbols):
@@ -123,7 +123,7 @@ def merge_labels(parts, codes, n_symbols):
     parts : list
         Of statistics that have `labels` and `label_counts`.
     codes : list of int ndarrays
-        For each part the codes that its symbols have among those of all parts.
+        For each part the codes of its symbols among the symbols of all parts.
     n_symbols : int
         The number of these.
 
@@ -145,7 +145,7 @@ def merge_labels(parts, codes, n_symbols):
             )
         )
     rows = map(np.concatenate, zip(*recoded, strict=True))
-    return known, _add_up(n_symbols, known.size, *rows)
+    return known, _add_up_labels(n_symbols, known.size, *rows)
 
 
 def join_names(lists):
@@ -153,14 +153,14 @@ def join_names(lists):
     return np.array(sorted(set().union(*lists)), dtype=object)
 
 
-def _add_up(n_symbols, n_labels, *rows):
+def _add_up_labels(n_symbols, n_labels, *rows):
     """Add up equal rows of LabelCounts, and sort them."""
     shape = Alphabet(n_symbols).n_heads, RIGHT + 1, n_symbols, max(n_labels, 1)
     return LabelCounts(*add_up(shape, *rows))
 
 
 def add_up(shape, *rows):
-    """Add up the counts, the last column of the rows, of equal codes, the others, and sort them.
+    """Add up the counts of equal codes, the columns of `rows` but for the last; sort by codes.
 
     Codes are smaller than the shape says.
     """
@@ -172,7 +172,7 @@ def add_up(shape, *rows):
     else:
         present, inverse = np.unique(cells, return_inverse=True)
         sums = np.bincount(inverse, weights=counts, minlength=present.size)
-    # (Without any rows they would be integers.)
+    # (Sums of no rows are integers.)
     return *map(np.ascontiguousarray, np.unravel_index(present, shape)), sums.astype(float)
 
 
@@ -190,7 +190,7 @@ def tabulate_labels(counts, symbols):
     table : LabelTable
     """
     arcs, n_symbols, n_pools = counts[:3], symbols.size, len(BACK_OFF) + 1
-    contexts = [_number(n_symbols, *arcs, *pooled) for pooled in BACK_OFF]
+    contexts = [_number_contexts(n_symbols, arcs, *pooled) for pooled in BACK_OFF]
     contexts = np.concatenate([*contexts, np.full(counts.labels.size, EVERYTHING)])
     labels, n_labels = np.tile(counts.labels, n_pools), counts.labels.max() + 1
     contexts, inverse = np.unique(contexts, return_inverse=True)
@@ -203,7 +203,7 @@ def tabulate_labels(counts, symbols):
 
 
 def find_contexts(table, codes, heads, indptr):
-    """Look up the context of every arc, from what is known of it to what is known of all arcs.
+    """Look up the most specific context of every arc that the table has.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def find_contexts(table, codes, heads, indptr):
     found_at = np.full(codes.size, table.contexts.size - 1)
     missing = np.arange(codes.size)
     for pooled in BACK_OFF:
-        contexts = _number(table.n_symbols, *(part[missing] for part in arcs), *pooled)
+        contexts = _number_contexts(table.n_symbols, (part[missing] for part in arcs), *pooled)
         places = np.searchsorted(table.contexts, contexts)
         found = table.contexts[places] == contexts
         found_at[missing[found]] = places[found]
@@ -230,7 +230,7 @@ def find_contexts(table, codes, heads, indptr):
 
 
 def count_relations(table, places, n_labels):
-    """List how often arcs of contexts have each relation, (n_tokens, n_labels)."""
+    """Return the counts of each relation in the contexts of arcs, (n_tokens, n_labels)."""
     counts = np.zeros((places.size, n_labels))
     begins, cells = places_of(table.begins, places)
     rows = np.repeat(np.arange(places.size), np.diff(begins))
@@ -239,16 +239,16 @@ def count_relations(table, places, n_labels):
 
 
 def _list_arcs(codes, heads, indptr, n_symbols):
-    """Say of every arc the code of the head, the direction and the code of the modifier."""
+    """List head code, direction and modifier code of the arc to each token."""
     return arcs_of_heads(indptr, heads).symbols(codes, indptr, Alphabet(n_symbols).root)
 
 
-def _number(n_symbols, heads, directions, modifiers, pool_heads, pool_directions, pool_modifiers):
+def _number_contexts(n_symbols, arcs, pool_heads, pool_directions, pool_modifiers):
     """Number contexts; the codes of unknown symbols stand for the pools of all symbols.
 
     So an arc with an unknown symbol is looked up there at once.
     """
-    alphabet = Alphabet(n_symbols)
+    alphabet, (heads, directions, modifiers) = Alphabet(n_symbols), arcs
     if pool_heads:
         heads = np.where(heads == alphabet.root, heads, alphabet.unknown_head)
     if pool_directions:

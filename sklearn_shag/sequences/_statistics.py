@@ -169,7 +169,7 @@ class Moments(NamedTuple):
 
 
 def check_trigrams(statistics, name, symbols):
-    """Check SequenceStatistics, whose codes and places learners trust."""
+    """Check SequenceStatistics: learners trust their codes and places."""
     alphabet, n_trigrams = Alphabet(symbols.size), statistics.counts.size
     sizes = (symbols.size,), (alphabet.n_learned, 2), (alphabet.n_pairs + 1,)
     check_shapes(statistics, (*sizes, *[(n_trigrams,)] * 4), name)
@@ -227,7 +227,7 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
 
 
 def _count_trigrams(sequences, n_symbols):
-    """Count the trigrams of sound sequences, as :func:`collect_statistics` does."""
+    """Count the trigrams of sequences that have been checked, as SequenceStatistics."""
     collapsed, alphabet = collapse_sequences(sequences), Alphabet(n_symbols)
     of_root = collapsed.heads == alphabet.root
     root_sequences = take_sequences(collapsed, np.flatnonzero(of_root))
@@ -246,10 +246,10 @@ def _count_trigrams(sequences, n_symbols):
     n_trigrams = _list_trigrams(own, pairs, n_symbols, space, *nothing)
     codes, counts = np.empty((4, n_trigrams), np.int64), np.empty(n_trigrams)
     _list_trigrams(own, pairs, n_symbols, space, codes, counts)
-    indptr, *trigrams = _add_up(n_symbols, *codes, counts)
+    indptr, *trigrams = _add_up_trigrams(n_symbols, *codes, counts)
     # The pool of all heads comes last.
     _, directions = split_pair(np.repeat(np.arange(alphabet.n_pairs), np.diff(indptr)))
-    pooled = _add_up(n_symbols, pair_of(alphabet.unknown_head, directions), *trigrams)
+    pooled = _add_up_trigrams(n_symbols, pair_of(alphabet.unknown_head, directions), *trigrams)
     pools = slice(pair_of(alphabet.unknown_head, LEFT), None)
     indptr[pools] = indptr[-1] + pooled[0][pools]
     trigrams = (np.concatenate(both) for both in zip(trigrams, pooled[1:], strict=True))
@@ -258,7 +258,7 @@ def _count_trigrams(sequences, n_symbols):
 
 @table_kernel
 def _list_trigrams(sequences, pairs, n_symbols, space, codes, counts):
-    """List pair, first, middle and last of all trigrams with their counts; returns how many.
+    """List pair, first, middle and last of all trigrams with their counts; return their number.
 
     With empty arrays they are only counted.
     """
@@ -303,7 +303,7 @@ def _list_trigrams(sequences, pairs, n_symbols, space, codes, counts):
     return n
 
 
-def _add_up(n_symbols, pairs, first, middle, last, counts):
+def _add_up_trigrams(n_symbols, pairs, first, middle, last, counts):
     """Add up equal trigrams; returns indptr, first, middle, last and counts, sorted by pair."""
     alphabet = Alphabet(n_symbols)
     shape = alphabet.n_pairs, alphabet.n_modifiers, alphabet.n_contexts, alphabet.n_contexts
@@ -321,7 +321,7 @@ def _check_n_symbols(n_symbols):
 
 
 def sequences_of(trees):
-    """Take encoded trees apart."""
+    """Return the HeadModifierSequences of encoded trees."""
     arrays = trees.codes, trees.heads, trees.indptr
     return take_trees_apart(*arrays, trees.symbols.size, trees.weights)
 
@@ -333,7 +333,7 @@ def count_trees(trees, sequences=None):
     ----------
     trees : EncodedTrees
     sequences : None or HeadModifierSequences, default=None
-        Theirs, if they are at hand.
+        The sequences of the trees; None to extract them.
 
     Returns
     -------
@@ -436,7 +436,7 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
     >>> merged.statistics.roots
     array([0., 1., 1.])
     """
-    return add_in_pairs(map(_check_part, count(), parts), _merge)
+    return add_in_pairs(map(_check_part, count(), parts), _merge_parts)
 
 
 def _check_part(index, part):
@@ -444,7 +444,7 @@ def _check_part(index, part):
     return part
 
 
-def _merge(parts):
+def _merge_parts(parts):
     if not parts:
         raise ValueError("There are no statistics to merge; at least one part is needed.")
     known = join_names(part.symbols for part in parts)
@@ -463,7 +463,7 @@ def _merge(parts):
         pairs = np.repeat(pairs, np.diff(statistics.indptr))
         ends = (codes[part] for part in (statistics.first, statistics.middle, statistics.last))
         recoded.append((pairs, *ends, statistics.counts))
-    trigrams = _add_up(n_symbols, *map(np.concatenate, zip(*recoded, strict=True)))
+    trigrams = _add_up_trigrams(n_symbols, *map(np.concatenate, zip(*recoded, strict=True)))
     return TreebankStatistics(
         known,
         SequenceStatistics(roots, n_sequences, *trigrams),
@@ -570,12 +570,12 @@ def pair_moments(
     first, middle, last = (
         codes[chosen] for codes in (statistics.first, statistics.middle, statistics.last)
     )
-    bigrams = _bigrams(alphabet, first, middle, last, trigrams, context)
+    bigrams = _sum_bigrams(alphabet, first, middle, last, trigrams, context)
     bigrams[alphabet.boundary, alphabet.boundary] = empty
     return Moments(alphabet.n_symbols, total, bigrams, first, middle, last, trigrams)
 
 
-def _bigrams(alphabet, first, middle, last, trigrams, context):
+def _sum_bigrams(alphabet, first, middle, last, trigrams, context):
     """Sum trigrams to bigrams, all but the empty sequence (theory, eqs. 6 and 32)."""
     n_codes = alphabet.boundary + 1 if context == 0 else alphabet.n_contexts
     before, after = first <= alphabet.boundary, last <= alphabet.boundary
@@ -589,17 +589,17 @@ def _bigrams(alphabet, first, middle, last, trigrams, context):
     if context > 0:
         # what came before the last symbol came further before STOP,
         met = ends & (first != alphabet.boundary)
-        cells.append((last[met], *_further(first[met], trigrams[met], alphabet, context)))
+        cells.append((last[met], *_move_further(first[met], trigrams[met], alphabet, context)))
         # and what follows the middle symbol follows further after what came before it.
-        rows, values = _further(last[~ends], trigrams[~ends], alphabet, context)
+        rows, values = _move_further(last[~ends], trigrams[~ends], alphabet, context)
         cells.append((rows, first[~ends], values))
     rows, columns, values = (np.concatenate(part) for part in zip(*cells, strict=True))
     flat = np.bincount(rows * n_codes + columns, weights=values, minlength=n_codes**2)
-    # (Without any trigram they would be integers.)
+    # (Sums of no trigrams are integers.)
     return flat.reshape(n_codes, n_codes).astype(float)
 
 
-def _further(codes, values, alphabet, context):
-    """Codes and values of symbols seen from a place further away."""
+def _move_further(codes, values, alphabet, context):
+    """Return codes and values of symbols as seen from a place further away."""
     near = codes < alphabet.boundary
     return np.where(near, alphabet.further(codes), codes), np.where(near, context * values, values)

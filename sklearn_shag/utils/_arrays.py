@@ -1,4 +1,4 @@
-"""Arrays and collections as they are given: checks, once for kernels and for files."""
+"""Checks and conversions of arrays and collections, as users and files give them."""
 
 import io
 import os
@@ -29,19 +29,19 @@ def is_collection(value):
 
 
 def as_list(items, name, kind, advice=""):
-    """List items, or refuse with a TypeError what is none of their kind or a single one."""
+    """Return items as a list; a TypeError for a single item or an object of another kind."""
     if not is_collection(items):
         raise TypeError(f"{name} must be {kind}, got a single {type(items).__name__}.{advice}")
     return list(items)
 
 
 def rows_of(table):
-    """Go through the rows of a table, a sequence of arrays, as values of Python."""
+    """Iterate over the rows of a table, a sequence of columns, as values of Python."""
     return zip(*(column.tolist() for column in table), strict=True)
 
 
 def refuse_set(value, name):
-    """Refuse with a TypeError what has no order, so that nothing could be paired with its items."""
+    """Raise a TypeError for a set: it has no order to pair its items with others."""
     if isinstance(value, Set):
         raise TypeError(
             f"{name} is a {type(value).__name__}, which has no order; pass a list of its items."
@@ -92,7 +92,7 @@ def check_shape(values, shape, name, symbols="", advice=""):
         None stands for any size.
     name : str
     symbols, advice : str, default=""
-        What the message says of the shape, and behind it.
+        Text of the message before and after the shape.
     """
     given = np.shape(values)
     if len(given) != len(shape) or any(
@@ -108,7 +108,7 @@ def check_finite(values, name):
 
 
 def check_positive(counts, name):
-    """Check that something was seen as often as each of the counts says: not never."""
+    """Check that all counts are positive."""
     if not np.all(counts > 0):
         raise ValueError(f"{name} holds counts that are not positive.")
 
@@ -172,13 +172,13 @@ def check_codes(record, name, **largest):
 
 
 def log_of(values):
-    """Take logarithms: of 0 it is -inf, without a warning."""
+    """Return logarithms, -inf for 0 without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(values)
 
 
 def in_chunks(items, size):
-    """Iterate over lists of so many items, of which the last may be shorter."""
+    """Iterate over lists of `size` items, of which the last may be shorter."""
     items = iter(items)
     return iter(lambda: list(islice(items, size)), [])
 

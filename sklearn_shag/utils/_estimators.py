@@ -1,4 +1,4 @@
-"""What is made of fitted parsers, kept for many calls, and parsers behind pipelines."""
+"""Objects made of fitted parsers and kept for many calls, and parsers behind pipelines."""
 
 from functools import partial
 from operator import is_not
@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-# Of each parser, while it lives, by the function that makes it. No attributes of theirs, since
-# prediction must not change what is copied and pickled.
+# Objects made of each parser, while it lives, by the function that makes them. They are not its
+# attributes, since prediction must not change a parser that is copied and pickled.
 _KEPT = WeakKeyDictionary()
 
 
 def keep(parser, parts, make):
-    """Make something of parts of a parser, or take what was made of these very parts before."""
+    """Return ``make(*parts)``, kept for a parser as long as its parts are the same objects."""
     made = _KEPT.setdefault(parser, {})
     kept = made.get(make)
     if kept is None or any(map(is_not, kept[0], parts)):
@@ -31,9 +31,9 @@ def check_same_symbols(estimator, symbols, what):
     estimator : estimator
         A fitted one.
     symbols : ndarray
-        Those of the next fit.
+        The symbols of the next fit.
     what : str
-        What the message says is gone on with.
+        What continues, for the message.
     """
     if not np.array_equal(symbols, estimator.symbols_):
         raise ValueError(
@@ -43,9 +43,9 @@ def check_same_symbols(estimator, symbols, what):
 
 
 class OpenMember(NamedTuple):
-    """A member of a composed parser, without what is around its parser."""
+    """The parser of a member, outside its pipeline, and the transform of its sentences."""
 
-    transform: Any  # takes sentences to those that the parser is to see
+    transform: Any  # takes sentences, returns the parser's input
     parser: Any
 
 
@@ -61,7 +61,7 @@ def open_member(member):
     opened : OpenMember
     """
     steps, parser = _list_steps(member)
-    return OpenMember(partial(_transform, steps), parser)
+    return OpenMember(partial(_transform_sentences, steps), parser)
 
 
 def find_splitter(member):
@@ -82,14 +82,14 @@ def _list_steps(member):
 
 
 def open_parser(estimator, method, advice=""):
-    """Find the parser in an estimator, and what it is to see of sentences.
+    """Find the parser in an estimator, and the transform of its sentences.
 
     Parameters
     ----------
     estimator : estimator
         A parser of this package, a pipeline that ends in one, or a search of either.
     method : str
-        What the parser must have.
+        A method that the parser must have.
     advice : str
         The end of the message.
 
@@ -112,7 +112,7 @@ def open_parser(estimator, method, advice=""):
     return opened
 
 
-def _transform(steps, sentences):
+def _transform_sentences(steps, sentences):
     for step in steps:
         sentences = step.transform(sentences)
     return sentences

@@ -1,4 +1,4 @@
-"""What makes a sequence of heads a dependency tree, or the known part of one."""
+"""Checks that heads are a dependency tree, or the known part of one."""
 
 from numbers import Number
 
@@ -96,8 +96,8 @@ def find_head_error(heads):
     -------
     error : None or tuple (token, message)
         None for a tree, which may have several roots, and for a part of a tree with one root.
-        Otherwise the 1-based position of the token where the error shows, what is wrong with it,
-        and what to do: how to convert the heads, if they are a tree by another convention.
+        Otherwise the 1-based position of the token where the error shows, the problem and the
+        remedy: how to convert the heads, if they are a tree by another convention.
     """
     error = _find_error(heads)
     if error is None:
@@ -137,7 +137,7 @@ def advise_on_convention(heads):
 
 
 def _find_error(heads):
-    """The token, what is wrong, and what to do; None for a tree."""
+    """Return the token, the problem and the remedy of heads; None for a tree."""
     n_tokens = len(heads)
     if n_tokens and not UNKNOWN <= min(heads) <= max(heads) <= n_tokens:
         is_outside = [not UNKNOWN <= head <= n_tokens for head in heads]
@@ -179,7 +179,7 @@ def follow_heads(heads):
     Returns
     -------
     depths : int ndarray of shape (n_tokens,)
-        How many arcs there are to the end, also those to unknown heads.
+        The number of arcs to the end, arcs to unknown heads included.
     ends : int ndarray of shape (n_tokens,)
         0 for the root, -1 where a head on the way is not known.
     """

@@ -81,21 +81,21 @@ def read_bytes(path, max_bytes=None):
 
 
 def iter_chunks(stream):
-    """Yield what is in a binary stream, a megabyte at once."""
-    size = -1 if stream.isatty() else _CHUNK  # who types would have to end it twice
+    """Yield the content of a binary stream, a megabyte at once."""
+    size = -1 if stream.isatty() else _CHUNK  # at a terminal, input would have to be ended twice
     while chunk := stream.read(size):
         yield chunk
 
 
-def _describe(error, path):
-    """Why the system refuses, without number and path."""
+def _describe_error(error, path):
+    """Return the reason of an OSError in words, without number and path."""
     is_denied = isinstance(error, PermissionError)
     return "permission is denied" if is_denied else error.strerror or str(error)
 
 
 @contextlib.contextmanager
-def _naming(path, *others, done="written", describe=_describe):
-    """Let what the system says of a file name the path that the user knows, and what was not done.
+def _word_errors(path, *others, done="written", describe=_describe_error):
+    """Reword errors of files: they name the path that the user gave, and the failed action.
 
     Errors that name a file which is none of these, or that have been put in words, pass.
     """
@@ -113,7 +113,7 @@ def _naming(path, *others, done="written", describe=_describe):
 
 @contextlib.contextmanager
 def open_bytes(path):
-    """Open a file for reading, and say of errors in words what is wrong.
+    """Open a file for reading, with errors in words.
 
     Parameters
     ----------
@@ -131,20 +131,20 @@ def open_bytes(path):
     """
     path = expand_user(path)
     if path == STANDARD:
-        with _naming("<stdin>", done="read"):
+        with _word_errors("<stdin>", done="read"):
             yield _standard_input()
     else:
-        with _naming(path, done="read", describe=_describe_unread), open(path, "rb") as file:
+        with _word_errors(path, done="read", describe=_describe_unread), open(path, "rb") as file:
             yield file
 
 
 def _describe_unread(error, path):
-    """Why the system refuses to read a file, also where there is none of this path."""
+    """Return the reason why a file cannot be read, also of a folder or a missing file."""
     if os.path.isdir(path):
         return "it is a folder, and not a file"
     if isinstance(error, FileNotFoundError):
         return "there is no such file" + ("" if os.path.isabs(path) else f" in {os.getcwd()}")
-    return _describe(error, path)
+    return _describe_error(error, path)
 
 
 def _standard_input():
@@ -176,7 +176,7 @@ def check_target(path):
     if os.path.isdir(path):
         raise IsADirectoryError(f"{shown} cannot be written: it is a folder; name a file in it.")
     # Links in a circle, and names that are too long, have no folder either.
-    with _naming(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+    with _word_errors(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.stat(path)
     if not os.path.isdir(folder):
         raise FileNotFoundError(
@@ -238,7 +238,7 @@ def atomic_write(path, mode="w"):
     target = os.path.realpath(path)
     name = f".sklearn_shag-{secrets.token_hex(8)}.tmp"
     temporary = os.path.join(os.path.dirname(target), name)
-    with _naming(path, target, temporary):
+    with _word_errors(path, target, temporary):
         if os.path.exists(target) and not os.path.isfile(target):
             with open(target, mode, **text) as file:
                 yield file
@@ -291,8 +291,8 @@ def write_text(path, streamed=False):
 
 
 @contextlib.contextmanager
-def _uninterrupted():
-    """Put an interruption off to the end of the block, so that what is written in it is whole."""
+def _delay_interruptions():
+    """Delay an interruption to the end of the block, so that its output is complete."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -307,9 +307,9 @@ def _uninterrupted():
 
 
 def _write_standard_output(data):
-    """CoNLL-U is UTF-8 with ``\\n`` as line end, whatever the terminal's encoding is."""
+    """Write to standard output, in UTF-8 with ``\\n`` as line end on every platform."""
     binary = getattr(sys.stdout, "buffer", None)
-    with _naming("<stdout>"), _uninterrupted():
+    with _word_errors("<stdout>"), _delay_interruptions():
         if binary is None:  # a notebook's takes text alone
             sys.stdout.write(data if isinstance(data, str) else data.decode())
             return

@@ -57,11 +57,11 @@ class Kernel:
 
     @property
     def dispatcher(self):
-        """What numba makes of the function; with NUMBA_DISABLE_JIT=1 the function itself."""
+        """The function as compiled by numba, or as it is with NUMBA_DISABLE_JIT=1."""
         made = vars(self)
         if "_dispatcher" not in made:
             # Two threads that come here at once both go on with what the first has made.
-            made.setdefault("_dispatcher", _decorate(self.py_func, self.targetoptions))
+            made.setdefault("_dispatcher", _make_dispatcher(self.py_func, self.targetoptions))
         return made["_dispatcher"]
 
     @property
@@ -73,14 +73,14 @@ class Kernel:
         return typeof(self.dispatcher)
 
 
-def _decorate(function, options):
+def _make_dispatcher(function, options):
     from numba import config, njit
 
     from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)
     from sklearn_shag.utils._kernel_cache import KernelCache
 
-    # No face for C: nobody there calls kernels. Division by zero is as in arrays: to look for it
-    # number by number would keep loops from being vectorised.
+    # No wrapper for C, which calls no kernels. Division by zero is as in arrays: checks of every
+    # divisor would keep loops from being vectorised.
     usual = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
     made = njit(**usual | options)(function)
     if not config.DISABLE_JIT and "no_cpython_wrapper" not in options:

@@ -1,4 +1,4 @@
-"""Machine code of kernels on disk, where nothing that lies there can do harm.
+"""Machine code of kernels on disk, safe against files that are damaged or out of date.
 
 Numba's own cache has an index and numbered files. A process that ends between writing the one and
 the other, or two that write at once, leave an index that names the code of other sources or of
@@ -34,7 +34,7 @@ MONTH = 30 * 24 * 3600.0  # in seconds
 # A function of a module that nothing decorates: Python code, which no kernel can call.
 _PYTHON_FUNCTION = re.compile(rb"(?<=\n\n)def [^\n]*\n(?:(?:[ )][^\n]*)?\n)*")
 
-# What users wait for: kernels that take more than a second to compile, and about how many.
+# Kernels that take more than a second to compile: their purpose, and about how many seconds.
 SLOW = {
     "features._hashing.add_scores": ("features of arcs", 1),
     "lexical._potentials._fill": ("probabilities of words", 2),
@@ -48,7 +48,7 @@ logger = logging.getLogger(PACKAGE.name)
 
 
 class KernelCache(NullCache):
-    """The cache of one kernel: what cannot be read is compiled, what cannot be written is not kept.
+    """The cache of one kernel: code is compiled if none can be read, and kept if it can be.
 
     Parameters
     ----------
@@ -65,20 +65,20 @@ class KernelCache(NullCache):
         self.folder = code_folder()
 
     def load_overload(self, sig, target_context):
-        """Return the code for types of arguments, or None to have it made, after that was said."""
+        """Return the code for types of arguments; or announce its compilation, and return None."""
         target_context.refresh()
-        # Code that is whole may still fail to load: its types are those of classes of then.
+        # An undamaged file may still fail to load: its types may be of classes that have changed.
         with suppress(Exception):
-            content = read(self._path(sig, target_context.codegen()))
+            content = read_code(self._path(sig, target_context.codegen()))
             return CompileResult._rebuild(target_context, *content)
-        announce(self.name.removeprefix(f"{PACKAGE.name}."), self.folder)
+        announce_compilation(self.name.removeprefix(f"{PACKAGE.name}."), self.folder)
         return None
 
     def save_overload(self, sig, data):
-        """Keep code, unless addresses of this process are in it."""
+        """Write code to the cache, unless it holds addresses of this process."""
         if not data.library.has_dynamic_globals and can_write(self.folder):
             with suppress(OSError):
-                write(self._path(sig, data.codegen), data._reduce())
+                write_code(self._path(sig, data.codegen), data._reduce())
 
     def _path(self, sig, codegen):
         key = repr((self.name, self.source, sig, _list_fields(sig), codegen.magic_tuple()))
@@ -87,7 +87,7 @@ class KernelCache(NullCache):
 
 
 def _list_fields(types):
-    """The fields of the named tuples among types: code knows them by their positions."""
+    """List the fields of the named tuples among types, which code knows by their positions."""
     if isinstance(types, numba.types.BaseTuple):
         return [str(types), getattr(types, "fields", None), *map(_list_fields, types)]
     if isinstance(types, tuple):  # all arguments
@@ -95,8 +95,8 @@ def _list_fields(types):
     return None
 
 
-def announce(name, folder):
-    """Say what is compiled before it begins: minutes of silence look like a hang.
+def announce_compilation(name, folder):
+    """Log that a kernel is about to be compiled: minutes of silence look like a hang.
 
     The message is a log record of level WARNING, which Python prints on standard error unless
     logging is configured otherwise; standard output may be a treebank that is being written.
@@ -113,7 +113,7 @@ def announce(name, folder):
 
 
 def code_folder():
-    """The folder of all code that is made of these sources by these versions."""
+    """Return the folder of the machine code of these sources, Python and numba."""
     if config.CACHE_DIR:
         root = Path(config.CACHE_DIR, PACKAGE.name)
     else:
@@ -167,8 +167,8 @@ def can_write(folder):
     return True
 
 
-def read(path):
-    """Return what a file holds; any error tells that it is not there, or not whole."""
+def read_code(path):
+    """Return the content of a cache file; an error if it is missing or damaged."""
     content = path.read_bytes()
     digest, content = content[:DIGEST_SIZE], content[DIGEST_SIZE:]
     if hashlib.sha256(content).digest() != digest:
@@ -176,8 +176,8 @@ def read(path):
     return pickle.loads(content)
 
 
-def write(path, data):
-    """Keep data in a file, whole or not at all."""
+def write_code(path, data):
+    """Write data to a cache file with a digest, whole or not at all."""
     content = dumps(data)
     with atomic_write(path, "wb") as file:
         file.write(hashlib.sha256(content).digest() + content)

@@ -1,4 +1,4 @@
-"""What users gave, as messages show it, and warnings that point at the user's line."""
+"""Values as messages show them, and warnings that point at the user's line."""
 
 import importlib
 import re
@@ -16,7 +16,7 @@ class _Repr(Repr):
 _repr = _Repr()
 _repr.maxlist = _repr.maxtuple = _repr.maxarray = 12
 _repr.maxstring = _repr.maxother = 80
-# What a terminal acts on, or what changes the order or the lines in which it shows the rest:
+# Signs that a terminal acts on, or that change the order or the lines in which it shows the rest:
 # control characters, marks of direction, line and paragraph separators, halves of characters.
 _ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -30,7 +30,7 @@ def printable(text, max_length=500):
     Parameters
     ----------
     text : object
-        What its str has.
+        Its str is shown.
     max_length : None or int, default=500
         Of the result, in characters; what is longer loses its middle. None leaves all.
 
@@ -49,17 +49,17 @@ def printable(text, max_length=500):
     '01234 ... 56789'
     """
     # Cut twice: escapes take time and room, and there may be megabytes.
-    text = escape_acting(_cut(str(text), max_length), _escape)
-    return _cut(text, max_length)
+    text = escape_acting(_cut_middle(str(text), max_length), _escape_sign)
+    return _cut_middle(text, max_length)
 
 
 def escape_acting(text, escape):
-    """Escape each sign that a terminal acts on, as a function of it says."""
+    """Replace each sign that a terminal acts on by ``escape(sign)``."""
     return _ACTING.sub(lambda match: escape(match[0]), text)
 
 
 def shorten(value):
-    """Show a value on one line, and what is left out of it as dots.
+    """Show a value on one line, with dots in place of omitted parts.
 
     Parameters
     ----------
@@ -80,14 +80,14 @@ def shorten(value):
     return printable(" ".join(_repr.repr(value).split()))
 
 
-def _cut(text, max_length):
+def _cut_middle(text, max_length):
     if max_length is None or len(text) <= max_length:
         return text
     kept = max_length - len(_DOTS)
     return text[: kept - kept // 2] + _DOTS + text[-(kept // 2) :]
 
 
-def _escape(sign):
+def _escape_sign(sign):
     return sign.encode("unicode_escape").decode()
 
 
@@ -119,7 +119,7 @@ def import_optional(name, extra, purpose):
         raise ImportError(f"{purpose} needs {name}: pip install 'sklearn-shag[{extra}]'.") from None
 
 
-# What lies between the user's call and the place that warns.
+# Packages between the user's call and the place that warns.
 _PASSED_OVER = {__name__.partition(".")[0], "contextlib", "joblib", "sklearn"}
 
 

@@ -1,4 +1,4 @@
-"""The one way to run tasks side by side, and the one to show how far some work is."""
+"""Tasks side by side in threads or processes, and progress bars."""
 
 import signal
 import sys
@@ -23,7 +23,7 @@ from sklearn_shag.utils._messages import warn
 
 # Work that is over sooner needs no bar, unless one asks for more than verbose=1.
 DELAY = 2.0  # seconds
-_PREPARED = []  # what a worker calls on each item
+_PREPARED = []  # the function that a worker calls on each item
 
 
 @contextmanager
@@ -107,19 +107,19 @@ def _within_task():
 
 
 @cache
-def _libraries(user_api):
-    """The libraries of this process that have threads; to look for them takes milliseconds."""
+def _list_libraries(user_api):
+    """List the libraries of this process that have threads, once: it takes milliseconds."""
     return ThreadpoolController().select(user_api=user_api).lib_controllers
 
 
 @contextmanager
 def one_thread(user_api="blas"):
-    """Within its block linear algebra keeps to one thread, or OpenMP with "openmp".
+    """Limit linear algebra, or with "openmp" OpenMP, to one thread within the block.
 
     On small data threads wait for each other, fifty times as long where cores are not free. To do
     the same, threadpoolctl takes three times as long, which is felt beside a single sentence.
     """
-    libraries = _libraries(user_api)
+    libraries = _list_libraries(user_api)
     numbers = [library.get_num_threads() for library in libraries]
     for library in libraries:
         library.set_num_threads(1)
@@ -132,7 +132,7 @@ def one_thread(user_api="blas"):
 
 
 def run_parallel(tasks, n_jobs, on_done=None, *, in_place=False):
-    """Run joblib tasks, by preference in threads, and list what they return.
+    """Run joblib tasks, by preference in threads, and list their results.
 
     Tasks are many and their matrices small: linear algebra that spreads each over all cores
     only waits for itself (a hundred times longer, measured, where the cores are not free), so it
@@ -160,17 +160,17 @@ def run_parallel(tasks, n_jobs, on_done=None, *, in_place=False):
             return _run_in_threads(list(tasks), n_workers, backend, on_done)
         # To call one function joblib takes longer than a short sentence does.
         if n_workers == 1 or in_place:
-            return [_call(task) for task in _reporting(tasks, on_done)]
-        return list(Parallel(n_jobs=n_jobs, prefer="threads")(_reporting(tasks, on_done)))
+            return [_call_task(task) for task in _report_done(tasks, on_done)]
+        return list(Parallel(n_jobs=n_jobs, prefer="threads")(_report_done(tasks, on_done)))
 
 
 def map_in_processes(function, items, n_workers):
-    """Call a function on items, in processes, and yield what it returns in their order.
+    """Call a function on items, in processes, and yield its results in their order.
 
     Warnings of the function are issued in this process, each with the result that it belongs to.
 
-    No more than a few items are under way at once, however many there are, and however slowly what
-    is yielded is taken.
+    No more than a few items are under way at once, however many there are, and however slowly
+    results are taken.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def map_in_processes(function, items, n_workers):
     if n_workers == 1:
         yield from map(function, items)
         return
-    executor = ProcessPoolExecutor(n_workers, initializer=_prepare, initargs=(function,))
+    executor = ProcessPoolExecutor(n_workers, initializer=_prepare_worker, initargs=(function,))
     pending, failure, items = deque(), None, iter(items)
     try:
         while failure is None:
@@ -221,7 +221,7 @@ def map_in_processes(function, items, n_workers):
         executor.shutdown(kill_workers=True)
 
 
-def _prepare(function):
+def _prepare_worker(function):
     """Begin a worker of :func:`map_in_processes`, which leaves interruptions to its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parallel_config(backend=ThreadingBackend(nesting_level=1))  # tasks within have one worker
@@ -229,21 +229,21 @@ def _prepare(function):
 
 
 def _call_prepared(item):
-    """Call the function of a worker; return what it returns, and the warnings that it issued."""
+    """Call the function of a worker; return its result, and the warnings that it issued."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         result = _PREPARED[0](item)
     return result, [(each.category, str(each.message)) for each in warned]
 
 
-def _call(task):
+def _call_task(task):
     function, args, kwargs = task
     # Called as it is: `delayed` of scikit-learn asks for its own Parallel.
     return function.__wrapped__(*args, **kwargs)
 
 
-def _reporting(tasks, on_done):
-    """Pass tasks on. The next one is asked for when the one before has been done, or sent away."""
+def _report_done(tasks, on_done):
+    """Yield tasks, and report each when the next one is requested: it is done, or sent away."""
     for k, task in enumerate(tasks):
         yield task
         if on_done is not None:
@@ -251,7 +251,7 @@ def _reporting(tasks, on_done):
 
 
 def _run_in_threads(tasks, n_workers, backend, on_done):
-    """Do what joblib's threads do, without its looking for results every 10 milliseconds.
+    """Run tasks in threads as joblib does, without waiting 10 milliseconds for results.
 
     In that time hundreds of sentences are parsed.
     """
@@ -273,7 +273,7 @@ def _run_in_threads(tasks, n_workers, backend, on_done):
                 except IndexError:  # another thread has taken the last one
                     return
                 try:
-                    results[k] = _call(task)
+                    results[k] = _call_task(task)
                     if on_done is not None:
                         on_done(k)
                 except BaseException:

@@ -1,4 +1,4 @@
-"""The only importer of what is private to scikit-learn.
+"""The only importer of private modules of scikit-learn.
 
 Constraints, their messages, the ``fit`` decorators and estimators made of named estimators behave
 as in scikit-learn itself; should scikit-learn move them, this is the one module to change.
@@ -83,7 +83,7 @@ def check_whole_number(number, name, least=1):
 
 
 def as_floats(values, name):
-    """Make an array of floats of numbers, whatever its shape.
+    """Make an array of floats of numbers, of any shape.
 
     Parameters
     ----------

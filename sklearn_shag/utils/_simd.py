@@ -6,8 +6,8 @@ say what they mean with the functions below sums stay in registers. A vector has
 register with AVX-512, two with AVX, four with SSE or Neon.
 
 The functions below are the definitions, as interpreted kernels run them (``NUMBA_DISABLE_JIT=1``).
-What they compile to is in :mod:`sklearn_shag.utils._simd_compiled`, under the same names. Indices
-are trusted: they count from 0, and LANES values follow where a vector is meant.
+Their compiled forms are the functions `_compile_*` of :mod:`sklearn_shag.utils._simd_compiled`.
+Indices are trusted: they count from 0, and LANES values follow where a vector is meant.
 """
 
 import math
@@ -18,7 +18,7 @@ LANES = 8
 
 
 def aligned(size):
-    """Allocate undefined values of which the first lies at the begin of a cache line.
+    """Allocate undefined values, the first of which lies at the begin of a cache line.
 
     Vectors that lie across two lines take twice as long to load, everywhere.
     """
@@ -52,12 +52,12 @@ def load(array, index):
 
 
 def store(array, index, vector):
-    """Put a vector where :func:`load` would take it from."""
+    """Put a vector at the LANES places that begin at `index`, a tuple, along the last axis."""
     array[index[:-1]][index[-1] : index[-1] + LANES] = vector
 
 
 def weight(array, index):
-    """Take a factor: the value at `index` for all lanes, or a value a lane from one axis more."""
+    """Return the value at `index` in all lanes, or LANES values where there is one axis more."""
     return np.full(LANES, array[index]) if array.ndim == len(index) else array[index].copy()
 
 
@@ -82,15 +82,15 @@ def lane_sum(vector):
 
 
 def put_sum(array, index, vector):
-    """Set what :func:`weight` would take: to the sum of all lanes, or lane by lane."""
+    """Set the value at `index` to the sum of all lanes, or the LANES values there to the vector."""
     array[index] = vector.sum() if array.ndim == len(index) else vector
 
 
 def add_sum(array, index, vector):
-    """Add to what :func:`weight` would take: the sum of all lanes, or lane by lane."""
+    """Add the sum of all lanes to the value at `index`, or the vector to the LANES values there."""
     array[index] += vector.sum() if array.ndim == len(index) else vector
 
 
 def opaque(value):
-    """Return an int, and hide from the compiler how it came about."""
+    """Return an int, with its origin hidden from the compiler."""
     return value

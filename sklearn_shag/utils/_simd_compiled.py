@@ -1,4 +1,4 @@
-"""What the functions of :mod:`sklearn_shag.utils._simd` compile to, for numba."""
+"""Compiled forms of the functions of :mod:`sklearn_shag.utils._simd`, for numba."""
 
 import inspect
 
@@ -27,7 +27,7 @@ from sklearn_shag.utils._simd import (
 
 
 class VectorType(types.Type):
-    """What numba knows a vector as."""
+    """The type of a vector to numba."""
 
     def __init__(self):
         super().__init__(name=f"Vector({LANES})")
@@ -45,8 +45,8 @@ class _VectorModel(models.PrimitiveModel):
         super().__init__(manager, numba_type, _VECTOR)
 
 
-def _compiled(function, result, *argument_types):
-    """Register what `function` compiles to: code(context, builder, signature, arguments)."""
+def _compiles_to(function, result, *argument_types):
+    """Register the compiled form of `function`: code(context, builder, signature, arguments)."""
 
     def typer(*_):
         return result
@@ -56,8 +56,8 @@ def _compiled(function, result, *argument_types):
     return lower_builtin(function, *argument_types)
 
 
-def _pointer(context, builder, signature, arguments, element_type=_VECTOR):
-    """Where the value or vector at an index lies; lanes that the index leaves out begin at 0."""
+def _point_at(context, builder, signature, arguments, element_type=_VECTOR):
+    """Return a pointer to the value or vector at an index; lanes without an index begin at 0."""
     array_type, index_type = signature.args[:2]
     array = context.make_array(array_type)(context, builder, arguments[0])
     index = cgutils.unpack_tuple(builder, arguments[1], len(index_type))
@@ -70,57 +70,57 @@ def _pointer(context, builder, signature, arguments, element_type=_VECTOR):
     return builder.bitcast(pointer, element_type.as_pointer())
 
 
-def _shuffle(builder, vector, lanes):
+def _lanes_at(builder, vector, lanes):
     mask = ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes)
     return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
 
 
-@_compiled(zeros, VECTOR_TYPE)
-def _zeros(context, builder, signature, arguments):
+@_compiles_to(zeros, VECTOR_TYPE)
+def _compile_zeros(context, builder, signature, arguments):
     return ir.Constant(_VECTOR, [0.0] * LANES)
 
 
-@_compiled(ones, VECTOR_TYPE)
-def _ones(context, builder, signature, arguments):
+@_compiles_to(ones, VECTOR_TYPE)
+def _compile_ones(context, builder, signature, arguments):
     return ir.Constant(_VECTOR, [1.0] * LANES)
 
 
-@_compiled(load, VECTOR_TYPE, types.Array, types.BaseTuple)
-def _load(context, builder, signature, arguments):
-    return builder.load(_pointer(context, builder, signature, arguments), align=8)
+@_compiles_to(load, VECTOR_TYPE, types.Array, types.BaseTuple)
+def _compile_load(context, builder, signature, arguments):
+    return builder.load(_point_at(context, builder, signature, arguments), align=8)
 
 
-@_compiled(store, types.void, types.Array, types.BaseTuple, VectorType)
-def _store(context, builder, signature, arguments):
-    builder.store(arguments[2], _pointer(context, builder, signature, arguments), align=8)
+@_compiles_to(store, types.void, types.Array, types.BaseTuple, VectorType)
+def _compile_store(context, builder, signature, arguments):
+    builder.store(arguments[2], _point_at(context, builder, signature, arguments), align=8)
     return context.get_dummy_value()
 
 
-@_compiled(weight, VECTOR_TYPE, types.Array, types.BaseTuple)
-def _weight(context, builder, signature, arguments):
+@_compiles_to(weight, VECTOR_TYPE, types.Array, types.BaseTuple)
+def _compile_weight(context, builder, signature, arguments):
     if _a_value_a_lane(signature):
-        return _load(context, builder, signature, arguments)
-    value = builder.load(_pointer(context, builder, signature, arguments, _DOUBLE))
+        return _compile_load(context, builder, signature, arguments)
+    value = builder.load(_point_at(context, builder, signature, arguments, _DOUBLE))
     vector = ir.Constant(_VECTOR, ir.Undefined)
     vector = builder.insert_element(vector, value, ir.Constant(_INT32, 0))
-    return _shuffle(builder, vector, [0] * LANES)
+    return _lanes_at(builder, vector, [0] * LANES)
 
 
-@_compiled(multiply, VECTOR_TYPE, VectorType, VectorType)
-def _multiply(context, builder, signature, arguments):
+@_compiles_to(multiply, VECTOR_TYPE, VectorType, VectorType)
+def _compile_multiply(context, builder, signature, arguments):
     return builder.fmul(*arguments)
 
 
-@_compiled(multiply_add, VECTOR_TYPE, VectorType, VectorType, VectorType)
-def _multiply_add(context, builder, signature, arguments):
+@_compiles_to(multiply_add, VECTOR_TYPE, VectorType, VectorType, VectorType)
+def _compile_multiply_add(context, builder, signature, arguments):
     one, other, total = arguments
     # "contract": rounded once where the machine can.
     product = builder.fmul(one, other, flags=("contract",))
     return builder.fadd(product, total, flags=("contract",))
 
 
-@_compiled(larger_sum, VECTOR_TYPE, VectorType, VectorType, VectorType)
-def _larger_sum(context, builder, signature, arguments):
+@_compiles_to(larger_sum, VECTOR_TYPE, VectorType, VectorType, VectorType)
+def _compile_larger_sum(context, builder, signature, arguments):
     one, other, least = arguments
     total = builder.fadd(one, other)
     return builder.select(builder.fcmp_ordered(">", total, least), total, least)
@@ -130,18 +130,18 @@ def _sum_and_place(context, builder, signature, arguments):
     vector, element_type = arguments[2], _VECTOR
     if not _a_value_a_lane(signature):
         vector, element_type = _sum_of_lanes(builder, vector), _DOUBLE
-    return vector, _pointer(context, builder, signature, arguments, element_type)
+    return vector, _point_at(context, builder, signature, arguments, element_type)
 
 
-@_compiled(put_sum, types.void, types.Array, types.BaseTuple, VectorType)
-def _put_sum(context, builder, signature, arguments):
+@_compiles_to(put_sum, types.void, types.Array, types.BaseTuple, VectorType)
+def _compile_put_sum(context, builder, signature, arguments):
     total, place = _sum_and_place(context, builder, signature, arguments)
     builder.store(total, place, align=8)
     return context.get_dummy_value()
 
 
-@_compiled(add_sum, types.void, types.Array, types.BaseTuple, VectorType)
-def _add_sum(context, builder, signature, arguments):
+@_compiles_to(add_sum, types.void, types.Array, types.BaseTuple, VectorType)
+def _compile_add_sum(context, builder, signature, arguments):
     total, place = _sum_and_place(context, builder, signature, arguments)
     builder.store(builder.fadd(builder.load(place, align=8), total), place, align=8)
     return context.get_dummy_value()
@@ -156,7 +156,7 @@ def _sum_of_lanes(builder, vector):
     while width > 1:
         width //= 2
         low, high = list(range(width)), list(range(width, 2 * width))
-        vector = builder.fadd(_shuffle(builder, vector, low), _shuffle(builder, vector, high))
+        vector = builder.fadd(_lanes_at(builder, vector, low), _lanes_at(builder, vector, high))
     return builder.extract_element(vector, ir.Constant(_INT32, 0))
 
 
@@ -169,7 +169,7 @@ def _type_shaped(context):
 
 
 @lower_builtin(shaped, types.Array, types.BaseTuple)
-def _shaped(context, builder, signature, arguments):
+def _compile_shaped(context, builder, signature, arguments):
     # Without a reference of its own: in kernels that count none, their callers hold the values.
     values = context.make_array(signature.args[0])(context, builder, arguments[0])
     shape = [
@@ -186,13 +186,13 @@ def _shaped(context, builder, signature, arguments):
     return view._getvalue()
 
 
-@_compiled(lane_sum, types.float64, VectorType)
-def _lane_sum(context, builder, signature, arguments):
+@_compiles_to(lane_sum, types.float64, VectorType)
+def _compile_lane_sum(context, builder, signature, arguments):
     return _sum_of_lanes(builder, arguments[0])
 
 
-@_compiled(opaque, types.intp, types.Integer)
-def _opaque(context, builder, signature, arguments):
+@_compiles_to(opaque, types.intp, types.Integer)
+def _compile_opaque(context, builder, signature, arguments):
     value = context.cast(builder, arguments[0], signature.args[0], types.intp)
     function_type = ir.FunctionType(value.type, [value.type])
     return builder.asm(function_type, "", "=r,0", [value], True)
