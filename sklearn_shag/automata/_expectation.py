@@ -26,7 +26,7 @@ class Expected(NamedTuple):
     objective: float  # what iterations raise: with the logarithm of a prior, if there is one
 
 
-class Ended(NamedTuple):
+class EMResult(NamedTuple):
     """Where EM ended."""
 
     parameters: Any
@@ -63,7 +63,7 @@ def climb_to_the_end(
 
     Returns
     -------
-    ended : Ended
+    ended : EMResult
 
     Raises
     ------
@@ -92,7 +92,7 @@ def climb_to_the_end(
         converged = waited >= patience if watch else bool(gain <= tol * n_samples)
         if converged:
             break
-    return Ended(kept, expected, objectives, log_likelihoods, best, converged)
+    return EMResult(kept, expected, objectives, log_likelihoods, best, converged)
 
 
 def random_start(bigrams, n_states, rng):
@@ -175,7 +175,7 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
 
     Returns
     -------
-    ended : Ended
+    ended : EMResult
         Without counts, which are as large as the automaton.
 
     Raises

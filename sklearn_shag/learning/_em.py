@@ -124,7 +124,7 @@ def learn_by_em(settings, statistics, sequences, init):
     -------
     operators : Operators
         The grammar.
-    runs : list of Ended
+    runs : list of EMResult
         The best of every known head and direction.
 
     Raises
