@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from sklearn_shag.automata import Events, decompose, leading_states, project
+from sklearn_shag.automata import Events, find_basis, leading_states, project_events
 from sklearn_shag.learning._automata import learn_automata
 from sklearn_shag.learning._base import IncrementalMixin, Learned, TreeLearner
 from sklearn_shag.learning._deterministic import deterministic_automaton
@@ -49,11 +49,11 @@ def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0
     """
     n_symbols, P = moments.n_symbols, moments.bigrams
     mass = P[:, : n_symbols + 1].sum(axis=1), P[: n_symbols + 1].sum(axis=0)
-    basis = decompose(P, *mass, n_states, scaling, alpha)
+    basis = find_basis(P, *mass, n_states, scaling, alpha)
     events = Events(moments.last[:, None], moments.middle, moments.first[:, None], moments.trigrams)
     with np.errstate(over="ignore"):  # to infinity: nothing is relied upon then
         pseudo_count = shrinkage / moments.n_sequences
-    operators = project(
+    operators = project_events(
         basis, P[:, n_symbols], P[n_symbols], events, n_symbols, n_symbols + 1, pseudo_count
     )
     if mixing > 0:
