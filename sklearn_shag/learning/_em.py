@@ -59,14 +59,14 @@ def make_starts(head, direction, moments, *, init, n_states, n_init, seeds):
     ----------
     head, direction : int
     moments : Moments
-        Theirs.
+        The moments of this head and direction.
     init : {"random", "moments", "deterministic"} or Operators
         See :class:`~sklearn_shag.EMSHAG`.
     n_states : int
     n_init : int
         Number of random starts.
     seeds : sequence of int
-        Of the random starts of every head and direction.
+        Seeds of the random starts, by pair of head and direction.
 
     Returns
     -------
@@ -114,10 +114,10 @@ def learn_by_em(settings, statistics, sequences, init):
     Parameters
     ----------
     settings : EMSHAG
-        Whose parameters count, all but `init`.
+        Its parameters are used, except `init`.
     statistics : TreebankStatistics
     sequences : HeadModifierSequences
-        Of the trees that were counted.
+        The sequences of the trees in the statistics.
     init : {"random", "moments", "deterministic"} or Operators
 
     Returns
@@ -125,7 +125,7 @@ def learn_by_em(settings, statistics, sequences, init):
     operators : Operators
         The grammar.
     runs : list of EMResult
-        The best of every known head and direction.
+        The best run of every known head and direction.
 
     Raises
     ------
@@ -372,7 +372,7 @@ class EMSHAG(TreeLearner):
         return Learned(operators, self._report(runs))
 
     def _report(self, runs):
-        """The attributes that tell how EM went, over all heads and directions."""
+        """Return the attributes about the course of EM, over all heads and directions."""
         n_iter = max(len(run.log_likelihoods) for run in runs) - 1
         curves = [
             np.pad(run.log_likelihoods, (0, n_iter + 1 - len(run.log_likelihoods)), "edge")
@@ -388,6 +388,6 @@ class EMSHAG(TreeLearner):
             )
         return {
             "n_iter_": n_iter,
-            "log_likelihoods_": reduce(np.add, curves),  # the same sums whatever n_iter_
+            "log_likelihoods_": reduce(np.add, curves),  # in one order for any n_iter_
             "converged_": not n_moving,
         }
