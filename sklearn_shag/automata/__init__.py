@@ -1,4 +1,4 @@
-"""Automata over sequences, each on its own: how they are learned, and estimators of sequences."""
+"""Single automata over sequences: their learning, and estimators of sequences."""
 
 from sklearn_shag.automata._base import SequenceModel, SymbolSequences
 from sklearn_shag.automata._contexts import NGrams, check_ngrams

@@ -77,7 +77,7 @@ def encode_symbols(sequences, known=None):
     Raises
     ------
     TypeError
-        If symbols are neither all str nor all integers, or are not what `known` are.
+        If symbols are neither all str nor all integers, or have another type than `known`.
     ValueError
         If integers are beyond 64 bits.
     """
@@ -124,8 +124,8 @@ def build_prefix_tree(sequences):
 class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base class of estimators that learn one automaton from sequences.
 
-    A subclass learns in the hook ``_learn_automaton`` and annotates what else it learns. Beside the
-    automaton stand n-grams over the contexts before each symbol; they have a share in all
+    A subclass learns in the hook ``_learn_automaton`` and annotates its further attributes. N-grams
+    over the contexts before each symbol are learned beside the automaton and have a share in all
     probabilities.
     """
 

@@ -205,7 +205,7 @@ def _add_pairs(rows, columns, counts, bigrams, row_mass, column_mass):
 
 
 def count_ngrams(gaps, weights, smoothing):
-    """Estimate what follows contexts, each interpolated with a shorter one (Witten and Bell 1991).
+    """Estimate n-grams, each context interpolated with a shorter one (Witten and Bell 1991).
 
     Parameters
     ----------

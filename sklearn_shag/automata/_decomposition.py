@@ -137,7 +137,7 @@ def _sum_events(
     mass,
     sums,
 ):
-    """Sum over events; all arrays from `operators` on are zero on entry.
+    """Sum events to operators; all arrays from `operators` on are zero on entry.
 
     Every entry is a sum in one fixed order, which a matrix product is not: the operators of fewer
     states are leading blocks of these to the last bit.

@@ -19,7 +19,7 @@ SMALLEST = np.finfo(float).tiny
 
 
 class Expected(NamedTuple):
-    """Result of an E step."""
+    """Result of an E step: expected counts, and the likelihood."""
 
     counts: Any  # the argument of the M step
     log_likelihood: float
@@ -27,7 +27,7 @@ class Expected(NamedTuple):
 
 
 class EMResult(NamedTuple):
-    """Result of EM."""
+    """Result of EM: the best parameters, and the course of the iterations."""
 
     parameters: Any
     expected: Expected | None  # in the last iteration

@@ -352,7 +352,7 @@ def _average_tagging(members, batch):
 
 
 def _average_proba(names, members):
-    """Average log probabilities of choices by :func:`average_choices`, unless one is alone."""
+    """Average log probabilities of choices over members; with one member, they are unchanged."""
     return members[0][2] if len(members) == 1 else average_choices(names, members)
 
 

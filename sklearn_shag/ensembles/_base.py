@@ -229,7 +229,7 @@ class Ensemble(ComposedParser):
 
 
 def collect_sources(members):
-    """List the sources of vectors of members; steps of pipelines would change sentences."""
+    """List the sources of vectors in context of members that get the sentences unchanged."""
     opened = (m.estimator if isinstance(m, FrozenEstimator) else m for m in members)
     return [s for member in opened if isinstance(member, Parser) for s in member._list_sources()]
 

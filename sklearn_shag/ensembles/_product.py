@@ -249,7 +249,7 @@ class ProductSHAG(Ensemble):
         return () if parser is None else parser._labellers(batch.of_member(place))
 
     def _labelling_member(self):
-        """Return place and parser of the first member with a weight and labels, or two None."""
+        """Return place and parser of the first member with a weight and labels, or (None, None)."""
         rows = ((k, member.parser) for k, _, member in self._list_weighted())
         return next((row for row in rows if row[1]._has_labels), (None, None))
 

@@ -334,7 +334,7 @@ class DMV(RawTextMixin, BaseSHAG):
         return self.warm_start and hasattr(self, "operators_")
 
     def _form(self, split=True):
-        """Form of the automata: with hidden states, if there are any, or before they are split."""
+        """Return the form of the automata; without `split`, the form before states are hidden."""
         hidden = split and self.n_states is not None
         n_states = self.n_states if hidden else 2
         return ValenceForm(n_states, self.tied, hidden, self.prior, self.prior_inference)
@@ -347,7 +347,7 @@ class DMV(RawTextMixin, BaseSHAG):
         return run(start, self._form(split), viterbi=viterbi, by_all_first=by_all_first)
 
     def _find_start(self, raw, run):
-        """Make the start, by EM without hidden states if there are any; tell if that converged."""
+        """Return the start, and whether EM before states are hidden, if they are, has converged."""
         rng, form = check_random_state(self.random_state), self._form(split=self._is_warm)
         if self._is_warm:
             check_same_symbols(self, raw.symbols, "grammar")

@@ -39,7 +39,7 @@ N_AXES = ValenceModel(1, 1, 1, 2)
 
 
 class Estimate(NamedTuple):
-    """Result of an M step."""
+    """Result of an M step: probabilities, and weights for the next E step."""
 
     weights: ValenceModel  # of the next E step
     log_prior: float  # of the weights; in variational inference minus the divergence
@@ -118,7 +118,7 @@ def log_prior(weights, form):
 
 
 def _list_priors(counts, form):
-    """List the pseudo-counts of outcomes; the states after a modifier divide one among them."""
+    """Return the pseudo-count of each outcome; next states share the one of their modifier."""
     of_starts = form.prior if form.hidden else 0.0
     return ValenceModel(form.prior, of_starts, form.prior, form.prior / counts.moves.shape[-1])
 
@@ -215,9 +215,9 @@ def improve_model(
     tol : float
         EM ends when an iteration raises the objective by no more than this per sentence.
     viterbi : bool, default=False
-        Whether counts are those of the best trees, not of all.
+        Whether the best trees alone are counted, instead of all trees.
     by_all_first : bool, default=False
-        Whether the counts before the first iteration are those of all trees in any case.
+        Whether all trees are counted before the first iteration in any case.
     n_jobs : int or None
     advance : callable
         Is called after every iteration.

@@ -109,7 +109,7 @@ def _fold_tree(codes, heads, paths, arcs, subtrees, by_token):
 
 
 def _in_levels(n_symbols, others, paths, arcs, subtrees, tokens):
-    """Make the graph: parts sorted by level, then arcs by block, then all by their own parts."""
+    """Make the graph, with parts in order of level, block of arcs, and their own parts."""
     paths, arcs, subtrees = (
         np.array([*parts], dtype=np.int64).reshape(-1, width)
         for parts, width in ((paths, 2), (arcs, 2), (subtrees, 4))
@@ -160,14 +160,14 @@ def _in_levels(n_symbols, others, paths, arcs, subtrees, tokens):
 
 
 def _place_parts(places, chosen, keys, ends):
-    """Place chosen parts behind lower levels, sorted by keys, of which the last is the first."""
+    """Place chosen parts behind lower levels, sorted by keys; the last key is the primary one."""
     first = ends[-1]
     places[chosen[np.lexsort(keys)]] = first + np.arange(chosen.size)
     ends.append(first + chosen.size)
 
 
 def _find_levels(n_symbols, paths, arcs, subtrees):
-    """Compute the levels of paths, one above their parts, and of subtrees, as of their paths.
+    """Compute levels: of paths, one above their parts; of subtrees, the higher of both paths.
 
     Both were numbered after their parts.
     """
@@ -393,7 +393,7 @@ def _join_paths(parts, first, last, stops, sums):
 
 @table_kernel
 def _differentiate_subtrees(parts, first, last, stops, sums, derivatives, d_stops):
-    """Differentiate by the finished paths of subtrees: by paths and by stops."""
+    """Add to the derivatives of paths and stops, from the derivatives of subtrees."""
     for s in range(first, last):
         left, right = parts.left[s], parts.right[s]
         for h in range(stops.shape[2]):
@@ -409,7 +409,7 @@ def _differentiate_subtrees(parts, first, last, stops, sums, derivatives, d_stop
 
 @table_kernel
 def _differentiate_paths(parts, first, last, sums, derivatives):
-    """Differentiate by the paths without their last modifiers, and by the steps of these."""
+    """Add to the derivatives of shorter paths and of steps, from the derivatives of paths."""
     n_states, k = sums.paths.shape[1:]
     for p in range(first, last):
         before, arc = parts.previous[p], parts.last[p]

@@ -109,7 +109,7 @@ def deterministic_start(moments, n_states):
 
 
 def learn_by_em(settings, statistics, sequences, init):
-    """Learn the automata of all heads and directions by EM, those of the pools first.
+    """Learn the automata of all heads and directions by EM, the pools first.
 
     Parameters
     ----------
@@ -175,21 +175,21 @@ def _best_run(statistics, prefix_trees, start, improve, smoothing, priors, head,
 
 
 def split_prefix_trees(sequences, n_symbols, held_out, rng):
-    """Build the prefix trees to learn from and to watch.
+    """Build the prefix trees of training and held-out sequences.
 
     Parameters
     ----------
     sequences : HeadModifierSequences
     n_symbols : int
     held_out : float
-        The share of sequences to watch; with 0 none are.
+        Share of held-out sequences; with 0 there are none.
     rng : RandomState
 
     Returns
     -------
     prefix_trees : list of pairs of PrefixTree
-        Of every head and direction. The second is None, and the first has all sequences, where
-        nothing is left to learn from or to watch.
+        Training and held-out tree of every head and direction. Where one would be empty, the first
+        has all sequences, and the second is None.
     """
     everything = list_prefix_trees(sequences, n_symbols)
     if not held_out:

@@ -260,7 +260,7 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         )
 
     def _cut(self, automata, statistics):
-        """Make the grammar of automata, which may have more than `n_states` states."""
+        """Cut automata down to `n_states` states, and join them to a grammar."""
         sizes = [automaton.singular_values.size for automaton in automata]
         values = np.zeros((len(automata), max(sizes)))
         for row, automaton in zip(values, automata, strict=True):

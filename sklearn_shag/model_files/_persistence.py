@@ -162,7 +162,7 @@ def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES, embeddings:
     data = read_bytes(path, max_bytes)
     shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
     try:
-        model, readers = _load_model(data, max_bytes)
+        model, readers = _load_archive(data, max_bytes)
     except MemoryError:
         raise
     # Damaged archives raise errors of many kinds, from zipfile, zlib and json; checks raise those
@@ -179,7 +179,7 @@ def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES, embeddings:
     raise ModelFileError(printable(f"{shown} is not a saved model, or is damaged: {problem}"))
 
 
-def _load_model(data, max_bytes):
+def _load_archive(data, max_bytes):
     archive = Archive(data, max_bytes)
     header = archive.read_header()
     version = header.get("format") if isinstance(header, dict) else None
@@ -233,8 +233,8 @@ def _find_kinds(cls):
 def _describe_model(model, key, contents, fitted):
     """Describe a model for the header; its arrays go to `contents` under names with the key.
 
-    Without `fitted`, as for members as they were given, the description has parameters alone. Frozen
-    estimators are always fitted, and described at the first of their places.
+    Without `fitted`, as for members as they were given, it has parameters alone. Frozen estimators
+    are always fitted, and described at the first of their places.
     """
     cls = type(model)
     if cls not in _find_classes().values():
@@ -252,7 +252,7 @@ def _describe_model(model, key, contents, fitted):
         raise TypeError("Pipeline memory, a folder of pickles, cannot be saved; set memory=None.")
     of_steps = fitted and issubclass(cls, Pipeline)
     described["params"] = {
-        name: _as_json(value, f"{key}/{name}", contents, of_steps) for name, value in params.items()
+        name: _to_json(value, f"{key}/{name}", contents, of_steps) for name, value in params.items()
     }
     check_params(model)
     if fitted and not of_steps:
@@ -301,11 +301,11 @@ def _describe_attribute(kind, value, key, contents):
         value = value["params"]
     elif kind == "strings":
         value = value.tolist()  # strings in the header have no fixed width
-    return _as_json(value, key, contents, True)
+    return _to_json(value, key, contents, True)
 
 
-def _as_json(value, key, contents, fitted):
-    """A value as JSON can hold it, with the models in it; `_restore_value` is the inverse."""
+def _to_json(value, key, contents, fitted):
+    """Convert a value, and models in it, to types of JSON; `_restore_value` is the inverse."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -315,12 +315,12 @@ def _as_json(value, key, contents, fitted):
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
-        items = _as_json(list(value.values()), key, contents, fitted)
+        items = _to_json(list(value.values()), key, contents, fitted)
         return {"dict": dict(zip(value, items, strict=True))}
     if isinstance(value, tuple):
-        return {"tuple": _as_json(list(value), key, contents, fitted)}
+        return {"tuple": _to_json(list(value), key, contents, fitted)}
     if isinstance(value, list):
-        return [_as_json(item, f"{key}/{k}", contents, fitted) for k, item in enumerate(value)]
+        return [_to_json(item, f"{key}/{k}", contents, fitted) for k, item in enumerate(value)]
     raise TypeError(
         f"{key}={shorten(value)} cannot be saved; set the parameter to a number, a string, None "
         f"or a list of them before saving, or use joblib.dump."
