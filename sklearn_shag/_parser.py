@@ -1,4 +1,4 @@
-"""Sentences in, trees out: what all parsers share."""
+"""The base class of all parsers: sentences in, trees out."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ from sklearn_shag.utils._typing import (
     UniqueRelations,
 )
 
-N_DRAWN = 1000  # trees of which the most probable ones are listed, where not said otherwise
+N_DRAWN = 1000  # random trees to find the most probable ones among, by default
 
 
 class Parser(BaseEstimator, ABC):
@@ -77,7 +77,7 @@ class Parser(BaseEstimator, ABC):
 
     # Parameters that predictions depend on, which set_params may have changed since fit.
     _parsing_parameters = ("decoder", "max_tokens", "n_jobs", "verbose")
-    _takes_heads_of_trees = True  # of X, where there is no y
+    _takes_heads_of_trees = True  # of the trees in X, if y is None
     # Whether a derivation has just one state path, so that the best path is the best tree.
     _deterministic = False
 
@@ -420,7 +420,7 @@ class Parser(BaseEstimator, ABC):
         return heads, logs
 
     def _rank_trees(self, batch, k, n_samples, random_state, name="k"):
-        """Say what lists the k best trees of each sentence of a forest, and of which batch."""
+        """Return a function that lists the k best trees of a forest, and the batch for it."""
         check_whole_number(k, name)
         check_whole_number(n_samples, "n_samples")
         if self._deterministic:
@@ -434,25 +434,25 @@ class Parser(BaseEstimator, ABC):
         return batch._replace(seeds=self._draw_seeds(batch, n_samples, rng))
 
     def _draw_seeds(self, batch, n_samples, rng):
-        """Draw the seeds of the random trees of each sentence, by default one for all of them."""
+        """Draw the seeds of random trees, by default one for each sentence."""
         return rng.randint(2**32, size=batch.indptr.size - 1, dtype=np.uint32)
 
     def _forest(self, batch):
-        """Make the distribution over the trees of a chunk: the hook of what has no `_score`."""
+        """Make the Forest of a chunk: a hook for parsers that have no `_score` of their own."""
         return Forest(self._score, batch)
 
     @abstractmethod
     def _encode(self, sentences, symbols, indptr):
-        """Say in whole numbers what is known of the tokens of all sentences.
+        """Encode the tokens of all sentences as whole numbers.
 
         Parameters
         ----------
         sentences : list
-            As users give them.
+            The sentences as users give them.
         symbols : list of sequences of str
-            Of each sentence.
+            The symbols of each sentence.
         indptr : int ndarray of shape (n_sentences + 1,)
-            Where the tokens of each begin, among all.
+            Place of the first token of each sentence, among all tokens.
 
         Returns
         -------
@@ -460,18 +460,18 @@ class Parser(BaseEstimator, ABC):
         """
 
     def _list_sources(self):
-        """What is asked for vectors in context of the tokens of sentences as they are."""
+        """List the sources of vectors in context that read the sentences of users, unchanged."""
         return []
 
     @abstractmethod
     def _score(self, batch, rung=0):
-        """Say what is known of a chunk of sentences, before any chart is asked.
+        """Score a chunk of sentences: grammar and potentials for the chart, and labellers.
 
         Parameters
         ----------
         batch : Batch
         rung : int, default=0
-            Further ones are for sentences that those before have no mass for.
+            Higher rungs are for sentences without mass under the lower ones.
 
         Returns
         -------
@@ -480,7 +480,7 @@ class Parser(BaseEstimator, ABC):
         """
 
     def _labellers(self, batch):
-        """Say how to label the arcs of a chunk: the fields of Scored for that, if any.
+        """Return `label`, `label_proba` and `label_names` of Scored, or () without labels.
 
         By default an arc gets the most frequent label of arcs with the same symbols and direction.
         """
@@ -491,7 +491,7 @@ class Parser(BaseEstimator, ABC):
 
     @property
     def _has_labels(self):
-        """Whether a fitted parser knows relations; what did not learn from trees has no labels_."""
+        """Whether a fitted parser knows relations; a parser without trees may have no labels_."""
         return len(getattr(self, "labels_", ())) > 0
 
     def predict_labels(
@@ -553,7 +553,7 @@ class Parser(BaseEstimator, ABC):
         return batch._replace(known=list_heads(batch, heads)), None
 
     def _group_labels(self, unique_relations):
-        """The group of each label, -1 for none; or None if there are no groups."""
+        """Return the group of each label, (n_labels,), -1 for none; or None without groups."""
         if isinstance(unique_relations, str):
             raise TypeError(f"unique_relations must be a list, got the text {unique_relations!r}.")
         if not unique_relations:
@@ -573,7 +573,7 @@ class Parser(BaseEstimator, ABC):
                 "unique_relations holds all relations that this parser knows, so a head could not "
                 "have more arcs than there are groups. Leave some out."
             )
-        return np.unique(groups, return_inverse=True)[1] - 1  # a later group may take all of one
+        return np.unique(groups, return_inverse=True)[1] - 1  # without groups that lost all labels
 
     def predict_label_proba(self, X: Sentences, y: Heads | None = None) -> ObjectArray:
         """Compute the probability of each relation for the arcs of predicted or given trees.
@@ -758,7 +758,7 @@ class Parser(BaseEstimator, ABC):
         return trees if several else [tree for (tree,) in trees]
 
     def _choose_trees(self, batch, n_best, n_samples, random_state):
-        """Say what lists the heads of the trees of each sentence of a forest, of which batch."""
+        """Return a function that lists the trees of `parse` in a forest, and the batch for it."""
         if n_best is not None and n_samples is not None:
             raise ValueError("Give n_best, for the best trees, or n_samples, but not both.")
         if n_best is not None:
@@ -831,7 +831,7 @@ class Parser(BaseEstimator, ABC):
 
     @property
     def _needs_whole_trees(self):
-        """What learns from whole trees alone, to be named in messages; None if nothing does."""
+        """Class name of the learner that needs whole trees, for messages; None if none does."""
         return type(self).__name__
 
     @property
@@ -840,7 +840,7 @@ class Parser(BaseEstimator, ABC):
         return self.decoder != "mst"
 
     def _batch(self, X, allowed=None, projective=None, keep_heads=False):
-        """Check sentences, and which arcs they may have, by default of predicted trees; encode."""
+        """Check sentences and `allowed` arcs, and encode them as a Batch."""
         self._check_ready()
         sentences, symbols = check_sentences(X, allow_empty=True)
         lengths = list(map(len, symbols))
@@ -857,7 +857,7 @@ class Parser(BaseEstimator, ABC):
         codes = self._encode(sentences, symbols, indptr) if sentences else np.zeros(0, np.int64)
         if allowed is None:
             return Batch(codes, indptr, sentences)
-        if not keep_heads:  # else they have been checked
+        if not keep_heads:  # otherwise arcs are checked already
             allowed = check_allowed(allowed, lengths)
             impossible = find_impossible(allowed, projective)
             if impossible is not None:
@@ -881,11 +881,11 @@ class Parser(BaseEstimator, ABC):
     def _check_parsing(self):
         """Check the parameters of parsing, for each class and values once."""
         values = tuple(getattr(self, name) for name in self._parsing_parameters)
-        check = _check_parsing
+        check = _check_parsing_params
         try:
             hash(values)
-        except TypeError:  # to be refused, too, and not for that
-            check = _check_parsing.__wrapped__
+        except TypeError:  # the check refuses them with a better message
+            check = _check_parsing_params.__wrapped__
         check(type(self), *values)
         if self.decoder == "viterbi" and not self._deterministic:
             raise ValueError(
@@ -901,8 +901,8 @@ class Parser(BaseEstimator, ABC):
 
 
 @lru_cache(typed=True)
-def _check_parsing(kind, *values):
-    """Check them for a class of estimators: it takes longer than to parse a sentence."""
+def _check_parsing_params(kind, *values):
+    """Check parameters of parsing for a class; cached, since it takes longer than a sentence."""
     params = dict(zip(kind._parsing_parameters, values, strict=True))
     constraints = {name: kind._parameter_constraints[name] for name in params}
     validate_parameter_constraints(constraints, params, kind.__name__)
@@ -914,27 +914,27 @@ def _parse_chunk(parser, options, chunk):
 
 
 def _find_contexts(parser, codes, indptr, heads):
-    """Make a table of the counts of labels, and find the row of the arc to each token."""
+    """Tabulate the counts of labels; return the table and the row of each token's arc."""
     table = keep(parser, (parser.label_counts_, parser.symbols_), tabulate_labels)
     return table, find_contexts(table, codes, heads, indptr)
 
 
 def _label_by_counts(parser, codes, indptr, heads):
-    """Label arcs by counts: the place of the most frequent label for each token."""
+    """Return the code of the most frequent label of arcs like each token's, (n_tokens,)."""
     table, contexts = _find_contexts(parser, codes, indptr, heads)
     return table.labels[table.begins[contexts]]
 
 
 def _share_by_counts(parser, codes, indptr, heads):
-    """Compute the share of each label among arcs like those of trees, (n_tokens, n_labels)."""
+    """Compute the shares of labels among arcs like each token's, (n_tokens, n_labels)."""
     counts = count_relations(*_find_contexts(parser, codes, indptr, heads), parser.labels_.size)
     return counts / counts.sum(axis=1, keepdims=True)
 
 
 class CalibratedMixin:
-    """Parser that corrects its probabilities of heads and of labels, if it has learned how to."""
+    """Mixin of parsers that learn to correct their probabilities of heads and labels."""
 
-    # Of models that were saved before there was this.
+    # For models from older files.
     temperatures_: FloatArray = np.ones(2)
     uniform_shares_: FloatArray = np.zeros(2)
 
@@ -943,19 +943,19 @@ class CalibratedMixin:
         return Calibration(float(self.temperatures_[0]), float(self.uniform_shares_[0]))
 
     def _correct_labels(self, probabilities):
-        """Correct probabilities of labels, (n_tokens, n_labels), in place; and return them."""
+        """Correct probabilities of labels, (n_tokens, n_labels), in place, and return them."""
         ends = np.arange(len(probabilities) + 1) * probabilities.shape[1]
         calibrate(probabilities.ravel(), ends, self.temperatures_[1], self.uniform_shares_[1])
         return probabilities
 
     def _answer(self, batch, heads, labels, weights):
-        """Say how probable the heads of sentences, and their labels, would be uncorrected.
+        """Compute the uncorrected probabilities of the heads and labels of sentences.
 
         Parameters
         ----------
         batch : Batch
         heads, labels : int ndarrays of shape (n_tokens,)
-            -1 where they are not known.
+            True ones, -1 if unknown.
         weights : ndarray of shape (n_sentences,)
 
         Returns

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import DMV, AveragedParser, DeterministicSHAG, DummyParser, load_model, save_model
-from sklearn_shag.induction._valence import Distributions, Form, estimate, to_grammar
+from sklearn_shag.induction._valence import ValenceForm, ValenceModel, estimate_model, to_grammar
 from sklearn_shag.metrics import uas_scorer, unlabeled_attachment_score
 from sklearn_shag.parsing import Potentials, best_trees, chart
 from sklearn_shag.treebank import DependencyTree, TokenFeature, remove_punctuation
@@ -39,7 +39,7 @@ def random_distributions(seed, form):
     if not form.hidden:
         starts = np.broadcast_to([1.0, 0.0], (4, 2, 2))
     moves = rng.dirichlet(np.ones(3 * n_next), size=(4, 2, n_conditions))
-    return Distributions(
+    return ValenceModel(
         rng.dirichlet(np.ones(3)),
         starts,
         rng.dirichlet(np.ones(2), size=(4, 2, n)),
@@ -84,7 +84,7 @@ def klein_manning(distributions, codes, heads):
 @over("n_tokens", range(1, 6))
 def test_the_chart_sums_the_probabilities_of_klein_and_manning(n_tokens, tied):
     """Z, marginals, expected counts and the best tree, by enumeration."""
-    form = Form(tied=tied)
+    form = ValenceForm(tied=tied)
     for seed in range(3):
         distributions = random_distributions(seed, form)
         codes = np.random.default_rng(seed).integers(3, size=n_tokens)
@@ -379,11 +379,11 @@ def test_variational_inference_of_known_trees_is_the_evidence(trees):
 @pytest.mark.parametrize("hidden", [False, True])
 def test_distributions_are_estimated_from_counts(hidden):
     """Pseudo-counts are those of modifiers, of which states after them have their share."""
-    form = Form(2, tied=False, hidden=hidden, prior=0.4, inference="variational")
+    form = ValenceForm(2, tied=False, hidden=hidden, prior=0.4, inference="variational")
     rng = np.random.default_rng(0)
     counts = random_distributions(1, form)
-    counts = Distributions(*(part * rng.uniform(1, 9, size=part.shape) for part in counts))
-    found = estimate(counts, form)
+    counts = ValenceModel(*(part * rng.uniform(1, 9, size=part.shape) for part in counts))
+    found = estimate_model(counts, form)
     n_next = counts.moves.shape[-1]
     posterior = counts.moves + 0.4 / n_next
     total = posterior.sum(axis=(-2, -1), keepdims=True)
@@ -392,7 +392,7 @@ def test_distributions_are_estimated_from_counts(hidden):
     posterior = counts.roots + 0.4
     expected = np.exp(digamma(posterior) - digamma(posterior.sum()))
     assert_allclose(found.weights.roots, expected, rtol=1e-12)
-    of_map = estimate(counts, form._replace(inference="map"))
+    of_map = estimate_model(counts, form._replace(inference="map"))
     assert of_map.weights is of_map.means
     assert_allclose(of_map.means.roots, posterior / posterior.sum(), rtol=1e-12)
 
@@ -510,13 +510,13 @@ def test_split_states_are_as_good_as_those_they_were(monkeypatch):
     from sklearn_shag.induction import _starts
 
     monkeypatch.setattr(_starts, "SPREAD", 0.0)
-    distributions = random_distributions(0, Form())
-    form = Form(4, hidden=True)
+    distributions = random_distributions(0, ValenceForm())
+    form = ValenceForm(4, hidden=True)
     split = _starts.split_states(distributions, form, np.random.RandomState(0))
     codes, indptr = np.array([0, 1, 2, 0, 0, 2]), np.array([0, 4, 6])
     values = [
         chart(to_grammar(each, its_form), Potentials(indptr, codes)).log_abs_z
-        for each, its_form in ((distributions, Form()), (split, form))
+        for each, its_form in ((distributions, ValenceForm()), (split, form))
     ]
     assert_allclose(*values, atol=1e-12)
 

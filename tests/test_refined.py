@@ -13,7 +13,12 @@ from sklearn_shag import EMSHAG, LexicalizedSHAG, ProductParser, RefinedSHAG
 from sklearn_shag.encoding import encode_sentences, encode_trees
 from sklearn_shag.inspection import approximate_dfa, top_refinements
 from sklearn_shag.learning._derivations import expect_uses, fold_trees, token_posteriors, tree_logs
-from sklearn_shag.learning._refined import _fold_treebank, expect, maximise, split
+from sklearn_shag.learning._refined import (
+    _fold_treebank,
+    estimate_refined,
+    expect_all_uses,
+    split_refinements,
+)
 from sklearn_shag.operators import (
     Operators,
     RefinedGrammar,
@@ -299,14 +304,14 @@ def test_without_smoothing_the_likelihood_never_falls():
     uses, _ = expect_uses(graph, refined, encoded.weights)
     for sizes in map(np.array, ([2, 2, 1], [3, 2, 2])):
         refined, previous = (
-            split(refined, uses, graph.pairs, sizes, np.random.RandomState(0)),
+            split_refinements(refined, uses, graph.pairs, sizes, np.random.RandomState(0)),
             -np.inf,
         )
         for _ in range(20):
             uses, log_likelihood = expect_uses(graph, refined, encoded.weights)
             assert log_likelihood >= previous - 1e-9
             previous = log_likelihood
-            refined = maximise(uses, unrefined, graph.pairs)
+            refined = estimate_refined(uses, unrefined, graph.pairs)
 
 
 def hide(trees, chosen):
@@ -333,7 +338,7 @@ def test_partial_trees_that_have_one_completion_are_as_good_as_whole_ones():
         refined = refined._replace(
             **{name: getattr(refined, name)[:3] for name in parts}, blocks=refined.blocks[:3, :, :3]
         )
-        found.append(expect(treebank, refined, grammar.unrefined))
+        found.append(expect_all_uses(treebank, refined, grammar.unrefined))
     (one, log_one), (other, log_other) = found
     assert_allclose(log_other, log_one, rtol=1e-11)
     for part, expected in zip(other, one, strict=True):

@@ -1,8 +1,8 @@
-"""Automata over sequences, each on its own: how they are learned, and estimators of sequences."""
+"""Single automata over sequences: their learning, and estimators of sequences."""
 
 from sklearn_shag.automata._base import SequenceModel, SymbolSequences
 from sklearn_shag.automata._contexts import NGrams, check_ngrams
-from sklearn_shag.automata._decomposition import Events, decompose, leading_states, project
+from sklearn_shag.automata._decomposition import Events, find_basis, leading_states, project_events
 from sklearn_shag.automata._em import HMM, EMAutomaton
 from sklearn_shag.automata._expectation import (
     Expected,

@@ -1,4 +1,4 @@
-"""What all estimators of sequences do, whichever way their automaton was learned."""
+"""The base class of estimators of sequences: checks, predictions and scores."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata._contexts import EncodedSequences, NGrams, count_ngrams, list_gaps
-from sklearn_shag.automata._prediction import draw, find_share, follow, make_predictor, make_room
+from sklearn_shag.automata._prediction import draw_one, fit_share, follow, make_predictor, make_room
 from sklearn_shag.operators import MAX_REJECTED, Operators
 from sklearn_shag.sequences import PrefixTree, number_prefixes
 from sklearn_shag.utils._arrays import check_range, is_collection, log_of, refuse_set
@@ -28,13 +28,13 @@ from sklearn_shag.utils._param_validation import (
 )
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, ObjectArray, RandomSeed
 
-HELD_OUT_EVERY = 10  # sequences, to find how far n-grams are to be trusted
+HELD_OUT_EVERY = 10  # sequences, to find the share of n-grams
 
 SymbolSequences: TypeAlias = Iterable[Sequence[str] | Sequence[int] | IntArray]
 
 
 def list_sequences(X):
-    """Check sequences as users give them, and list those of each as a list of symbols."""
+    """Check sequences as users give them, and return them as lists of symbols."""
     refuse_set(X, "X")
     if not is_collection(X) or hasattr(X, "columns"):
         raise TypeError(
@@ -78,7 +78,7 @@ def encode_symbols(sequences, known=None):
     Raises
     ------
     TypeError
-        If symbols are neither all str nor all integers, or are not what `known` are.
+        If symbols are neither all str nor all integers, or have another type than `known`.
     ValueError
         If integers are beyond 64 bits.
     """
@@ -86,7 +86,7 @@ def encode_symbols(sequences, known=None):
     of_text = all(issubclass(kind, str) for kind in kinds)
     of_integers = all(issubclass(kind, Integral) and kind is not bool for kind in kinds)
     if not (of_text or of_integers):
-        _raise_for_symbol(sequences)
+        _refuse_symbol(sequences)
     if known is None:
         known = sorted(set(chain.from_iterable(sequences)))
         if not of_text:
@@ -103,7 +103,7 @@ def encode_symbols(sequences, known=None):
     return known, np.fromiter(codes, np.int64, sum(map(len, sequences)))
 
 
-def _raise_for_symbol(sequences):
+def _refuse_symbol(sequences):
     first = next(chain.from_iterable(sequences))
     fits = str if isinstance(first, str) else Integral
     for index, sequence in enumerate(sequences):
@@ -116,7 +116,7 @@ def _raise_for_symbol(sequences):
 
 
 def build_prefix_tree(sequences):
-    """Build the prefix tree of EncodedSequences."""
+    """Build the PrefixTree of EncodedSequences."""
     codes, indptr, weights = sequences
     ends, _, parents, symbols = number_prefixes(np.zeros_like(indptr[:-1]), indptr, codes)
     return PrefixTree(parents, symbols, np.bincount(ends, weights, parents.size))
@@ -125,8 +125,8 @@ def build_prefix_tree(sequences):
 class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base class of estimators that learn one automaton from sequences.
 
-    A subclass learns in the hook ``_learn_automaton`` and annotates what else it learns. Beside the
-    automaton stand n-grams over the contexts before each symbol; they have a share in all
+    A subclass learns in the hook ``_learn_automaton`` and annotates its further attributes. N-grams
+    over the contexts before each symbol are learned beside the automaton and have a share in all
     probabilities.
     """
 
@@ -150,7 +150,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @abstractmethod
     def _learn_automaton(self, sequences, gaps, symbols):
-        """Learn from EncodedSequences, but for those of weight 0; return fitted attributes."""
+        """Learn from EncodedSequences with positive weights; return fitted attributes by name."""
 
     @fit_context
     def fit(
@@ -201,7 +201,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self
 
     def _find_share(self, sequences, gaps, symbols):
-        """Find the share of n-grams where `mixing` does not tell it."""
+        """Return the share of n-grams: `mixing` or, if it is None, the best on held-out data."""
         if self.mixing is not None:
             return self.mixing
         weights = sequences.weights
@@ -210,14 +210,14 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         learned = self._learn_automaton(sequences._replace(weights=seen), gaps, symbols)
         operators = learned["operators_"]
         predictor = make_predictor(operators, count_ngrams(gaps, seen, self.smoothing), 0.0)
-        return find_share(predictor, sequences, is_held_out)
+        return fit_share(predictor, sequences, is_held_out)
 
     @property
     def _n_features_out(self):
         return self.operators_.alpha_1.size
 
     def _encode(self, X):
-        """Check prefixes, and encode them."""
+        """Check sequences of a fitted model and encode them: codes and indptr."""
         check_is_fitted(self)
         listed = list_sequences(X)
         _, codes = encode_symbols(listed, self.symbols_)
@@ -228,7 +228,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return build_prefix_tree(EncodedSequences(codes, indptr, np.ones(indptr.size - 1)))
 
     def _follow(self, X, *, scores=False):
-        """Log probabilities of all outcomes, the last states, and what comes next."""
+        """Return log probabilities, last states, next outcomes, and indptr of sequences."""
         codes, indptr = self._encode(X)
         predictor, n_sequences = self._predictor(), indptr.size - 1
         logs = np.empty(codes.size + n_sequences if scores else 0)
@@ -394,7 +394,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         codes, drawn, n_rejected = np.empty(max_length, dtype=np.int64), [], 0
         while len(drawn) < n_samples:
             uniforms = rng.uniform(size=max_length + 1)
-            length = draw(predictor, uniforms, codes, state, outcomes, moved)
+            length = draw_one(predictor, uniforms, codes, state, outcomes, moved)
             n_rejected = n_rejected + 1 if length < 0 else 0
             if length >= 0:
                 drawn.append(symbols[codes[:length]].tolist())

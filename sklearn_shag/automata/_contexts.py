@@ -1,4 +1,4 @@
-"""What stands before and behind the gaps of sequences: contexts, moments and n-grams (eq. 60)."""
+"""Contexts before and behind the gaps of sequences, their moments, and n-grams (eq. 60)."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
 class EncodedSequences(NamedTuple):
-    """Sequences as arrays, one after the other."""
+    """Codes of all sequences, one after the other, and the weights of the sequences."""
 
     codes: np.ndarray  # (n_tokens,)
     indptr: np.ndarray  # (n_sequences + 1,)
@@ -19,15 +19,15 @@ class EncodedSequences(NamedTuple):
 
 
 class Contexts(NamedTuple):
-    """Which of the most frequent strings stand on one side of each gap."""
+    """Numbers of the frequent strings on one side of each gap."""
 
-    numbers: np.ndarray  # (n_gaps, max_context): of each length, -1 for none; shorter ones first
-    boundary: int  # that of START or STOP alone
+    numbers: np.ndarray  # (n_gaps, max_context): by length, shortest first; -1 for none
+    boundary: int  # the number of START or STOP alone
     n_contexts: int
 
 
 class SequenceMoments(NamedTuple):
-    """Expected counts in one sequence."""
+    """Expected counts of contexts and symbols in one sequence."""
 
     bigrams: np.ndarray  # (n_rows, n_columns)
     row_mass: np.ndarray  # (n_rows,)
@@ -72,15 +72,15 @@ class NGrams(NamedTuple):
 class Gaps(NamedTuple):
     """The places between symbols, before the first and behind the last one of each sequence."""
 
-    before: np.ndarray  # (n_gaps,): the symbol before it; the number of symbols stands for START
-    behind: np.ndarray  # (n_gaps,): likewise, and STOP
-    sequences: np.ndarray  # (n_gaps,): in which it is
-    columns: Contexts  # before it
-    rows: Contexts  # behind it
+    before: np.ndarray  # (n_gaps,): the symbol before the gap; n_symbols for START
+    behind: np.ndarray  # (n_gaps,): the symbol behind the gap; n_symbols for STOP
+    sequences: np.ndarray  # (n_gaps,): the sequence of the gap
+    columns: Contexts  # contexts before the gap
+    rows: Contexts  # contexts behind the gap
 
 
 def check_ngrams(ngrams, name, symbols):
-    """Check NGrams, whose contexts kernels trust."""
+    """Check NGrams from a file: kernels do not check the codes of contexts."""
     n_rows = len(ngrams.probabilities)
     check_shapes(ngrams, (*[(n_rows, len(symbols) + 1)] * 2, ()), name)
     check_codes(ngrams, name, probabilities=1.0, following=n_rows - 1, start=n_rows - 1)
@@ -97,7 +97,7 @@ def list_gaps(sequences, n_symbols, max_context, n_contexts):
     max_context : int
         Contexts are the strings of up to so many symbols next to a gap, START and STOP included.
     n_contexts : int
-        Of each side the most frequent.
+        Number of contexts on each side, the most frequent ones.
 
     Returns
     -------
@@ -113,13 +113,13 @@ def list_gaps(sequences, n_symbols, max_context, n_contexts):
 
 
 def take_moments(gaps, weights):
-    """Count what is around the gaps and the symbols of sequences.
+    """Count the contexts around the gaps and the symbols of sequences.
 
     Parameters
     ----------
     gaps : Gaps
     weights : ndarray of shape (n_sequences,)
-        Of which those are left out whose weight is 0.
+        Weights; sequences with weight 0 are left out.
 
     Returns
     -------
@@ -144,10 +144,10 @@ def number_contexts(nearest, counts, boundary, max_context, n_contexts):
     Parameters
     ----------
     nearest : int ndarray of shape (n_gaps,)
-        The symbol next to each gap, on this side. The one before that is next to the gap before.
+        The symbol next to each gap, on this side. The symbols before it are next to earlier gaps.
     counts : ndarray of shape (n_gaps,)
     boundary : int
-        What is next to the first gap of each sequence; a context whatever its count.
+        The code next to the first gap of each sequence; it is always a context.
     max_context, n_contexts : int
 
     Returns
@@ -157,7 +157,7 @@ def number_contexts(nearest, counts, boundary, max_context, n_contexts):
     levels, masses = [], []
     for length in range(max_context):
         strings = nearest
-        if length:  # one that is shorter, at the gap before, and the symbol between
+        if length:  # a shorter string at the previous gap, and the symbol between the gaps
             shorter = np.concatenate([[-1], levels[-1][:-1]])
             is_there = (nearest != boundary) & (shorter >= 0)
             strings = np.where(is_there, shorter * (boundary + 1) + nearest, -1)
@@ -165,12 +165,12 @@ def number_contexts(nearest, counts, boundary, max_context, n_contexts):
         mass = np.where(strings < 0, 0.0, np.bincount(places, counts))
         if not length:
             mass[strings == boundary] = np.inf
-        # No string is more frequent than its parts: others are not needed for longer ones.
+        # No string is more frequent than its parts: longer ones need no more than the kept ones.
         kept = _most_frequent(mass, n_contexts)
-        levels.append(_rank(kept, mass.size)[places])
+        levels.append(_number_chosen(kept, mass.size)[places])
         masses.append(mass[kept])
     mass, firsts = np.concatenate(masses), np.cumsum([0, *map(len, masses)])
-    ranks = np.append(_rank(_most_frequent(mass, n_contexts), mass.size), -1)
+    ranks = np.append(_number_chosen(_most_frequent(mass, n_contexts), mass.size), -1)
     columns = [
         ranks[np.where(level < 0, -1, first + level)]
         for level, first in zip(levels, firsts, strict=False)
@@ -179,12 +179,12 @@ def number_contexts(nearest, counts, boundary, max_context, n_contexts):
 
 
 def _most_frequent(mass, n):
-    """The places of the n largest masses that are not 0, in their order."""
+    """Return the places of the n largest positive masses, in ascending order."""
     places = np.sort(np.argsort(-mass, kind="stable")[:n])
     return places[mass[places] > 0]
 
 
-def _rank(chosen, size):
+def _number_chosen(chosen, size):
     ranks = np.full(size, -1)
     ranks[chosen] = np.arange(chosen.size)
     return ranks
@@ -205,14 +205,14 @@ def _add_pairs(rows, columns, counts, bigrams, row_mass, column_mass):
 
 
 def count_ngrams(gaps, weights, smoothing):
-    """Estimate what follows contexts, each interpolated with a shorter one (Witten and Bell 1991).
+    """Estimate n-grams, each context interpolated with a shorter one (Witten and Bell 1991).
 
     Parameters
     ----------
     gaps : Gaps
     weights : ndarray of shape (n_sequences,)
     smoothing : float
-        So many times for each different symbol behind a context, something else is seen there.
+        Pseudo-count of other symbols, for each different symbol that was seen behind a context.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def count_ngrams(gaps, weights, smoothing):
         if length:
             symbols = gaps.before[examples]
             is_symbol = symbols < n_symbols
-            # Without its last symbol, and without its first one; both are shorter, and known.
+            # A context without its last symbol, and without its first: both are shorter, and known.
             prefixes = shorter[examples - 1] if length > 1 else np.zeros_like(own)
             following[prefixes[is_symbol], symbols[is_symbol]] = own[is_symbol]
             following[own] = following[shorter[examples]]

@@ -1,6 +1,6 @@
 """Automata from moments: singular vectors, and operators in their basis (theory, eqs. 12, 33-35).
 
-The rows of the bigrams are contexts behind a gap between two symbols, the columns those before it.
+The rows of the bigrams are contexts behind a gap between two symbols, the columns contexts before.
 Each symbol that was seen is an event: the contexts before it, itself, and the contexts behind it.
 """
 
@@ -14,13 +14,13 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._typing import FloatArray
 
-# What is seen less often, as a share of all, is not seen: sums of squares would leave the range of
-# doubles. Only weights of sequences that are as far apart have such shares.
+# Contexts with a smaller share of the counts are left out: sums of squares would leave the range of
+# doubles. Shares are as small only where the weights of sequences are as far apart.
 SMALLEST_MASS = 1e-100
 
 
 class Basis(NamedTuple):
-    """The singular vectors of bigrams, scaled so that operators are products with them."""
+    """Singular vectors of the bigrams, scaled: operators are products of moments with them."""
 
     left: FloatArray  # (n_rows, n_states)
     right: FloatArray  # (n_columns, n_states)
@@ -28,22 +28,22 @@ class Basis(NamedTuple):
 
 
 class Events(NamedTuple):
-    """Symbols with the contexts around them; several events may be of one symbol of a sequence."""
+    """Seen symbols with their contexts; one symbol of a sequence may be several events."""
 
-    rows: np.ndarray  # (n_events, n_contexts): those behind it, -1 for none
+    rows: np.ndarray  # (n_events, n_contexts): contexts behind it, -1 for none
     symbols: np.ndarray  # (n_events,)
-    columns: np.ndarray  # (n_events, n_contexts): those before it
+    columns: np.ndarray  # (n_events, n_contexts): contexts before it, -1 for none
     counts: np.ndarray  # (n_events,)
 
 
-def decompose(bigrams, row_mass, column_mass, n_states, scaling, alpha):
+def find_basis(bigrams, row_mass, column_mass, n_states, scaling, alpha):
     """Find the basis of the states.
 
     Parameters
     ----------
     bigrams : ndarray of shape (n_rows, n_columns)
     row_mass, column_mass : ndarrays of shape (n_rows,) and (n_columns,)
-        How often there is something to be seen in each.
+        Counts of the row and column contexts.
     n_states : int
         At most so many states; fewer where the bigrams have a smaller rank.
     scaling, alpha : float
@@ -57,7 +57,7 @@ def decompose(bigrams, row_mass, column_mass, n_states, scaling, alpha):
     rows, columns = (np.flatnonzero(mass > SMALLEST_MASS) for mass in (row_mass, column_mass))
     row_scale, column_scale = row_mass[rows] ** -scaling, column_mass[columns] ** -scaling
     scaled = row_scale[:, None] * bigrams[np.ix_(rows, columns)] * column_scale
-    U, singular_values, Vt = _svd(scaled)
+    U, singular_values, Vt = _compute_svd(scaled)
     noise = singular_values[0] * max(scaled.shape) * np.finfo(float).eps
     n = min(n_states, int(np.sum(singular_values > noise)))
     # The sign of a singular vector is arbitrary: the largest entry of each column of U is positive.
@@ -70,7 +70,7 @@ def decompose(bigrams, row_mass, column_mass, n_states, scaling, alpha):
     return Basis(left, right, singular_values)
 
 
-def _svd(matrix):
+def _compute_svd(matrix):
     try:
         return linalg.svd(matrix, full_matrices=False)
     except linalg.LinAlgError:
@@ -79,7 +79,7 @@ def _svd(matrix):
         return linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
 
 
-def project(basis, start, stop, events, n_symbols, n_near=np.inf, pseudo_count=0.0):
+def project_events(basis, start, stop, events, n_symbols, n_near=np.inf, pseudo_count=0.0):
     """Make the operators in a basis (eqs. 34, 35).
 
     Parameters
@@ -90,11 +90,11 @@ def project(basis, start, stop, events, n_symbols, n_near=np.inf, pseudo_count=0
     events : Events
     n_symbols : int
     n_near : number, default=inf
-        Events whose first context is one of so many are near: these tell what a symbol follows, or
-        is followed by. By default all are.
+        Number of near contexts, the first ones. The contexts around a symbol are counted in events
+        with a near first context on the other side. By default all events count.
     pseudo_count : float, default=0.0
-        Draws the events of a symbol after a context, where they are rare, towards what follows
-        the symbol after any context.
+        Draws the events of a symbol after a context, where they are rare, towards the events of the
+        symbol after any context.
 
     Returns
     -------
@@ -103,26 +103,26 @@ def project(basis, start, stop, events, n_symbols, n_near=np.inf, pseudo_count=0
     n = basis.left.shape[1]
     operators = Operators(np.zeros(n), np.zeros(n), np.zeros((n_symbols, n, n)))
     is_near = events.rows[:, 0] < n_near, events.columns[:, 0] < n_near
-    reliance = _reliance(events, (n_symbols, len(basis.right)), is_near[0], pseudo_count)
+    weights = _weigh_events(events, (n_symbols, len(basis.right)), is_near[0], pseudo_count)
     follows, came = np.zeros((2, n_symbols, n))
     totals = follows, came, np.zeros(n_symbols), np.zeros((3, n))
-    _project(basis.left, basis.right, start, stop, events, reliance, *is_near, operators, *totals)
+    _sum_events(basis.left, basis.right, start, stop, events, weights, *is_near, operators, *totals)
     return operators
 
 
-def _reliance(events, shape, is_near, pseudo_count):
-    """How far each event is relied upon, by the count of its symbol after its context (eq. 35)."""
+def _weigh_events(events, shape, is_near, pseudo_count):
+    """Weigh events by the count of their symbol after their context: 1 for full trust (eq. 35)."""
     if not pseudo_count:
         return np.ones(events.columns.shape)
     pairs = events.symbols[:, None] * (shape[1] + 1) + events.columns + 1  # 0 for none
     counted = np.repeat(events.counts[is_near], pairs.shape[1])
     counts = np.bincount(pairs[is_near].ravel(), counted, shape[0] * (shape[1] + 1))[pairs]
-    seen = counts > 0  # or weights are so small that counts have vanished
+    seen = counts > 0  # counts of tiny weights can be 0
     return np.divide(counts, counts + pseudo_count, out=np.ones(counts.shape), where=seen)
 
 
 @table_kernel
-def _project(
+def _sum_events(
     left,
     right,
     start,
@@ -137,7 +137,7 @@ def _project(
     mass,
     sums,
 ):
-    """Sum over events; the operators, and what is noted behind them, are zero on entry.
+    """Sum events to operators; all arrays from `operators` on are zero on entry.
 
     Every entry is a sum in one fixed order, which a matrix product is not: the operators of fewer
     states are leading blocks of these to the last bit.
@@ -150,8 +150,8 @@ def _project(
     for k in range(right.shape[0]):
         for i in range(n_states):
             operators.alpha_inf[i] += stop[k] * right[k, i]
-    # A_b = L^T P_b R, where what is not relied upon of P_b is replaced by the product of the
-    # moments of what follows b and of what came before it, given b                    (eq. 35)
+    # A_b = L^T P_b R. The part of P_b that is not relied upon is replaced by the product of the
+    # moments of contexts behind b and before b, given b                              (eq. 35)
     for t in range(events.symbols.size):
         b, count = events.symbols[t], events.counts[t]
         for i in range(n_states):
@@ -189,14 +189,14 @@ def leading_states(operators, n_states):
     Parameters
     ----------
     operators : Operators
-        From :func:`project`.
+        From :func:`project_events`.
     n_states : int
 
     Returns
     -------
     operators : Operators
-        To the last bit those of a basis of fewer states: the singular vectors of a smaller rank
-        are the first ones of a larger.
+        To the last bit the operators of a smaller basis: the singular vectors of a smaller rank are
+        the first ones of a larger rank.
     """
     n = n_states
     return Operators(operators.alpha_1[:n], operators.alpha_inf[:n], operators.A[:, :n, :n])

@@ -18,10 +18,10 @@ from sklearn_shag.automata._base import (
     encode_symbols,
 )
 from sklearn_shag.automata._contexts import NGrams, take_moments
-from sklearn_shag.automata._decomposition import Basis, Events, project
+from sklearn_shag.automata._decomposition import Basis, Events, project_events
 from sklearn_shag.automata._expectation import (
     em_automaton,
-    factorise,
+    factorise_bigrams,
     prior_uses,
     proper_start,
     random_start,
@@ -54,10 +54,10 @@ def contexts_start(gaps, weights, outcomes, n_states):
 
     ``P ~ W H`` by non-negative matrix factorisation: column c of H, scaled to sum to 1, is how
     probable the states are after the context c. Each symbol is a move from the states before it to
-    those behind it, both told by the longest known context.
+    those behind it, both given by the longest known context.
     """
     moments, columns = take_moments(gaps, weights), gaps.columns
-    H, _ = factorise(moments.bigrams, n_states)
+    H, _ = factorise_bigrams(moments.bigrams, n_states)
     H = np.pad(H, ((0, n_states - len(H)), (0, 0)))
     states = divide_by_sum(H, 0).T
     known = np.arange(1, columns.numbers.shape[1] + 1) * (columns.numbers >= 0)
@@ -69,12 +69,12 @@ def contexts_start(gaps, weights, outcomes, n_states):
     ends = longest[is_last, 0]
     stop = np.bincount(ends[ends >= 0], counts[is_last][ends >= 0], columns.n_contexts)
     start = np.where(np.arange(columns.n_contexts) == columns.boundary, weights.sum(), 0.0)
-    uses = project(Basis(states, states, None), start, stop, events, n_symbols)
+    uses = project_events(Basis(states, states, None), start, stop, events, n_symbols)
     return proper_start(*operators_from_counts(uses), outcomes[:, None])
 
 
-def memoryless(outcomes, n_states):
-    """Make an automaton that takes each symbol, or the end, with one probability in all states."""
+def make_memoryless(outcomes, n_states):
+    """Make an automaton whose states all have the same probabilities of symbols and of the end."""
     even = np.full((n_states, n_states), 1.0 / n_states)
     return Operators(even[0], np.full(n_states, outcomes[-1]), outcomes[:-1, None, None] * even)
 
@@ -242,7 +242,7 @@ class EMAutomaton(SequenceModel):
         outcomes = np.bincount(gaps.behind, sequences.weights[gaps.sequences])
         outcomes /= outcomes.sum()
         if self.smoothing:
-            prior = prior_uses(memoryless(outcomes, self.n_states), self.smoothing)
+            prior = prior_uses(make_memoryless(outcomes, self.n_states), self.smoothing)
         limits = {"max_iter": self.max_iter, "tol": self.tol, "patience": 0}
         improve = partial(em_automaton, tree, None, prior=prior, **limits)
         with progress("EM", self.n_init, "runs", self.verbose) as advance:

@@ -1,4 +1,4 @@
-"""Expectation maximisation: iterations, and of one automaton where it starts and the E step."""
+"""Expectation maximisation: the iterations, and the starts and the E step of one automaton."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,38 +9,38 @@ from sklearn_shag.operators import Operators, expected_visits, operators_from_co
 from sklearn_shag.utils._arrays import divide_by_sum, log_of
 from sklearn_shag.utils._kernel import table_kernel
 
-# How much of a start is uniform, so that EM can move away from its zeros.
+# Share of uniform uses in a start: EM could not move away from zeros.
 UNIFORM_SHARE = 1e-3
 NMF_ITERATIONS = 200
 # An objective that falls by more than rounding is a defect.
 ROUNDING = 1e-9
-# Of tiny weights: below it doubles have fewer digits.
+# Tolerance for sums of tiny weights: smaller doubles have fewer digits.
 SMALLEST = np.finfo(float).tiny
 
 
 class Expected(NamedTuple):
-    """What an E step finds."""
+    """Result of an E step: expected counts, and the likelihood."""
 
-    counts: Any  # what the M step takes
+    counts: Any  # the argument of the M step
     log_likelihood: float
-    objective: float  # what iterations raise: with the logarithm of a prior, if there is one
+    objective: float  # log likelihood plus log prior, which iterations raise
 
 
-class Ended(NamedTuple):
-    """Where EM ended."""
+class EMResult(NamedTuple):
+    """Result of EM: the best parameters, and the course of the iterations."""
 
     parameters: Any
     expected: Expected | None  # in the last iteration
     objectives: list  # after 0, 1, ... iterations
-    log_likelihoods: list  # likewise
-    quality: float  # of the parameters: their objective, or what was watched
+    log_likelihoods: list  # after 0, 1, ... iterations
+    quality: float  # of the parameters: their objective, or the value of `watch`
     converged: bool
 
 
 def climb_to_the_end(
     start, expect, maximise, *, max_iter, tol, n_samples, advance=None, watch=None, patience=0
 ):
-    """Run EM until an iteration raises the objective by no more than `tol` a sample.
+    """Run EM until an iteration raises the objective by no more than `tol` per sample.
 
     Parameters
     ----------
@@ -53,17 +53,17 @@ def climb_to_the_end(
     max_iter : int
     tol : float
     n_samples : float
-        How many the log likelihood is a sum over: the scale of its rounding errors.
+        Number of terms in the log likelihood, the scale of its rounding errors.
     advance : None or callable, default=None
         Is called after each E step.
     watch : None or callable, default=None
-        Takes parameters and returns how good they are. If there is one, the best ones are kept.
+        Takes parameters and returns their quality. With it, the best parameters are kept.
     patience : int, default=0
-        After so many iterations without better ones, EM ends then.
+        Number of iterations without better parameters after which EM ends, if it has `watch`.
 
     Returns
     -------
-    ended : Ended
+    ended : EMResult
 
     Raises
     ------
@@ -92,11 +92,11 @@ def climb_to_the_end(
         converged = waited >= patience if watch else bool(gain <= tol * n_samples)
         if converged:
             break
-    return Ended(kept, expected, objectives, log_likelihoods, best, converged)
+    return EMResult(kept, expected, objectives, log_likelihoods, best, converged)
 
 
 def random_start(bigrams, n_states, rng):
-    """Draw the start of Luque et al. (2012, sec. 5.1), made a proper automaton.
+    """Draw the start of EM in Luque et al. (2012, sec. 5.1) and make it a proper automaton.
 
     alpha_1, alpha_inf and a transition matrix T are random; every state emits the symbols by their
     relative frequency, and column j of ``A_a = T P(a)`` is scaled to ``1 - alpha_inf[j]``.
@@ -109,13 +109,13 @@ def random_start(bigrams, n_states, rng):
     return proper_start(rng.dirichlet(np.ones(n_states)), alpha_inf, A, bigrams)
 
 
-def factorise(bigrams, n_states):
+def factorise_bigrams(bigrams, n_states):
     """Factorise bigrams, ``P ~ W H``, without negative entries; return H and W."""
-    from sklearn.decomposition import NMF  # like KMeans slow to import, and seldom needed
+    from sklearn.decomposition import NMF  # slow to import, and seldom needed
 
     # The start of the factorisation by singular vectors is undefined beyond the rank.
     n_components = min(n_states, int(np.linalg.matrix_rank(bigrams)))
-    # Without a tolerance it takes a fixed number of iterations: a start need not be the optimum.
+    # With tol=0 the number of iterations is fixed: a start need not be the optimum.
     factorisation = NMF(n_components, init="nndsvd", tol=0, max_iter=NMF_ITERATIONS, random_state=0)
     W = factorisation.fit_transform(bigrams)
     return factorisation.components_, W
@@ -129,7 +129,7 @@ def moments_start(bigrams, n_states):
     the mass of the states after symbol a (or START). The next state depends on the symbol
     alone: ``A[a, i, j] = H[i, a] / sum_i H[i, a] * W[a, j]``.
     """
-    H, W = factorise(bigrams, n_states)
+    H, W = factorise_bigrams(bigrams, n_states)
     # Components without mass, and states beyond the matrix, start as the average state.
     used = (W.sum(axis=0) > 0) & (H.sum(axis=1) > 0)
     average = bigrams.sum(axis=1)
@@ -166,7 +166,7 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
         Sequences whose likelihood decides when to stop and which iteration is kept.
     start : Operators
     prior : Operators or None
-        Uses that are counted beside those of the sequences.
+        Pseudo-counts, added to the uses by the sequences.
     max_iter : int
     tol : float
         Stop when an iteration raises the objective by less, per sequence.
@@ -175,7 +175,7 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
 
     Returns
     -------
-    ended : Ended
+    ended : EMResult
         Without counts, which are as large as the automaton.
 
     Raises
@@ -194,15 +194,16 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
     limits = {"max_iter": max_iter, "tol": tol, "n_samples": float(tree.weight.sum())}
     if held_out is not None:
         limits |= {"watch": watch, "patience": patience}
-    ended = climb_to_the_end(start, partial(_expect, tree, prior), operators_from_counts, **limits)
+    expect = partial(_expect_with_prior, tree, prior)
+    ended = climb_to_the_end(start, expect, operators_from_counts, **limits)
     return ended._replace(expected=None)
 
 
-def _expect(tree, prior, automaton):
-    """The E step of one automaton."""
+def _expect_with_prior(tree, prior, automaton):
+    """The E step of one automaton: expected uses by the sequences of `tree`, plus `prior`."""
     counts = Operators(*map(np.zeros_like, automaton))
     log_likelihood = expected_uses(automaton, tree, counts)
-    if log_likelihood == -np.inf:  # no iteration makes it so
+    if log_likelihood == -np.inf:  # an iteration never leads there
         raise ValueError(
             "the start gives a training sequence the probability zero. Raise smoothing, or leave "
             "out sentences whose weights are tiny compared with those of others"
@@ -214,17 +215,17 @@ def _expect(tree, prior, automaton):
 
 
 def _log_prior(automaton, prior):
-    """Logarithm of the Dirichlet prior whose pseudo-counts are `prior`, up to a constant."""
+    """Log density of the Dirichlet prior with pseudo-counts `prior`, up to a constant."""
     total = 0.0
     for part, uses in zip(automaton, prior, strict=True):
         used = uses > 0
-        # A start may lack what the pool has.
+        # A start may have zeros where the prior has none.
         total += float(np.sum(uses[used] * log_of(part[used])))
     return total
 
 
 def prior_uses(pooled, strength):
-    """Compute how often so many sequences of the pooled automaton use each of its entries."""
+    """Compute expected uses of a pooled automaton by `strength` sequences drawn from it."""
     visits = expected_visits(pooled)
     return Operators(
         strength * pooled.alpha_1,
@@ -256,7 +257,7 @@ def expected_uses(automaton, tree, counts):
 
 @table_kernel
 def _add_uses(automaton, tree, counts, forward, scale, log_scale, backward):
-    """Do what :func:`expected_uses` does, with memory for what is noted of each prefix."""
+    """Kernel of :func:`expected_uses`, with working memory for the prefixes of the tree."""
     n_nodes, n_states = tree.parent.size, automaton.alpha_1.size
     # forward[v] is the forward vector of prefix v divided by its sum, whose logarithm is
     # log_scale[v]; scale[v] is the last factor of that sum.
@@ -274,7 +275,7 @@ def _add_uses(automaton, tree, counts, forward, scale, log_scale, backward):
         for i in range(n_states):
             forward[v, i] /= total if total > 0.0 else 1.0
     # backward[v] sums the backward vectors of all sequences that begin with prefix v, each divided
-    # by its probability: what the sequences below v say about the state after v.
+    # by its probability: the evidence of the sequences below v for the state after v.
     log_likelihood = 0.0
     for v in range(n_nodes - 1, -1, -1):
         if tree.weight[v] > 0.0:

@@ -1,4 +1,4 @@
-"""What comes next: probabilities of symbols and of the end, given a prefix (eqs. 61-63)."""
+"""Probabilities of the next symbol and of the end, given a prefix (eqs. 61-63)."""
 
 from typing import NamedTuple
 
@@ -9,24 +9,24 @@ from sklearn_shag.automata._contexts import NGrams
 from sklearn_shag.operators import remaining_mass
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
-# So many times the share of negative mass is the share of noise; less is rounding.
+# Share of noise in a state per share of negative mass; less negative mass is rounding.
 NOISE_FACTOR, LEAST_NOISE = 3.0, 1e-9
-# Mass of a state, relative to its terms: less is rounding. Dividing by less gives no number.
+# Least mass of a state, relative to its terms, above rounding; and least positive divisor.
 LEAST_MASS, TINY = 1e-12, np.finfo(float).tiny
-# The share of the n-grams where nothing tells it, as if seen in so many outcomes.
+# Prior of the share of n-grams: its mode, and its weight as a number of outcomes.
 PRIOR_SHARE, PRIOR_COUNT, LARGEST_LOG = 0.1, 1.0, 600.0
 
 
 class Predictor(NamedTuple):
-    """An automaton, and n-grams beside it, as kernels need them."""
+    """An automaton and n-grams, prepared for kernels."""
 
     alpha_1: np.ndarray  # (n_states,)
-    A: np.ndarray  # (n_symbols + 1, n_states, n_states): the sum of all is that of an unknown one
+    A: np.ndarray  # (n_symbols + 1, n_states, n_states): an unknown symbol, last, is the sum
     outcomes: np.ndarray  # (n_symbols + 1, n_states): mass of each symbol, and of the end
-    totals: np.ndarray  # (n_states,): of all
-    restarts: np.ndarray  # (n_symbols + 1, n_states): after each symbol, whatever came before
+    totals: np.ndarray  # (n_states,): mass of all outcomes
+    restarts: np.ndarray  # (n_symbols + 1, n_states): mean state after each symbol
     ngrams: NGrams  # of (n_contexts + 1, n_symbols + 1)
-    mixing: float  # their share
+    mixing: float  # the share of n-grams
 
 
 def make_predictor(operators, ngrams, mixing):
@@ -54,8 +54,8 @@ def make_predictor(operators, ngrams, mixing):
 
 
 def _of_mass_one(states, totals):
-    """Divide states by their mass; those that have none, but for rounding, are 0."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what is no number has no mass
+    """Divide states by their mass; states without mass, but for rounding, become 0."""
+    with np.errstate(over="ignore", invalid="ignore"):  # inf and nan have no mass
         mass = states @ totals
         has_mass = mass > TINY + LEAST_MASS * (np.abs(states) @ np.abs(totals))
     return np.divide(states, mass[:, None], out=np.zeros_like(states), where=has_mass[:, None])
@@ -63,7 +63,7 @@ def _of_mass_one(states, totals):
 
 @inlined_kernel
 def _put_masses(predictor, state, outcomes):
-    """Set the mass of what may come next, 0 where it is negative; return both sums."""
+    """Set the masses of next outcomes, 0 for negative ones; return positive and negative sums."""
     positive, negative = 0.0, 0.0
     for b in range(outcomes.size):
         mass = 0.0
@@ -79,8 +79,8 @@ def _put_masses(predictor, state, outcomes):
 def put_outcomes(predictor, state, previous, context, outcomes):
     """Set the probabilities of each next symbol and of the end (eq. 62).
 
-    What is negative tells how much of a state is noise. So much of it is replaced by the state
-    after the previous symbol, whatever came before that.
+    Negative masses show the share of noise in a state. This share is replaced by the mean state
+    after the previous symbol.
     """
     positive, negative = _put_masses(predictor, state, outcomes)
     if previous >= 0 and negative > LEAST_NOISE * positive:
@@ -95,8 +95,8 @@ def put_outcomes(predictor, state, previous, context, outcomes):
 
 
 @inlined_kernel
-def advance(predictor, state, symbol, moved):
-    """state <- A[symbol] state, divided by its mass (eq. 61); without any it is as anywhere."""
+def advance_state(predictor, state, symbol, moved):
+    """state <- A[symbol] state, divided by its mass (eq. 61); without mass, the mean state."""
     mass, size = 0.0, 0.0
     for i in range(state.size):
         moved[i] = 0.0
@@ -117,7 +117,7 @@ def make_room(predictor, n_sequences, n_rows):
 
 @table_kernel
 def follow(predictor, codes, indptr, logs, states, outcomes, moved):
-    """Go through sequences, and note what is asked for: what there is room for.
+    """Go through sequences and fill the arrays of results; `logs` may be empty.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ def follow(predictor, codes, indptr, logs, states, outcomes, moved):
     logs : ndarray of shape (n_tokens + n_sequences,) or (0,)
         Set to the log probabilities of each symbol, given its prefix, and of the ends.
     states : ndarray of shape (n_sequences, n_states)
-        Set to the states in which they end.
+        Set to the last states.
     outcomes : ndarray of shape (n_sequences or 1, n_symbols + 1)
-        Set to the probabilities of what comes next.
+        Set to the probabilities of the next symbol and of the end.
     moved : ndarray of shape (n_states,)
     """
     n_symbols = outcomes.shape[1] - 1
@@ -144,27 +144,27 @@ def follow(predictor, codes, indptr, logs, states, outcomes, moved):
             if logs.size:
                 probability = own[symbol] if symbol < n_symbols else 1.0 - own[n_symbols]
                 logs[t + s] = np.log(probability) if probability > 0.0 else -np.inf
-            advance(predictor, state, symbol, moved)
+            advance_state(predictor, state, symbol, moved)
             previous, context = symbol, predictor.ngrams.following[context, symbol]
         put_outcomes(predictor, state, previous, context, own)
         if logs.size:
             logs[indptr[s + 1] + s] = np.log(own[n_symbols]) if own[n_symbols] > 0.0 else -np.inf
 
 
-def find_share(predictor, sequences, chosen):
-    """Find the share of the n-grams under which sequences are most probable.
+def fit_share(predictor, sequences, chosen):
+    """Fit the share of the n-grams under which sequences are most probable.
 
     Parameters
     ----------
     predictor : Predictor
     sequences : EncodedSequences
     chosen : bool ndarray of shape (n_sequences,)
-        Those that the predictor has not seen.
+        Sequences that the predictor has not seen.
 
     Returns
     -------
     share : float
-        Between 0 and 1, as if outcomes had been seen beside those of the sequences.
+        Between 0 and 1, under a prior: see PRIOR_SHARE.
     """
     codes, indptr, weights = sequences
     logs = np.empty((2, codes.size + weights.size))
@@ -182,8 +182,8 @@ def find_share(predictor, sequences, chosen):
 
 
 @table_kernel
-def draw(predictor, uniforms, codes, state, outcomes, moved):
-    """Draw one sequence; return its length, or -1 if it does not end within the room for it."""
+def draw_one(predictor, uniforms, codes, state, outcomes, moved):
+    """Draw a sequence into `codes` and return its length, -1 if it is longer than `codes`."""
     n_symbols, previous, context = outcomes.size - 1, -1, predictor.ngrams.start[()]
     for i in range(state.size):
         state[i] = predictor.alpha_1[i]
@@ -197,6 +197,6 @@ def draw(predictor, uniforms, codes, state, outcomes, moved):
             return t
         if t < codes.size:
             codes[t] = symbol
-        advance(predictor, state, symbol, moved)
+        advance_state(predictor, state, symbol, moved)
         previous, context = symbol, predictor.ngrams.following[context, symbol]
     return -1

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata._base import SequenceModel
 from sklearn_shag.automata._contexts import take_moments
-from sklearn_shag.automata._decomposition import decompose, leading_states, project
+from sklearn_shag.automata._decomposition import find_basis, leading_states, project_events
 from sklearn_shag.utils._param_validation import LARGEST, Interval
 from sklearn_shag.utils._typing import FloatArray
 
@@ -116,10 +116,9 @@ class SpectralAutomaton(SequenceModel):
 
     def _learn_automaton(self, sequences, gaps, symbols):
         bigrams, row_mass, column_mass, *seen = take_moments(gaps, sequences.weights)
-        masses = row_mass, column_mass
-        basis = decompose(bigrams, *masses, self.n_states, self.scaling, self.alpha)
+        basis = find_basis(bigrams, row_mass, column_mass, self.n_states, self.scaling, self.alpha)
         pseudo_count = self.shrinkage / sequences.weights.sum()
-        operators = project(basis, *seen, symbols.size, pseudo_count=pseudo_count)
+        operators = project_events(basis, *seen, symbols.size, pseudo_count=pseudo_count)
         return {"operators_": operators, "singular_values_": basis.singular_values}
 
     def truncate(self, n_states: int) -> Self:

@@ -25,7 +25,7 @@ from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._param_validation import StrOptions, check_whole_number
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
-PIECE = 200  # sentences whose tags are averaged at once
+PIECE = 200  # sentences with tags to be averaged at once
 
 
 class AveragedParser(CalibratedMixin, Ensemble):
@@ -207,7 +207,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         members = [clone(estimator).set_params(**dict.fromkeys(names, seed)) for seed in seeds]
         return cls([(f"seed{k}", member) for k, member in enumerate(members)], **params)
 
-    _score = None  # of members and not of the whole: see `_forest`
+    _score = None  # members score, and `_forest` averages them
 
     def _forest(self, batch):
         places, weights, members = zip(*self._list_weighted(), strict=True)
@@ -223,13 +223,13 @@ class AveragedParser(CalibratedMixin, Ensemble):
         return Mixture(forests, np.divide(weights, np.sum(weights)), scored, batch)
 
     def _label_by_average(self, members):
-        """Say how to label arcs, given weights, names and probabilities of labels of members."""
+        """Make `label`, `label_proba` and `label_names` of Scored by averages over members."""
         if not members:
             return None, None, None
         names = join_names(names for _, names, _ in members)
 
         def average(heads):
-            return _average(names, [(w, own, proba(heads)) for w, own, proba in members])
+            return _average_proba(names, [(w, own, proba(heads)) for w, own, proba in members])
 
         def label_proba(heads):
             return self._correct_labels(average(heads))
@@ -237,7 +237,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         return lambda heads: average(heads).argmax(axis=1), label_proba, names
 
     def _list_tagging(self):
-        """The parsers of the members that have learned the column of tags."""
+        """List the parsers of members that have learned the same column of tags as the first."""
         parsers = [member.parser for *_, member in self._list_weighted()]
         parsers = [parser for parser in parsers if getattr(parser, "tag_column_", None)]
         return [parser for parser in parsers if parser.tag_column_ == parsers[0].tag_column_]
@@ -250,7 +250,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
 
     @property
     def tag_column_(self) -> str | None:
-        """The learned column of tags: that of the first member that has learned any."""
+        """The learned column of tags, taken from the first member that has learned one."""
         return next((parser.tag_column_ for parser in self._list_tagging()), None)
 
     @property
@@ -271,11 +271,11 @@ class AveragedParser(CalibratedMixin, Ensemble):
         return learned | self._calibrate_on_halves(raw, sentences, y, weights, counted)
 
     def _calibrate_on_halves(self, estimators, sentences, y, weights, counted):
-        """Learn to correct probabilities, on halves parsed by what is learned from the other."""
+        """Learn to correct probabilities: each half is parsed by members fitted to the other."""
         _, heads = check_trees(sentences, y)
         _, symbols = check_sentences(sentences)
         labels = list_labels(sentences, np.concatenate(heads), y)
-        # What is repeated must count as what weighs more, so equal sentences go together.
+        # Equal sentences are merged: repeating one must count as raising its weight.
         parts = zip(symbols, heads, labels, strict=True)
         keys = [(tuple(symbols), heads.tolist(), list(labels)) for symbols, heads, labels in parts]
         order = sorted(counted, key=keys.__getitem__)
@@ -285,14 +285,14 @@ class AveragedParser(CalibratedMixin, Ensemble):
             return learn_calibrations([])
         summed = np.bincount(group, weights[order])
         n_tokens = sum(len(symbols[s]) for s in counted)
-        for _, member in estimators:  # copies of those that were given
+        for _, member in estimators:  # copies of the given members
             _set_schedule(member, n_tokens)
         halves = np.array_split(np.random.default_rng(0).permutation(firsts.size), 2)
         answers = []
         for half, other in (halves, halves[::-1]):
             own = np.sort(np.array(order)[np.isin(group, half)])
             model = clone(self).set_params(estimators=estimators, calibrate=False, verbose=0)
-            with warnings.catch_warnings():  # those of the whole are enough
+            with warnings.catch_warnings():  # the fit to all trees has warned
                 warnings.simplefilter("ignore")
                 of_own = None if y is None else [y[s] for s in own]
                 of_weights = None if (weights == 1).all() else weights[own]
@@ -304,7 +304,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         return learn_calibrations(answers)
 
     def _draw_seeds(self, batch, n_samples, rng):
-        """Draw a member for each sample, by its weight, and the seeds of the trees of each."""
+        """Draw a member for each sample, by weight; return MixtureSeeds for each sentence."""
         places, weights, members = zip(*self._list_weighted(), strict=True)
         shares = np.divide(weights, np.sum(weights))
         chosen = np.searchsorted(places, rng.choice(places, n_samples, p=shares))
@@ -319,10 +319,10 @@ class AveragedParser(CalibratedMixin, Ensemble):
 
 
 def _average_tagging(members, batch):
-    """Average what members, each with a weight, say of the columns of tokens of a chunk.
+    """Average the Tagging of members for a chunk, given as pairs of weight and Tagging.
 
-    Taggers, of several columns or of lemmas, count more than what is learned along with trees.
-    Those that have learned the same columns as the first are averaged.
+    Taggers, of several columns or of lemmas, replace tags that are learned along with trees. The
+    members with the same columns as the first one are averaged.
     """
     taggers = [each for each in members if len(each[1].values) > 1 or "lemma" in each[1].values]
     members = taggers or members
@@ -335,7 +335,7 @@ def _average_tagging(members, batch):
     def proba(chosen):
         rows = [(weight, tagging.values, tagging.proba(chosen)) for weight, tagging in members]
         return [
-            _average(known, [(weight, own[name], found[k]) for weight, own, found in rows])
+            _average_proba(known, [(weight, own[name], found[k]) for weight, own, found in rows])
             for k, (name, known) in enumerate(values.items())
         ]
 
@@ -349,20 +349,20 @@ def _average_tagging(members, batch):
     return Tagging(values, codes, proba, first.finish)
 
 
-def _average(names, members):
-    """Average the logarithms of probabilities of choices, as :func:`average_choices` does."""
+def _average_proba(names, members):
+    """Average log probabilities of choices over members; with one member, they are unchanged."""
     return members[0][2] if len(members) == 1 else average_choices(names, members)
 
 
 def _without_calibration(member):
-    """Copy a member as it is to be fitted: what it says is corrected together with all else."""
+    """Copy a member, with `calibrate` off in all its parts: the average alone is corrected."""
     member = clone(member)
     names = [name for name in member.get_params() if name.split("__")[-1] == "calibrate"]
     return member.set_params(**dict.fromkeys(names, False))
 
 
 def _set_schedule(member, n_tokens):
-    """Let the networks of a member be trained as if on so many tokens."""
+    """Set the training schedules of all networks in a member, for so many tokens."""
     for part in [member, *member.get_params().values()]:
         if hasattr(part, "_choose_schedule"):
             part.set_params(**part._choose_schedule(n_tokens))

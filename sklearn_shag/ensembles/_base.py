@@ -80,7 +80,7 @@ class ComposedParser(BaseComposition, Parser):
         return self._set_params("estimators", **params)
 
     def _check_members(self):
-        """Check the members as they are given, and list them open."""
+        """Check the given members, and list them as OpenMember."""
         if not self.estimators:
             raise ValueError("estimators is empty: give at least one pair of a name and a parser.")
         for k, pair in enumerate(self.estimators):
@@ -122,7 +122,7 @@ class ComposedParser(BaseComposition, Parser):
 
 
 class Ensemble(ComposedParser):
-    """Composed parser whose members learn each for itself."""
+    """Composed parser whose members learn independently."""
 
     @property
     def _needs_whole_trees(self):
@@ -174,7 +174,7 @@ class Ensemble(ComposedParser):
         self._check_parsing()
         self._check_members()
         self._member_weights(len(self.estimators))
-        # Errors of the data come before any work, and whatever members look at.
+        # Errors of the data come before any work, even in data that members ignore.
         y = list(y) if is_collection(y) else y
         learner = self._needs_whole_trees
         if y is None and not self._takes_heads_of_trees:
@@ -188,16 +188,16 @@ class Ensemble(ComposedParser):
         if sample_weight is not None:
             sample_weight = weights
         members = dict(self.estimators).values()
-        for source in list_sources(m for m in members if not isinstance(m, FrozenEstimator)):
+        for source in collect_sources(m for m in members if not isinstance(m, FrozenEstimator)):
             ask_vectors(source, sentences, self.verbose)
         vars(self).update(self._learn_members(self.estimators, sentences, y, sample_weight))
         return self
 
     def _learn_members(self, estimators, sentences, y, sample_weight):
-        """Fit copies of members; return attributes."""
+        """Fit copies of members, and return the learned attributes by name."""
         names, members = zip(*estimators, strict=True)
         tasks = [
-            delayed(_fit)(member, sentences, _heads_for(member, sentences, y), sample_weight)
+            delayed(_fit_member)(member, sentences, _choose_y(member, sentences, y), sample_weight)
             for member in members
         ]
         with progress("Learning", len(tasks), "estimators", self.verbose) as advance:
@@ -207,34 +207,34 @@ class Ensemble(ComposedParser):
         return {"named_estimators_": named}
 
     def _encode(self, sentences, symbols, indptr):
-        """Encode sentences as each member does that has a weight."""
+        """Encode sentences by each member with a weight; return a tuple, None for the others."""
         codes, asked = [None] * len(self.estimators_), self._list_weighted()
         for source in self._list_sources():
             ask_vectors(source, sentences)
-        tasks = [delayed(_encode)(opened, sentences, indptr) for *_, opened in asked]
+        tasks = [delayed(_encode_member)(opened, sentences, indptr) for *_, opened in asked]
         for (k, *_), found in zip(asked, run_parallel(tasks, self.n_jobs), strict=True):
             codes[k] = found
         return tuple(codes)
 
     def _list_sources(self):
-        fitted = getattr(self, "named_estimators_", None)
-        return list_sources(dict(self.estimators).values() if fitted is None else fitted.values())
+        named = getattr(self, "named_estimators_", None)
+        return collect_sources(dict(self.estimators).values() if named is None else named.values())
 
     def _list_weighted(self):
-        """Place, weight and OpenMember of each fitted member that has a weight."""
+        """List place, weight and OpenMember of each fitted member with a weight."""
         members = self.estimators_
         weights = self._member_weights(len(members)).tolist()
         rows = enumerate(zip(weights, members, strict=True))
         return [(k, weight, open_member(member)) for k, (weight, member) in rows if weight]
 
 
-def list_sources(members):
-    """List what members ask for vectors in context; steps of pipelines make other sentences."""
+def collect_sources(members):
+    """List the sources of vectors in context of members that get the sentences unchanged."""
     opened = (m.estimator if isinstance(m, FrozenEstimator) else m for m in members)
     return [s for member in opened if isinstance(member, Parser) for s in member._list_sources()]
 
 
-def _encode(opened, sentences, indptr):
+def _encode_member(opened, sentences, indptr):
     transform, parser = opened
     parser._check_ready()
     return parser._encode(*check_sentences(transform(sentences)), indptr)
@@ -256,26 +256,26 @@ def _takes_heads_of_trees(member):
     return open_member(member).parser._takes_heads_of_trees
 
 
-def _heads_for(member, sentences, y):
-    """What a member gets as y."""
+def _choose_y(member, sentences, y):
+    """Choose the `y` to fit a member with."""
     if y is not None:
         return y
-    # Steps of a pipeline may forget what trees hold: as y they keep their heads and relations.
-    # Members of a composed parser may not want them.
+    # Steps of a pipeline may lose heads and relations, so trees are passed as y as well, but not to
+    # composed parsers, some of whose members may learn without heads.
     is_composed = isinstance(member, ComposedParser)
     return sentences if _takes_heads_of_trees(member) and not is_composed else None
 
 
-def _fit(member, sentences, y, sample_weight):
-    """Fit a copy of a member; a frozen one is its own copy."""
+def _fit_member(member, sentences, y, sample_weight):
+    """Fit a copy of a member; frozen members are not copied."""
     weights = {} if sample_weight is None else {_weight_name(member): sample_weight}
-    # Weights go where this class says, whatever members request of scikit-learn's routing.
+    # Weights go to the parser, even if members request other routing of scikit-learn.
     with config_context(enable_metadata_routing=False):
         return clone(member).fit(sentences, y, **weights)
 
 
 def _weight_name(member):
-    """Name the weights of sentences as `fit` of a member takes them."""
+    """Return the name of the weights of sentences in `fit` of a member."""
     steps = []
     while isinstance(member, Pipeline):
         step, member = member.steps[-1]

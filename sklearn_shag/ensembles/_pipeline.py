@@ -33,7 +33,7 @@ def _without_sentences(_, *args):
 def _of_parser(method: Function, convert: Any = _with_sentences) -> Function:
     """Let a pipeline have a method of its parser, if that has it, with its signature.
 
-    `convert` takes what the steps before the parser do to sentences, and arguments, and returns
+    `convert` takes the transformation by the steps before the parser, and arguments, and returns
     the arguments for the parser.
     """
 

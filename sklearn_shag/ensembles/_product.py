@@ -21,20 +21,20 @@ def as_memory(operators, codes, indptr):
     Parameters
     ----------
     operators : Operators
-        Of a grammar. Automata start in state 0, and every modifier leads to the last state.
+        A grammar whose automata start in state 0 and go to the last state with every modifier.
     codes : int ndarray of shape (n_tokens,)
     indptr : int ndarray of shape (n_sentences + 1,)
 
     Returns
     -------
     potentials : Potentials
-        Memory alone: under the grammar that gives every tree the value 1, trees have the values
-        that they have under these operators.
+        Memory alone. With the grammar that gives every tree the value 1, they give trees the same
+        values as the operators.
 
     Raises
     ------
     ValueError
-        If the automata are others.
+        If the automata have another form.
     """
     alpha_1, alpha_inf, A = operators
     n_states = alpha_1.shape[-1]
@@ -61,20 +61,20 @@ def as_memory(operators, codes, indptr):
 def multiply_potentials(members, weights):
     """Multiply the potentials of deterministic grammars over the same sentences.
 
-    A class of the product is one of each: all zero at the start, and zero in none of those that
-    have another behind a modifier.
+    A class of the product is a tuple of classes, one of each member: all zeros before the first
+    modifier, and behind a modifier nonzero for each member with two classes.
 
     Parameters
     ----------
     members : list of Potentials
-        As of :func:`as_memory`.
+        Potentials as from :func:`as_memory`.
     weights : sequence of float
-        The power that the factors of each are raised to; not negative.
+        Powers of the factors of the members; not negative.
 
     Returns
     -------
     potentials : Potentials
-        Up to a factor for each sentence if a weight is not 1.
+        The product, up to a factor for each sentence if a weight is not 1.
     """
     sizes = [part.arc_memory.shape[1] for part in members]
     behind = product(*(range(int(size > 1), size) for size in sizes))
@@ -86,25 +86,25 @@ def multiply_potentials(members, weights):
     for part, weight, chosen in zip(members, weights, np.transpose(classes), strict=True):
         of_arcs, of_stops = part.arc_memory, part.stop_memory
         if weight != 1:
-            # Powers can be too small for a factor. Of arcs the larger part goes where logarithms
-            # are; of stops, of which every tree has one for each side of a token, it is left out.
-            of_arcs, logs = _raise(of_arcs, weight)
-            of_stops, _ = _raise(of_stops, weight)
+            # Powers can underflow, so the largest of each row is divided out. For arcs it goes into
+            # log scores; for stops it is dropped, since every tree has one of each row.
+            of_arcs, logs = _raise_to_power(of_arcs, weight)
+            of_stops, _ = _raise_to_power(of_stops, weight)
             arcs = logs if arcs is None else arcs + logs
         if part.arcs is not None:
             logs = weight * part.arcs
             arcs = logs if arcs is None else arcs + logs
-        # Indexing would leave another layout, which kernels do not expect.
+        # Not by indexing: kernels need the memory layout that `take` returns.
         arc_memory = arc_memory * of_arcs.take(chosen, axis=-1)
         stop_memory = stop_memory * of_stops.take(chosen, axis=-1)
     indptr, no_codes = members[0].indptr, np.zeros_like(memory)
     return Potentials(indptr, no_codes, arcs, memory, arc_memory, stop_memory)
 
 
-def _raise(factors, weight):
-    """Raise factors to a power, up to the logarithm of the largest in each row."""
+def _raise_to_power(factors, weight):
+    """Raise factors to a power, divided by the largest in each row; return its logarithm too."""
     logs = weight * log_of(factors) if weight else np.zeros_like(factors)
-    # An arc that has no mass here is not forbidden: where no tree has any, others decide.
+    # Arcs without mass are not forbidden: where no tree has mass, other members decide.
     largest = logs.max(axis=-1)
     largest[largest == -np.inf] = 0.0
     return np.exp(logs - largest[..., None]), largest
@@ -249,12 +249,12 @@ class ProductParser(Ensemble):
         return () if parser is None else parser._labellers(batch.of_member(place))
 
     def _labelling_member(self):
-        """Place and parser of the first member that has a weight and knows labels, or None."""
+        """Return place and parser of the first member with a weight and labels, or (None, None)."""
         rows = ((k, member.parser) for k, _, member in self._list_weighted())
         return next((row for row in rows if row[1]._has_labels), (None, None))
 
     def _score(self, batch, rung=0):
-        """First with what has states, then without, and last all by what members fall back to."""
+        """Score by all members, then without the one with states, and last by their fallbacks."""
         places, weights, members = zip(*self._list_weighted(), strict=True)
         parsers = [member.parser for member in members]
         batches = list(map(batch.of_member, places))
@@ -274,12 +274,12 @@ class ProductParser(Ensemble):
             if rung == 0 and not all(alone):
                 with_states = factors[alone.index(False)]
             factors = list(compress(factors, alone))
-        grammar, potentials = _multiply(factors, with_states, batch.indptr)
+        grammar, potentials = _multiply_members(factors, with_states, batch.indptr)
         prune = with_states[0].prune if with_states else 0.0
         return Scored(grammar, potentials, *self._labellers(batch), prune=prune)
 
 
-def _multiply(factors, with_states, indptr):
+def _multiply_members(factors, with_states, indptr):
     """Make grammar and potentials of a product of deterministic members, and one with states.
 
     Parameters
@@ -291,7 +291,7 @@ def _multiply(factors, with_states, indptr):
     """
     grammar, potentials = packed_unit_grammar(), None
     if factors:
-        parts = [_memory_of(scored, indptr) for scored, _ in factors]
+        parts = [_take_memory(scored, indptr) for scored, _ in factors]
         potentials = multiply_potentials(parts, [weight for _, weight in factors])
     if with_states is None:
         return grammar, potentials
@@ -303,13 +303,13 @@ def _multiply(factors, with_states, indptr):
     return grammar, potentials._replace(codes=of_states.codes)
 
 
-def _memory_of(scored, indptr):
-    """The potentials of a deterministic member: memory alone."""
+def _take_memory(scored, indptr):
+    """Return the potentials of a deterministic member, with its grammar turned into memory."""
     if scored.potentials.arc_memory is not None:
         return scored.potentials
     return as_memory(scored.grammar.operators, scored.potentials.codes, indptr)
 
 
 def _has_memory_alone(parser):
-    """Whether a grammar is one of factors, without states of its own in the chart."""
+    """Tell whether a grammar can be turned into factors, and so needs no states in the chart."""
     return parser._deterministic and getattr(parser, "automaton", None) != "sibling"

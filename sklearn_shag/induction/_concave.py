@@ -1,4 +1,4 @@
-"""The concave model of dependencies: every token chooses its head, whatever the others choose."""
+"""The concave model of dependencies: every token chooses its head independently of the others."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -11,7 +11,7 @@ from sklearn_shag.automata import Expected, climb_to_the_end
 from sklearn_shag.conditional import ConditionalParser
 from sklearn_shag.encoding import RIGHT, Alphabet, all_arcs, observed_arcs
 from sklearn_shag.induction._text import RawTextMixin, check_root_symbols, warn_of_limit
-from sklearn_shag.induction._valence import normalise
+from sklearn_shag.induction._valence import normalise_outcomes
 from sklearn_shag.learning import OperatorMixin, fallback_from_uses
 from sklearn_shag.operators import Operators, complete_grammar
 from sklearn_shag.treebank import Heads, Sentences
@@ -24,19 +24,19 @@ def learn_concave(text, symbols, root_symbols=None, *, max_iter=100, tol=0.0, st
 
     Parameters
     ----------
-    text : Text
+    text : EncodedText
     symbols : sequence of str
     root_symbols : None or collection of str
         In sentences that have some of these no other token may be the root.
     max_iter : int
     tol : float
-        EM ends when an iteration raises the log likelihood by less a sentence.
+        EM ends when an iteration raises the log likelihood by no more than this per sentence.
     start : None or ndarray of shape (n_symbols + 2, 2, n_symbols)
-        Probabilities to start from; None for uniform ones. Where these end does not matter.
+        Probabilities to start from; None for uniform ones. The optimum does not depend on them.
 
     Returns
     -------
-    ended : Ended
+    ended : EMResult
         Its parameters are probabilities of shape (n_symbols + 2, 2, n_symbols): by head (also the
         unknown one, the pool, and the root symbol), direction and modifier.
     """
@@ -52,37 +52,37 @@ def learn_concave(text, symbols, root_symbols=None, *, max_iter=100, tol=0.0, st
     of_arcs = arcs.symbols(text.codes, text.indptr, Alphabet(n_symbols).root)
     places = np.ravel_multi_index([part[chosen] for part in of_arcs], shape)
     weights = np.repeat(text.weights, np.diff(text.indptr))
-    expect = partial(_expect, places, tokens[chosen], weights)
+    expect = partial(_expect_heads, places, tokens[chosen], weights)
     start = np.full(shape, 1.0 / n_symbols) if start is None else start
     limits = {"max_iter": max_iter, "tol": tol, "n_samples": text.weights.sum()}
-    return climb_to_the_end(start, expect, partial(normalise, n_axes=1), **limits)
+    return climb_to_the_end(start, expect, partial(normalise_outcomes, n_axes=1), **limits)
 
 
 def _roots_left(text, symbols, root_symbols, heads, tokens):
-    """Which arcs are left if roots have some of the symbols wherever there is one that may."""
+    """Mask of arcs (n_arcs,): root symbols alone may be roots in sentences that have any."""
     if root_symbols is None:
         return np.ones(tokens.size, dtype=bool)
     may = np.isin(np.asarray(symbols, dtype=object), list(root_symbols))[text.codes]
-    may &= text.heads <= 0  # it is the root, or nothing is known
+    may &= text.heads <= 0  # known roots, and unknown heads
     some = np.logical_or.reduceat(may, text.indptr[:-1])
     refused = ~may & np.repeat(some, np.diff(text.indptr)) & (text.heads != 0)
     return (heads > 0) | ~refused[tokens]
 
 
-def _expect(places, tokens, weights, probabilities):
-    """The E step: each token shares itself out among its heads (theory, eq. 46)."""
+def _expect_heads(places, tokens, weights, probabilities):
+    """The E step: expected counts of arcs; each token chooses its head (theory, eq. 46)."""
     of_arcs = probabilities.ravel()[places]
-    # Probabilities vanish where weights vanish beside those of others.
+    # Where the weights of sentences are tiny beside others, their probabilities become 0.
     of_tokens = np.maximum(np.bincount(tokens, of_arcs, weights.size), np.finfo(float).tiny)
     shares = of_arcs / of_tokens[tokens] * weights[tokens]
     counts = np.bincount(places, shares, probabilities.size).reshape(probabilities.shape)
-    counts[-2] = counts[:-2].sum(axis=0)  # the unknown head has those of all
+    counts[-2] = counts[:-2].sum(axis=0)  # the unknown head: counts of all heads
     log_likelihood = float(weights @ np.log(of_tokens))
     return Expected(counts, log_likelihood, log_likelihood)
 
 
 def as_grammar(probabilities):
-    """Make the operators of a grammar of one state, which never stops at a cost."""
+    """Make the operators of a one-state grammar with probabilities of modifiers and free stops."""
     ones = np.ones((probabilities.shape[0] - 1, 2, 1))
     automata = Operators(ones, ones, probabilities[:-1, :, :, None, None])
     return complete_grammar(automata, probabilities[-1, RIGHT])
@@ -252,7 +252,7 @@ class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
         found = learn_concave(raw.text, raw.symbols, roots, **limits)
         if self.tol > 0 and not found.converged:
             warn_of_limit(self.max_iter)
-        uses = found.expected.counts[:-1]  # nobody stops
+        uses = found.expected.counts[:-1]  # STOP is free: it has no uses
         uses = np.concatenate([uses, np.zeros_like(uses[:, :, :1])], axis=2)
         fallback = fallback_from_uses(uses, found.expected.counts[-1].sum(axis=0))
         grammars = as_grammar(found.parameters), fallback

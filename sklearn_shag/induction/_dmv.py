@@ -17,7 +17,7 @@ from sklearn_shag.induction._text import (
     score_rules,
     warn_of_limit,
 )
-from sklearn_shag.induction._valence import Form, count_uses, improve, to_grammar
+from sklearn_shag.induction._valence import ValenceForm, count_uses, improve_model, to_grammar
 from sklearn_shag.learning import BaseSHAG, fallback_from_uses
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import chart
@@ -306,7 +306,7 @@ class DMV(RawTextMixin, BaseSHAG):
         return self._take_over(raw, grammars, found)
 
     def _check_combination(self):
-        """Check what parameters have to do with each other."""
+        """Refuse parameters that contradict each other."""
         if self.n_states is not None and self.algorithm == "viterbi":
             raise ValueError(
                 f"algorithm='viterbi' learns from the best trees, which need known states: set "
@@ -318,11 +318,11 @@ class DMV(RawTextMixin, BaseSHAG):
             )
 
     def _climb(self, raw):
-        """Run EM."""
+        """Run EM on text from the start, and return its EMResult."""
         n_runs = 1 if self.n_states is None else 2
         with progress("EM", n_runs * (self.max_iter + 1), "iterations", self.verbose) as advance:
             limits = {"max_iter": self.max_iter, "tol": self.tol}
-            run = partial(improve, raw.text, **limits, n_jobs=self.n_jobs, advance=advance)
+            run = partial(improve_model, raw.text, **limits, n_jobs=self.n_jobs, advance=advance)
             start, first_converged = self._find_start(raw, run)
             found = self._run(run, start)
         return found._replace(converged=first_converged and found.converged)
@@ -332,20 +332,20 @@ class DMV(RawTextMixin, BaseSHAG):
         return self.warm_start and hasattr(self, "operators_")
 
     def _form(self, split=True):
-        """The form of automata, when states are split or before."""
+        """Return the form of the automata; without `split`, the form before states are hidden."""
         hidden = split and self.n_states is not None
         n_states = self.n_states if hidden else 2
-        return Form(n_states, self.tied, hidden, self.prior, self.prior_inference)
+        return ValenceForm(n_states, self.tied, hidden, self.prior, self.prior_inference)
 
     def _run(self, run, start, *, split=True):
         viterbi = self.algorithm == "viterbi"
-        # Of equally good trees the first would be taken.
+        # A uniform start makes all trees equally good: Viterbi would count the first one alone.
         is_uniform = isinstance(self.init, str) and self.init == "uniform"
         by_all_first = viterbi and is_uniform and not self._is_warm
         return run(start, self._form(split), viterbi=viterbi, by_all_first=by_all_first)
 
     def _find_start(self, raw, run):
-        """Make the start; for hidden states EM runs before them. Say whether that converged."""
+        """Return the start, and whether EM before states are hidden, if they are, has converged."""
         rng, form = check_random_state(self.random_state), self._form(split=self._is_warm)
         if self._is_warm:
             check_same_symbols(self, raw.symbols, "grammar")

@@ -28,8 +28,8 @@ from sklearn_shag.utils._typing import ArrayLike, FloatArray
 def align_grammar(operators, codes, shares):
     """Write a grammar over other symbols, some of which it may not know.
 
-    Of these it says that some symbol is there, which their shares divide among them; the symbols
-    that it knows have the rest. So no sum over symbols changes, and not to know any is no
+    A symbol that it does not know gets its share of the mass of all symbols, and the known symbols
+    keep the rest. So no sum over symbols changes, and a grammar that knows fewer symbols has no
     advantage.
 
     Parameters
@@ -37,7 +37,7 @@ def align_grammar(operators, codes, shares):
     operators : Operators
         Of a grammar.
     codes : int ndarray of shape (n_symbols,)
-        Those that the new symbols have in the grammar.
+        Codes of the new symbols in the grammar.
     shares : ndarray of shape (n_symbols,)
         How frequent each symbol is in text, positive; their sum is 1.
 
@@ -64,9 +64,9 @@ def mix_grammars(grammars, weights):
     Parameters
     ----------
     grammars : list of Operators
-        Over the same symbols, as of :func:`align_grammar`.
+        Grammars over the same symbols, as from :func:`align_grammar`.
     weights : ndarray of shape (n_grammars, n_symbols + 2, 2)
-        Of each head and direction.
+        Weight of each grammar by head and direction.
 
     Returns
     -------
@@ -83,18 +83,18 @@ def mix_grammars(grammars, weights):
 
 
 def _roots_of(grammars):
-    """The distributions of the root, and of an unknown one: (n_grammars, n_symbols + 1)."""
+    """Probabilities of root symbols and, last, of an unknown one: (n_grammars, n_symbols + 1)."""
     return np.stack([grammar.A[-1, RIGHT, :, 0, 0] for grammar in grammars])
 
 
-def _expect(grammars, text, n_jobs, weights):
-    """The E step (theory, eq. 48): how many sequences of each head and side a grammar generated."""
+def _expect_sequences(grammars, text, n_jobs, weights):
+    """The E step (theory, eq. 48): expected sequences of each grammar, head and direction."""
     grammar, options = mix_grammars(grammars, weights), {"weights": text.weights, "n_jobs": n_jobs}
     found = chart(grammar, text.potentials, marginals=False, counts=True, **options)
     ends = np.cumsum([grammar.alpha_1.shape[-1] for grammar in grammars])
     starts = np.split(found.counts.alpha_1, ends[:-1], axis=-1)
     uses = np.stack([each.sum(axis=-1) for each in starts])
-    # The root has one state for all: what it emits tells whose it may be.
+    # The root has one state for all grammars: its symbol tells which of them it may come from.
     joint = weights[:, -1, RIGHT, None] * _roots_of(grammars)
     total = joint.sum(axis=0)
     emitted = found.counts.A[-1, RIGHT, :, 0, 0]
@@ -108,15 +108,15 @@ def _expect(grammars, text, n_jobs, weights):
 
 
 def _share_out(uses, tied):
-    """The M step: relative frequencies; heads that are not there have the weights of all heads."""
+    """The M step: share of each grammar in the uses of a head or, if it has none, of all heads."""
     if tied:
-        return np.broadcast_to(_divide(uses.sum(axis=(1, 2), keepdims=True)), uses.shape)
+        return np.broadcast_to(_divide_uses(uses.sum(axis=(1, 2), keepdims=True)), uses.shape)
     pool = uses[:, :-1].sum(axis=1, keepdims=True)
-    return _divide(np.where(uses.sum(axis=0) > 0, uses, pool))
+    return _divide_uses(np.where(uses.sum(axis=0) > 0, uses, pool))
 
 
-def _divide(uses):
-    """Shares; alike where nothing is used."""
+def _divide_uses(uses):
+    """Divide uses by their sum over grammars, which get equal shares where it is 0."""
     total = uses.sum(axis=0)
     return np.divide(uses, total, out=np.full(uses.shape, 1.0 / len(uses)), where=total > 0)
 
@@ -348,7 +348,7 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
         )
 
     def _mix(self, grammars, text):
-        """Run EM from uniform weights (eq. 48); look what weights that are given are worth."""
+        """Run EM from uniform weights (eq. 48), or compute the likelihood of the given weights."""
         learns, start = self._is("em"), self._member_weights(len(grammars))
         start = np.broadcast_to(
             (start / start.sum())[:, None, None], (start.size, *grammars[0].alpha_1.shape[:2])
@@ -356,14 +356,15 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
         max_iter = self.max_iter if learns else 0
         if learns:
             text = self._drop_impossible(grammars, text, start)
-        steps = partial(_expect, grammars, text, self.n_jobs), partial(_share_out, tied=self.tied)
+        expect = partial(_expect_sequences, grammars, text, self.n_jobs)
+        steps = expect, partial(_share_out, tied=self.tied)
         limits = {"max_iter": max_iter, "tol": self.tol, "n_samples": float(text.weights.sum())}
         with progress("EM", max_iter + 1, "iterations", self.verbose) as advance:
             found = climb_to_the_end(start, *steps, advance=advance, **limits)
         return found._replace(converged=found.converged or not learns)
 
     def _drop_impossible(self, grammars, text, weights):
-        """Let sentences count nothing that have no tree in the mixture."""
+        """Set the weights of sentences without a tree in the mixture to 0."""
         grammar = mix_grammars(grammars, weights)
         found = chart(grammar, text.potentials, marginals=False, n_jobs=self.n_jobs)
         possible = found.sign > 0
@@ -416,14 +417,14 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
 
 
 def _share_symbols(text, n_symbols):
-    """The shares of symbols in text, with one more of each, so that none is zero."""
+    """Shares of symbols among the tokens, (n_symbols,), with one pseudo-count of each symbol."""
     weights = np.repeat(text.weights, np.diff(text.indptr))
     counts = np.bincount(text.codes, weights, minlength=n_symbols + 1)[:n_symbols] + 1.0
     return counts / counts.sum()
 
 
 def _learn_labels(trees, symbols, helpers):
-    """Learn the relations of known trees; if they have none, take those of helpers."""
+    """Count the relations of known trees or, if these have none, merge the counts of helpers."""
     learned = count_known_labels(trees, symbols)
     helpers = [helper for helper in helpers if helper._has_labels]
     if learned["labels_"].size or not helpers:

@@ -1,4 +1,4 @@
-"""Text to learn grammars from: what is known of its heads, its arcs, and rules for them."""
+"""Text to learn grammars from: sentences, known heads, and rules for arcs."""
 
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -8,14 +8,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag.conditional import KnownTrees, count_known_labels, prepare_trees
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, all_arcs, encode_sentences, observed_arcs
-from sklearn_shag.induction._valence import Text
+from sklearn_shag.induction._valence import EncodedText
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions
 
 ROOT = "<root>"
 _OF_NOUNS = ("NOUN", "ADJ", "DET", "NUM", "ADP")
-# Those of Naseem et al. (2010), in the conventions of Universal Dependencies.
+# The rules of Naseem et al. (2010), in the conventions of Universal Dependencies.
 UD_RULES = (
     (ROOT, "VERB"),
     *(("VERB", modifier) for modifier in ("VERB", "NOUN", "PROPN", "PRON", "ADV", "AUX")),
@@ -26,7 +26,7 @@ _SIDES = {"left": LEFT, "right": RIGHT}
 
 
 def score_rules(rules, strength, symbols):
-    """Make a table of what rules add to the scores of arcs.
+    """Tabulate the scores that rules add to arcs.
 
     Parameters
     ----------
@@ -35,17 +35,17 @@ def score_rules(rules, strength, symbols):
     strength : float
         Added to the score of each arc that follows a rule.
     symbols : sequence of str
-        Known ones.
+        Known symbols, in the order of their codes.
 
     Returns
     -------
     table : ndarray of shape (n_symbols + 2, 2, n_symbols + 1)
-        By head, direction and modifier; 0 where nothing is known.
+        Scores by head, direction and modifier; 0 where no rule applies.
 
     Raises
     ------
     ValueError
-        If something is no rule, or none is about known symbols.
+        If a rule has another form, or none of them is about known symbols.
     """
     rules = UD_RULES if isinstance(rules, str) else [_check_rule(rule) for rule in rules]
     alphabet = Alphabet(len(symbols))
@@ -86,13 +86,13 @@ def score_by_rules(table, arcs, codes, indptr):
     return table[arcs.symbols(codes, indptr, Alphabet(table.shape[0] - 2).root)]
 
 
-class RawText(NamedTuple):
-    """Sentences to learn from, checked."""
+class PreparedText(NamedTuple):
+    """Checked and encoded sentences to learn from."""
 
-    symbols: np.ndarray  # (n_symbols,), dtype object: those that are known, sorted
-    text: Text  # sentences that are the same are one
-    merged: KnownTrees  # what `text` was made of
-    separate: KnownTrees  # the same, sentence by sentence
+    symbols: np.ndarray  # (n_symbols,), dtype object: known ones, sorted
+    text: EncodedText  # equal sentences are merged
+    merged: KnownTrees  # the merged sentences
+    separate: KnownTrees  # all sentences
 
 
 def prepare_text(
@@ -103,7 +103,7 @@ def prepare_text(
     Parameters
     ----------
     X : sequence of length n_sentences
-        Heads of trees in it are not looked at.
+        Sentences or trees, whose heads are ignored.
     y : None or sequence of length n_sentences
         The known heads, -1 for others; None if none are known.
     sample_weight : None or array-like of shape (n_sentences,)
@@ -114,11 +114,11 @@ def prepare_text(
     rules, rule_strength
         As for :func:`score_rules`; no rules by default.
     symbols : None or list of str, default=None
-        Those that are known, sorted; None takes all that occur.
+        Known symbols, sorted; None takes all that occur.
 
     Returns
     -------
-    raw : RawText
+    raw : PreparedText
 
     Raises
     ------
@@ -132,7 +132,7 @@ def prepare_text(
     """
     separate = prepare_trees(X, y, sample_weight, nonprojective, raw=True, max_length=max_length)
     known = sorted(set().union(*separate.symbols)) if symbols is None else symbols
-    encode_sentences(separate.symbols, known)  # tells if they say nothing, once
+    encode_sentences(separate.symbols, known)  # warns of unknown ones, once
     merged = separate.merge()
     codes, indptr = encode_sentences(merged.symbols, known, check=False)
     arcs = None
@@ -141,12 +141,12 @@ def prepare_text(
         arcs = np.where(observed_arcs(merged.heads, every, indptr), 0.0, -np.inf)
         if rules is not None:
             arcs += score_by_rules(score_rules(rules, rule_strength, known), every, codes, indptr)
-    text = Text(codes, merged.heads, indptr, merged.weights, arcs)
-    return RawText(np.array(known, dtype=object), text, merged, separate)
+    text = EncodedText(codes, merged.heads, indptr, merged.weights, arcs)
+    return PreparedText(np.array(known, dtype=object), text, merged, separate)
 
 
 class RawTextMixin:
-    """What learners from raw text have in common."""
+    """Base class of learners from raw text: their parameters, text and learned attributes."""
 
     _parameter_constraints = {
         "max_length": [None, Interval(Integral, 1, None, closed="left")],
@@ -154,7 +154,7 @@ class RawTextMixin:
         "nonprojective": [StrOptions({"lift", "drop"})],
     }
 
-    _needs_whole_trees = None  # what is not known is summed over
+    _needs_whole_trees = None  # unknown heads are summed over
     _takes_heads_of_trees = False
 
     loss_curve_: list[float]
@@ -166,7 +166,7 @@ class RawTextMixin:
         return prepare_text(X, y, sample_weight, *limits, **options)
 
     def _take_over(self, raw, grammars, found, labels=None, **learned):
-        """Set what was learned: a grammar, another that stands in for it, and more attributes."""
+        """Set the learned attributes: the grammar, its fallback, labels, and others by name."""
         vars(self).update(
             symbols_=raw.symbols,
             **labels or count_known_labels(raw.separate, raw.symbols),
@@ -181,7 +181,7 @@ class RawTextMixin:
 
 
 def check_root_symbols(root_symbols, symbols):
-    """Check that some of the symbols that roots may have are known; None is any."""
+    """Check that one of `root_symbols` at least is known; None allows any symbol."""
     if root_symbols is not None and not set(root_symbols) & set(symbols):
         raise ValueError(
             f"None of root_symbols={root_symbols!r} is a symbol of X, which are "

@@ -12,8 +12,8 @@ from sklearn_shag.operators import Operators, complete_grammar
 from sklearn_shag.parsing import Potentials, best_trees, chart, keep_known
 
 
-class Form(NamedTuple):
-    """Which form automata have, and how distributions are estimated from counts."""
+class ValenceForm(NamedTuple):
+    """Form of the automata, and the settings for estimates of their distributions."""
 
     n_states: int = 2
     tied: bool = True
@@ -22,10 +22,10 @@ class Form(NamedTuple):
     inference: str = "map"  # or "variational"
 
 
-class Distributions(NamedTuple):
-    """Of a grammar over V symbols: heads, directions, states, outcomes; or their counts.
+class ValenceModel(NamedTuple):
+    """Probabilities of a grammar over V symbols, or counts of their outcomes.
 
-    Heads are the known ones and, last, the unknown one: the pool of all.
+    Axes are heads, directions, states and outcomes. The last head is the unknown one, the pool.
     """
 
     roots: np.ndarray  # (V,)
@@ -34,20 +34,20 @@ class Distributions(NamedTuple):
     moves: np.ndarray  # (V + 1, 2, n or 1, V, n or 1): the modifier, and the state after it
 
 
-# How many axes the outcomes of each distribution have.
-N_AXES = Distributions(1, 1, 1, 2)
+# Number of axes of the outcomes of each distribution.
+N_AXES = ValenceModel(1, 1, 1, 2)
 
 
 class Estimate(NamedTuple):
-    """What the M step makes of counts."""
+    """Result of an M step: probabilities, and weights for the next E step."""
 
-    weights: Distributions  # of the next E step
-    log_prior: float  # the logarithm of the prior, or what variational inference has in its place
-    means: Distributions  # probabilities
+    weights: ValenceModel  # of the next E step
+    log_prior: float  # of the weights; in variational inference minus the divergence
+    means: ValenceModel  # probabilities
 
 
-def gather(counts, form):
-    """Sum the uses of the operators of a grammar to counts of the outcomes of distributions."""
+def gather_counts(counts, form):
+    """Sum the uses of the operators of a grammar to counts of the outcomes of a ValenceModel."""
     uses = np.moveaxis(counts.A[:-1, :, :-1], -1, 2)  # head, direction, state, modifier, state
     going = uses.sum(axis=(3, 4))
     if not form.hidden:
@@ -56,79 +56,79 @@ def gather(counts, form):
         uses = uses.sum(axis=2, keepdims=True)
     stops = np.stack([counts.alpha_inf[:-1], going], axis=-1)
     starts = counts.alpha_1[:-1] if form.hidden else begin_in_first(stops.shape[:-1])
-    return pool(Distributions(counts.A[-1, RIGHT, :-1, 0, 0], starts, stops, uses))
+    return pool_counts(ValenceModel(counts.A[-1, RIGHT, :-1, 0, 0], starts, stops, uses))
 
 
 def begin_in_first(shape):
-    """The starts of automata that begin in their first state."""
+    """Return starts of this shape, with probability 1 for the first state, on the last axis."""
     starts = np.zeros(shape)
     starts[..., 0] = 1.0
     return starts
 
 
-def pool(counts):
-    """Give the unknown head, the last, the counts of all heads."""
+def pool_counts(counts):
+    """Give the unknown head, the last one, the summed counts of all others."""
     roots, *of_heads = counts
-    return Distributions(roots, *map(_pool, of_heads))
+    return ValenceModel(roots, *map(_pool_heads, of_heads))
 
 
-def _pool(part):
+def _pool_heads(part):
     return np.concatenate([part[:-1], part[:-1].sum(axis=0, keepdims=True)])
 
 
-def estimate(counts, form):
+def estimate_model(counts, form):
     """Estimate distributions from counts of their outcomes: the M step (theory, eqs. 43 and 44).
 
     Parameters
     ----------
-    counts : Distributions
-    form : Form
+    counts : ValenceModel
+    form : ValenceForm
 
     Returns
     -------
     estimate : Estimate
-        What was never seen, and has no prior, is uniform.
+        Distributions without counts and prior are uniform.
     """
-    pairs = list(zip(counts, _priors(counts, form), N_AXES, strict=True))
+    pairs = list(zip(counts, _list_priors(counts, form), N_AXES, strict=True))
     if form.inference == "map":
-        weights = Distributions(*(normalise(part + prior, n) for part, prior, n in pairs))
+        weights = ValenceModel(*(normalise_outcomes(part + prior, n) for part, prior, n in pairs))
         return Estimate(weights, log_prior(weights, form), weights)
     posteriors = [(part + prior, prior, n) for part, prior, n in pairs]
-    means = Distributions(*(normalise(part, n) for part, _, n in posteriors))
-    # What has no prior is no random variable: where automata begin, unless states are hidden.
-    weights = Distributions(
+    means = ValenceModel(*(normalise_outcomes(part, n) for part, _, n in posteriors))
+    # Distributions without a prior are no random variables: starts, unless states are hidden.
+    weights = ValenceModel(
         *(
             np.exp(_expected_logs(part, n)) if prior > 0 else mean
             for (part, prior, n), mean in zip(posteriors, means, strict=True)
         )
     )
-    bound = -sum(_divergence(*each) for each in posteriors if each[1] > 0)
+    bound = -sum(_sum_divergences(*each) for each in posteriors if each[1] > 0)
     return Estimate(weights, bound, means)
 
 
 def log_prior(weights, form):
-    """The logarithm of the Dirichlet prior of distributions, up to a constant."""
+    """Compute the log density of the Dirichlet prior at these distributions, up to a constant."""
     total = 0.0
-    for part, prior in zip(weights, _priors(weights, form), strict=True):
+    for part, prior in zip(weights, _list_priors(weights, form), strict=True):
         if prior > 0:
-            # A start may have zeros, and so may what weights leave of a prior.
-            possible = np.maximum(_of_known(part), np.finfo(float).tiny)
+            # A start may have zeros, and large weights of sentences may round a prior to 0.
+            possible = np.maximum(_drop_unknown_head(part), np.finfo(float).tiny)
             total += prior * float(np.log(possible).sum())
     return total
 
 
-def _priors(counts, form):
-    """The pseudo-counts of an outcome of each distribution; states after a modifier share one."""
+def _list_priors(counts, form):
+    """Return the pseudo-count of each outcome; next states share the one of their modifier."""
     of_starts = form.prior if form.hidden else 0.0
-    return Distributions(form.prior, of_starts, form.prior, form.prior / counts.moves.shape[-1])
+    return ValenceModel(form.prior, of_starts, form.prior, form.prior / counts.moves.shape[-1])
 
 
-def _of_known(part):
-    """Without the unknown head, whose distributions are made of counts that are there already."""
+def _drop_unknown_head(part):
+    """Drop the unknown head from distributions of heads: its counts are sums of all others."""
     return part[:-1] if part.ndim > 1 else part
 
 
-def normalise(part, n_axes):
+def normalise_outcomes(part, n_axes):
     axes = tuple(range(-n_axes, 0))
     total = part.sum(axis=axes, keepdims=True)
     n_outcomes = np.prod(part.shape[-n_axes:])
@@ -136,14 +136,14 @@ def normalise(part, n_axes):
 
 
 def _expected_logs(part, n_axes):
-    """The expected logarithms of what has Dirichlet distributions with these parameters."""
+    """Expected logarithms of probabilities under Dirichlet distributions with these parameters."""
     total = part.sum(axis=tuple(range(-n_axes, 0)), keepdims=True)
     return digamma(part) - digamma(total)
 
 
-def _divergence(part, prior, n_axes):
-    """The Kullback-Leibler divergence of these Dirichlet distributions from their priors."""
-    part = _of_known(part)
+def _sum_divergences(part, prior, n_axes):
+    """Sum the Kullback-Leibler divergences of Dirichlet distributions from their priors."""
+    part = _drop_unknown_head(part)
     axes, n_outcomes = tuple(range(-n_axes, 0)), int(np.prod(part.shape[-n_axes:]))
     values = gammaln(part.sum(axis=axes)) - gammaln(part).sum(axis=axes)
     values += n_outcomes * gammaln(prior) - gammaln(n_outcomes * prior)
@@ -156,9 +156,9 @@ def to_grammar(distributions, form):
 
     Parameters
     ----------
-    distributions : Distributions
+    distributions : ValenceModel
         They need not sum to 1.
-    form : Form
+    form : ValenceForm
 
     Returns
     -------
@@ -177,70 +177,70 @@ def to_grammar(distributions, form):
 
 
 def count_uses(counts):
-    """Sum the uses of operators to those of modifiers and, last, STOP: (V + 1, 2, V + 1)."""
+    """Sum the uses of operators over states: of modifiers and, last, STOP, (V + 1, 2, V + 1)."""
     uses = np.concatenate(
         [counts.A[:-1, :, :-1].sum(axis=(3, 4)), counts.alpha_inf[:-1].sum(axis=2)[:, :, None]],
         axis=2,
     )
-    return _pool(uses)
+    return _pool_heads(uses)
 
 
-class Text(NamedTuple):
-    """Sentences to learn from."""
+class EncodedText(NamedTuple):
+    """Encoded sentences to learn from."""
 
     codes: np.ndarray  # (n_tokens,)
-    heads: np.ndarray  # (n_tokens,): -1 where they are not known
+    heads: np.ndarray  # (n_tokens,): -1 for unknown ones
     indptr: np.ndarray  # (n_sentences + 1,)
     weights: np.ndarray  # (n_sentences,)
-    arcs: np.ndarray | None  # (n_arcs,): what rules and known heads add to the scores of arcs
+    arcs: np.ndarray | None  # (n_arcs,): log scores of arcs by rules and known heads
 
     @property
     def potentials(self):
-        """What the chart is told of them."""
+        """Potentials of the sentences, for the chart."""
         return Potentials(self.indptr, self.codes, self.arcs)
 
 
-def improve(
+def improve_model(
     text, start, form, *, viterbi=False, by_all_first=False, max_iter, tol, n_jobs, advance
 ):
     """Improve distributions by EM.
 
     Parameters
     ----------
-    text : Text
+    text : EncodedText
         Each sentence has a tree that is possible under the start.
-    start : Distributions
-    form : Form
+    start : ValenceModel
+    form : ValenceForm
     max_iter : int
     tol : float
-        EM ends when an iteration raises the objective by no more than this a sentence.
+        EM ends when an iteration raises the objective by no more than this per sentence.
     viterbi : bool, default=False
-        Whether counts are those of the best trees, not of all.
+        Whether the best trees alone are counted, instead of all trees.
     by_all_first : bool, default=False
-        Whether the first ones, before iterations are counted, are those of all trees in any case.
+        Whether all trees are counted before the first iteration in any case.
     n_jobs : int or None
     advance : callable
         Is called after every iteration.
 
     Returns
     -------
-    ended : Ended
-        Its parameters are Distributions, its counts those of operators.
+    ended : EMResult
+        Its parameters are a ValenceModel, its counts uses of operators.
     """
-    expect = partial(_expect, text, form, viterbi, n_jobs)
+    expect = partial(_expect_uses, text, form, n_jobs, viterbi=viterbi)
 
     def maximise(counts):
-        return estimate(gather(counts, form), form)
+        return estimate_model(gather_counts(counts, form), form)
 
     first = Estimate(start, log_prior(start, form), start)
-    if by_all_first or form.inference == "variational":  # whose bound needs counts
-        first = maximise(_expect(text, form, viterbi and not by_all_first, n_jobs, first).counts)
+    if by_all_first or form.inference == "variational":  # its bound needs counts
+        first = maximise(expect(first, viterbi=viterbi and not by_all_first).counts)
     limits = {"n_samples": float(text.weights.sum()), "max_iter": max_iter, "tol": tol}
     found = climb_to_the_end(first, expect, maximise, advance=advance, **limits)
     return found._replace(parameters=found.parameters.means)
 
 
-def _expect(text, form, viterbi, n_jobs, estimated):
+def _expect_uses(text, form, n_jobs, estimated, viterbi):
     """The E step: expected uses of operators, in all trees or in the best ones."""
     grammar, potentials = to_grammar(estimated.weights, form), text.potentials
     scores = None

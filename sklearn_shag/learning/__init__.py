@@ -1,4 +1,4 @@
-"""From statistics to operators: how each learner makes an automaton, and the loop over all."""
+"""From statistics to operators: the learners of grammars, and their loop over heads."""
 
 from sklearn_shag.learning._automata import fallback_from_uses, fallback_grammar, learn_grammar
 from sklearn_shag.learning._base import BaseSHAG, GenerativeMixin, OperatorMixin, TreeLearner

@@ -1,4 +1,4 @@
-"""The one loop over heads and directions, and the grammar that stands in for a learned one."""
+"""The loop over heads and directions of all learners, and the fallback grammar."""
 
 from collections.abc import Callable
 from functools import partial
@@ -66,7 +66,7 @@ def learn_grammar(
 
 
 def learn_automata(statistics, learn, smoothing=0.0, n_jobs=None, context=0.0, verbose=0):
-    """List what `learn` makes of the moments of every head and direction, in the order of pairs."""
+    """Call `learn` on the moments of every head and direction; list results in order of pairs."""
     learn = partial(_learn_from_moments, statistics, learn, smoothing, context)
     alphabet = Alphabet(statistics.roots.size)
     with progress("Learning", alphabet.n_pairs, "automata", verbose) as advance:
@@ -131,12 +131,12 @@ def fallback_grammar(statistics: SequenceStatistics) -> Operators:
 
 
 def fallback_from_uses(uses, roots):
-    """Do what :func:`fallback_grammar` does, from counts alone.
+    """Estimate the grammar of :func:`fallback_grammar` from counts of modifiers and roots.
 
     Parameters
     ----------
     uses : ndarray of shape (n_symbols + 1, 2, n_symbols + 1)
-        Of each modifier and, last, STOP, by head and direction; those of all heads are last.
+        Uses of each modifier and, last, STOP, by head and direction. The last head is the pool.
     roots : ndarray of shape (n_symbols,)
 
     Returns

@@ -37,7 +37,7 @@ from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray, Rando
 
 
 class GenerativeMixin:
-    """What is added to a parser whose chart sums probabilities of trees and their sentences.
+    """Mixin of parsers whose trees have probabilities together with their sentences.
 
     A subclass draws trees in the hook ``_draw``. It learns `symbols_`, `labels_` and
     `label_counts_`.
@@ -49,10 +49,10 @@ class GenerativeMixin:
 
     @abstractmethod
     def _draw(self, n_samples, max_length, rng):
-        """Draw trees; the parameters are those of :meth:`sample`, checked."""
+        """Draw trees, given the checked parameters of :meth:`sample`."""
 
     def _score_jointly(self, batch, rung=0):
-        """Do what `_score` does, where trees have probabilities together with their sentences."""
+        """Score sentences as `_score`, by joint probabilities of trees and sentences."""
         return self._score(batch, rung)
 
     def log_likelihood(self, X: Sentences) -> FloatArray:
@@ -72,7 +72,7 @@ class GenerativeMixin:
         return np.where(sign > 0, log_abs_z, -np.inf)
 
     def _sum_jointly(self, batch):
-        """Sign and logarithm of the summed value of the allowed trees of each sentence."""
+        """Return sign and logarithm of the summed values of the allowed trees, by sentence."""
         totals = ask(self, list_totals, batch, partial(Forest, self._score_jointly))
         return np.reshape(totals, (-1, 2)).T
 
@@ -126,12 +126,12 @@ class GenerativeMixin:
         return scores
 
     def _score_trees(self, batch, heads):
-        """Sign and logarithm of the value of each tree."""
+        """Return sign and logarithm of the value of each tree."""
         scored = self._score_jointly(batch)
         return value_trees(scored.grammar.operators, scored.potentials, np.concatenate(heads))
 
     def _score_partial_trees(self, batch, heads):
-        """Sign and logarithm of the summed value of the trees that have the known heads."""
+        """Return sign and logarithm of the summed values of trees with known heads, by sentence."""
         return self._sum_jointly(batch._replace(allowed=arcs_left_by(heads)))
 
     def sample(
@@ -179,16 +179,16 @@ class GenerativeMixin:
 
 
 class Learned(NamedTuple):
-    """What a learner has learned. It is no part of the estimator yet."""
+    """Operators and attributes that a learner returns, before they are set on the estimator."""
 
     operators: Operators  # leading axes (n_symbols + 2, 2)
     attributes: dict[str, Any] = {}
 
 
 class OperatorMixin:
-    """What is added to a parser whose chart needs nothing but operators: of a grammar, and another.
+    """Mixin of parsers that score by the operators of a grammar, and of its fallback.
 
-    A subclass learns `operators_` and, for sentences that these have no mass for,
+    A subclass learns `operators_` and, for sentences without mass under them,
     `fallback_operators_`, beside `symbols_` and labels.
     """
 
@@ -202,8 +202,8 @@ class OperatorMixin:
         return encode_sentences(symbols, self.symbols_)[0]
 
     def _score(self, batch, rung=0):
-        # To pack a grammar takes longer than to parse a sentence.
-        grammars = keep(self, (self.operators_, self.fallback_operators_), _pack)
+        # Kept, since packing a grammar takes longer than parsing a sentence.
+        grammars = keep(self, (self.operators_, self.fallback_operators_), _pack_grammars)
         if rung == len(grammars):
             return None
         potentials = Potentials(batch.indptr, batch.codes)
@@ -245,7 +245,7 @@ class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):
     """
 
     def _become_fitted(self, statistics, learned, fallback, **others):
-        """Take over what was learned.
+        """Set the learned attributes.
 
         All attributes are set at once: an estimator whose fit fails, or is interrupted, or warns
         where warnings are errors, is left as it was.
@@ -265,12 +265,12 @@ class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):
         return decode_trees(self.symbols_, *drawn)
 
 
-def _pack(*grammars):
+def _pack_grammars(*grammars):
     return list(map(pack_grammar, grammars))
 
 
 class TreeLearner(BaseSHAG):
-    """Split head-automata grammar learned from trees: everything but how.
+    """Base class of split head-automata grammars that are learned from trees.
 
     A subclass learns from head-modifier sequences in the hook ``_learn_operators``.
     """
@@ -286,7 +286,7 @@ class TreeLearner(BaseSHAG):
         trees : EncodedTrees or None
             The trees themselves; None where only their statistics are known.
         sequences : HeadModifierSequences or None
-            Theirs, which were counted; likewise.
+            The head-modifier sequences of the trees; None where only statistics are known.
 
         Returns
         -------
@@ -336,7 +336,7 @@ class TreeLearner(BaseSHAG):
 
 
 class IncrementalMixin:
-    """What is added to a learner that sees nothing of the trees but trigram counts: these add up.
+    """Mixin of learners that need trigram counts of trees alone, which can be added up.
 
     In its hook ``_learn_operators``, `trees` and `sequences` may be None.
     """
@@ -423,7 +423,7 @@ class IncrementalMixin:
         return self
 
     def _fit_parts(self, parts):
-        """Learn from lists of trees, one after the other: but for counts they need not stay."""
+        """Learn from an iterator of lists of trees, of which counts alone stay in memory."""
         return self.fit_statistics(merge_statistics(map(count_treebank, parts)))
 
     def _become_fitted(self, statistics, learned, fallback, **others):

@@ -1,7 +1,7 @@
 """Trees under a grammar with refinements: each distinct part of a treebank is visited once.
 
-Equal subtrees have equal sums over what is hidden in them, whichever tree they are in, and so have
-equal modifier sequences as far as they go. A treebank is folded into the graph of its distinct
+Equal subtrees have equal sums over their states and refinements in every tree, and so have equal
+beginnings of modifier sequences. A treebank is folded into the graph of its distinct
 parts; a sum over it and its derivatives take one pass up and one down (theory, eq. 51).
 """
 
@@ -17,12 +17,12 @@ from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
 
 class Level(NamedTuple):
-    """Parts that depend on parts of lower levels alone, but for subtrees on paths: slices."""
+    """Slices of the parts of one level: paths of lower parts, their subtrees, and arcs to these."""
 
-    paths: tuple  # but for those without modifiers
+    paths: tuple  # without the empty paths, which have no modifiers
     subtrees: tuple
     arcs: tuple
-    groups: list  # of arcs of one block: (first, last, block)
+    groups: list  # runs of arcs of one block: (first, last, block)
 
 
 class Parts(NamedTuple):
@@ -35,20 +35,20 @@ class Parts(NamedTuple):
     owners: np.ndarray  # (n_paths,): 2 * head + direction
     previous: np.ndarray  # (n_paths,): the path without its last modifier; -1 for none
     last: np.ndarray  # (n_paths,): the arc to the last modifier
-    subtrees: np.ndarray  # (n_arcs,): that of the modifier
-    blocks: np.ndarray  # (n_arcs,): that of its head, direction and modifier
+    subtrees: np.ndarray  # (n_arcs,): the subtree of the modifier
+    blocks: np.ndarray  # (n_arcs,): the block of head, direction and modifier
     left: np.ndarray  # (n_subtrees,): a path
     right: np.ndarray  # (n_subtrees,): a path
 
 
-class Graph(NamedTuple):
-    """A treebank, folded."""
+class TreebankGraph(NamedTuple):
+    """The graph of the distinct parts of a treebank."""
 
-    pairs: np.ndarray  # (n_blocks, 3): heads, directions and modifiers that have blocks, sorted
+    pairs: np.ndarray  # (n_blocks, 3): head, direction and modifier of each block, sorted
     symbols: np.ndarray  # (n_subtrees,)
     tokens: np.ndarray  # (n_tokens,): the subtree of each token
-    roots: np.ndarray  # (n_roots,): that of each root of each sentence
-    sentences: np.ndarray  # (n_roots,): the sentence that it is in
+    roots: np.ndarray  # (n_roots,): the subtree of each root of each sentence
+    sentences: np.ndarray  # (n_roots,): the sentence of each root
     parts: Parts
     levels: list
 
@@ -61,18 +61,18 @@ def fold_trees(codes, heads, indptr, n_symbols, others=None, by_token=False):
     codes, heads : int ndarrays of shape (n_tokens,)
     indptr : int ndarray of shape (n_sentences + 1,)
     n_symbols : int
-        Codes are smaller.
+        Number of symbols; codes are smaller.
     others : None or int ndarray of shape (n_others, 3), default=None
-        Heads, directions and modifiers that are to have blocks beside those of the trees.
+        Heads, directions and modifiers that get blocks in addition to the arcs of the trees.
     by_token : bool, default=False
-        Whether equal subtrees of several tokens are to stay several.
+        Whether equal subtrees of several tokens stay separate.
 
     Returns
     -------
-    graph : Graph
-        The same, but for what is of tokens and roots, if trees are repeated or in another order.
+    graph : TreebankGraph
+        Its parts depend neither on the order of the trees nor on repeated trees.
     """
-    # What is known by its number, in the order in which it was met: every part after its own parts.
+    # Numbers of all parts, in the order in which they were met: every part after its own parts.
     paths, arcs, subtrees, tokens = {}, {}, {}, []
     for owner in range(2 * n_symbols):
         paths[owner, -1] = owner
@@ -109,7 +109,7 @@ def _fold_tree(codes, heads, paths, arcs, subtrees, by_token):
 
 
 def _in_levels(n_symbols, others, paths, arcs, subtrees, tokens):
-    """Sort the parts by level, arcs within them by block, and all in an order of their own."""
+    """Make the graph, with parts in order of level, block of arcs, and their own parts."""
     paths, arcs, subtrees = (
         np.array([*parts], dtype=np.int64).reshape(-1, width)
         for parts, width in ((paths, 2), (arcs, 2), (subtrees, 4))
@@ -119,18 +119,18 @@ def _in_levels(n_symbols, others, paths, arcs, subtrees, tokens):
     pairs = np.column_stack([owners // 2, owners % 2, symbols[of_arcs]])
     pairs, blocks = np.unique(np.concatenate([others, pairs]), axis=0, return_inverse=True)
     blocks, arc_levels = blocks.ravel()[len(others) :], subtree_levels[of_arcs]
-    # Where each part goes: sums must not depend on the order in which trees were met.
+    # The new place of each part: sums must not depend on the order in which trees were met.
     new_paths, new_arcs, new_subtrees = (np.arange(len(part)) for part in (paths, arcs, subtrees))
     ends = [[2 * n_symbols], [0], [0]]
     for level in range(int(path_levels.max()) + 1):
         chosen = np.flatnonzero((path_levels == level) & (paths[:, 1] >= 0))
         keys = new_arcs[paths[chosen, 1]], new_paths[paths[chosen, 0]]
-        _place(new_paths, chosen, keys, ends[0])
+        _place_parts(new_paths, chosen, keys, ends[0])
         chosen = np.flatnonzero(subtree_levels == level)
         keys = new_paths[subtrees[chosen, 2]], new_paths[subtrees[chosen, 1]], symbols[chosen]
-        _place(new_subtrees, chosen, keys, ends[1])
+        _place_parts(new_subtrees, chosen, keys, ends[1])
         chosen = np.flatnonzero(arc_levels == level)
-        _place(new_arcs, chosen, (new_subtrees[of_arcs[chosen]], blocks[chosen]), ends[2])
+        _place_parts(new_arcs, chosen, (new_subtrees[of_arcs[chosen]], blocks[chosen]), ends[2])
     by_path, by_arc, by_subtree = map(np.argsort, (new_paths, new_arcs, new_subtrees))
     paths, arcs, subtrees, blocks = (
         paths[by_path],
@@ -148,7 +148,7 @@ def _in_levels(n_symbols, others, paths, arcs, subtrees, tokens):
         Level(*slices, _find_groups(blocks, *slices[2]))
         for slices in zip(*map(pairwise, ends), strict=True)
     ]
-    return Graph(
+    return TreebankGraph(
         pairs,
         subtrees[:, 0].copy(),
         new_subtrees[tokens],
@@ -159,15 +159,15 @@ def _in_levels(n_symbols, others, paths, arcs, subtrees, tokens):
     )
 
 
-def _place(places, chosen, keys, ends):
-    """Place the chosen parts behind those of lower levels, sorted by keys, the last one first."""
+def _place_parts(places, chosen, keys, ends):
+    """Place chosen parts behind lower levels, sorted by keys; the last key is the primary one."""
     first = ends[-1]
     places[chosen[np.lexsort(keys)]] = first + np.arange(chosen.size)
     ends.append(first + chosen.size)
 
 
 def _find_levels(n_symbols, paths, arcs, subtrees):
-    """Levels of paths and subtrees: a path is one above its parts, a subtree where its paths are.
+    """Compute levels: of paths, one above their parts; of subtrees, the higher of both paths.
 
     Both were numbered after their parts.
     """
@@ -190,15 +190,15 @@ def _find_groups(blocks, first, last):
     return [(low, high, int(blocks[low])) for low, high in pairwise(ends)]
 
 
-class Sums(NamedTuple):
-    """Sums over what is hidden in parts; each is divided by its largest entry."""
+class PartSums(NamedTuple):
+    """Sums over the n states and k refinements of parts, each divided by its largest entry."""
 
     paths: np.ndarray  # (n_paths, n, k)
     subtrees: np.ndarray  # (n_subtrees, k)
-    steps: np.ndarray  # (n_arcs, n, n, k): what a modifier does to a path
-    path_scales: np.ndarray  # (n_paths,): by what the sum was multiplied at last
+    steps: np.ndarray  # (n_arcs, n, n, k): moves of a path by a modifier
+    path_scales: np.ndarray  # (n_paths,): the last factor of the sum
     subtree_scales: np.ndarray  # (n_subtrees,)
-    path_logs: np.ndarray  # (n_paths,): the logarithm of what the whole sum was divided by
+    path_logs: np.ndarray  # (n_paths,): the logarithm of the divisor of the whole sum
     subtree_logs: np.ndarray  # (n_subtrees,)
 
 
@@ -207,19 +207,19 @@ def sum_over_trees(graph, refined):
 
     Parameters
     ----------
-    graph : Graph
+    graph : TreebankGraph
     refined : RefinedOperators
         Over the symbols of the graph; its blocks are those of `graph.pairs`.
 
     Returns
     -------
-    sums : Sums
+    sums : PartSums
     """
     parts, (n_states, k) = graph.parts, refined.alpha_1.shape[2:]
     n_arcs, n_subtrees, n_paths = parts.subtrees.size, graph.symbols.size, parts.owners.size
     shapes = (n_paths, n_states, k), (n_subtrees, k), (n_arcs, n_states, n_states, k)
-    sums = Sums(*map(np.empty, (*shapes, n_paths, n_subtrees, n_paths, n_subtrees)))
-    starts, stops, moves = _flatten(refined)
+    sums = PartSums(*map(np.empty, (*shapes, n_paths, n_subtrees, n_paths, n_subtrees)))
+    starts, stops, moves = _flatten_operators(refined)
     steps = sums.steps.reshape(n_arcs, n_states * n_states * k)
     sums.paths[: len(starts)], sums.path_logs[: len(starts)] = starts, 0.0
     for level in graph.levels:
@@ -229,15 +229,15 @@ def sum_over_trees(graph, refined):
     return sums
 
 
-def _flatten(refined):
-    """Starts and stops by path without modifiers, moves by block and refinement of the modifier."""
+def _flatten_operators(refined):
+    """Reshape operators: starts and stops by empty path, moves by block and refined modifier."""
     n_states, k = refined.alpha_1.shape[2:]
     starts, stops = (part.reshape(-1, n_states, k) for part in refined[:2])
     return starts, stops, refined.A.reshape(len(refined.A), k, n_states * n_states * k)
 
 
 def root_values(graph, refined, sums):
-    """The value of each distinct subtree as a whole tree, divided as in `sums`."""
+    """Compute the value of each distinct subtree as a whole tree, divided as in `sums`."""
     return (refined.roots[graph.symbols] * sums.subtrees).sum(axis=1)
 
 
@@ -256,7 +256,7 @@ def expect_uses(graph, refined, weights):
 
     Parameters
     ----------
-    graph : Graph
+    graph : TreebankGraph
     refined : RefinedOperators
         Over the symbols of the graph; its blocks are those of `graph.pairs`.
     weights : ndarray of shape (n_sentences,)
@@ -264,14 +264,14 @@ def expect_uses(graph, refined, weights):
     Returns
     -------
     uses : RefinedOperators
-        How often each parameter is used, in expectation; `common` counts the tokens themselves.
+        Expected uses of each parameter; `common` counts the tokens themselves.
     log_likelihood : float
-        Of all trees, times their weights, in nats.
+        Log likelihood of all trees, times their weights, in nats.
     """
-    sums, derivatives, d_stops, d_moves, of_roots, log_likelihood = _differentiate(
+    sums, derivatives, d_stops, d_moves, of_roots, log_likelihood = _differentiate_trees(
         graph, refined, weights
     )
-    starts, stops, moves = _flatten(refined)
+    starts, stops, moves = _flatten_operators(refined)
     n_roots, common = np.zeros((2, *refined.roots.shape))
     np.add.at(n_roots, graph.symbols, of_roots * sums.subtrees)
     np.add.at(common, graph.symbols, derivatives.subtrees * sums.subtrees)
@@ -288,12 +288,12 @@ def expect_uses(graph, refined, weights):
 
 
 def token_posteriors(graph, refined):
-    """Compute how probable the refinements of tokens are, given their trees.
+    """Compute the probabilities of the refinements of tokens, given their trees.
 
     Parameters
     ----------
-    graph : Graph
-        Of several tokens with equal subtrees, these are several.
+    graph : TreebankGraph
+        Folded with `by_token`, so that tokens have subtrees of their own.
     refined : RefinedOperators
         As for :func:`expect_uses`.
 
@@ -303,14 +303,14 @@ def token_posteriors(graph, refined):
         Rows sum to 1; they are 0 where a tree has no mass.
     """
     n_sentences = graph.sentences.max() + 1
-    sums, derivatives, *_ = _differentiate(graph, refined, np.ones(n_sentences))
+    sums, derivatives, *_ = _differentiate_trees(graph, refined, np.ones(n_sentences))
     return (derivatives.subtrees * sums.subtrees)[graph.tokens]
 
 
-def _differentiate(graph, refined, weights):
+def _differentiate_trees(graph, refined, weights):
     """Sum over trees, and differentiate the log likelihood by all parts, and by operators."""
     sums, parts = sum_over_trees(graph, refined), graph.parts
-    _, stops, moves = _flatten(refined)
+    _, stops, moves = _flatten_operators(refined)
     values = root_values(graph, refined, sums)
     n_times = np.bincount(graph.roots, weights[graph.sentences], values.size)
     is_root = n_times > 0
@@ -318,14 +318,14 @@ def _differentiate(graph, refined, weights):
     shares = np.divide(n_times, values, out=np.zeros_like(values), where=values > 0)
     of_roots = shares[:, None] * refined.roots[graph.symbols]
 
-    derivatives = Sums(*map(np.zeros_like, sums))._replace(subtrees=of_roots.copy())
+    derivatives = PartSums(*map(np.zeros_like, sums))._replace(subtrees=of_roots.copy())
     d_stops, d_moves = np.zeros_like(stops), np.zeros_like(moves)
     d_steps = derivatives.steps.reshape(len(sums.steps), moves.shape[2])
     for level in reversed(graph.levels):
         for first, last, block in level.groups:
             chosen = parts.subtrees[first:last]
             d_moves[block] += sums.subtrees[chosen].T @ d_steps[first:last]
-            # Among the arcs of one block a subtree is once at most.
+            # A subtree has one arc at most in each block.
             derivatives.subtrees[chosen] += d_steps[first:last] @ moves[block].T
         _differentiate_subtrees(parts, *level.subtrees, stops, sums, derivatives, d_stops)
         _differentiate_paths(parts, *level.paths, sums, derivatives)
@@ -334,7 +334,7 @@ def _differentiate(graph, refined, weights):
 
 @table_kernel
 def _make_steps(parts, first, last, moves, subtrees, steps):
-    """step[q] = sum_g moves[g, q] subtree[g]. BLAS would make it depend on what is beside it."""
+    """step[q] = sum_g moves[g, q] subtree[g]. In BLAS, bits would depend on the other rows."""
     for a in range(first, last):
         block, subtree = parts.blocks[a], subtrees[parts.subtrees[a]]
         for q in range(steps.shape[1]):
@@ -367,7 +367,7 @@ def _extend_paths(parts, first, last, sums):
 
 
 @inlined_kernel
-def _finish(stops, sums, owner, path, h):
+def _finish_path(stops, sums, owner, path, h):
     """finished[h] = sum_v stop[v, h] path[v, h]."""
     total = 0.0
     for v in range(stops.shape[1]):
@@ -381,8 +381,8 @@ def _join_paths(parts, first, last, stops, sums):
     for s in range(first, last):
         left, right, largest = parts.left[s], parts.right[s], 0.0
         for h in range(stops.shape[2]):
-            value = _finish(stops, sums, parts.owners[left], left, h)
-            value *= _finish(stops, sums, parts.owners[right], right, h)
+            value = _finish_path(stops, sums, parts.owners[left], left, h)
+            value *= _finish_path(stops, sums, parts.owners[right], right, h)
             sums.subtrees[s, h] = value
             largest = max(largest, value)
         sums.subtree_scales[s] = 1.0 / largest if largest > 0.0 else 0.0
@@ -393,13 +393,13 @@ def _join_paths(parts, first, last, stops, sums):
 
 @table_kernel
 def _differentiate_subtrees(parts, first, last, stops, sums, derivatives, d_stops):
-    """By both finished paths of each subtree, and by what they end with."""
+    """Add to the derivatives of paths and stops, from the derivatives of subtrees."""
     for s in range(first, last):
         left, right = parts.left[s], parts.right[s]
         for h in range(stops.shape[2]):
             derivative = derivatives.subtrees[s, h] * sums.subtree_scales[s]
-            of_left = derivative * _finish(stops, sums, parts.owners[right], right, h)
-            of_right = derivative * _finish(stops, sums, parts.owners[left], left, h)
+            of_left = derivative * _finish_path(stops, sums, parts.owners[right], right, h)
+            of_right = derivative * _finish_path(stops, sums, parts.owners[left], left, h)
             for v in range(stops.shape[1]):
                 d_stops[parts.owners[left], v, h] += of_left * sums.paths[left, v, h]
                 d_stops[parts.owners[right], v, h] += of_right * sums.paths[right, v, h]
@@ -409,7 +409,7 @@ def _differentiate_subtrees(parts, first, last, stops, sums, derivatives, d_stop
 
 @table_kernel
 def _differentiate_paths(parts, first, last, sums, derivatives):
-    """By the paths before, and by what their last modifiers do to them."""
+    """Add to the derivatives of shorter paths and of steps, from the derivatives of paths."""
     n_states, k = sums.paths.shape[1:]
     for p in range(first, last):
         before, arc = parts.previous[p], parts.last[p]

@@ -28,7 +28,7 @@ def deterministic_automaton(moments, automaton):
     """
     n_symbols = moments.n_symbols
     bigrams = moments.bigrams[: n_symbols + 1, : n_symbols + 1]
-    # uses[a, j]: modifier (last row: STOP) a is generated in state j. State 0 is that before
+    # uses[a, j]: modifier (last row: STOP) a is generated in state j. State 0 is the state before
     # the first modifier: column START of the bigrams.
     starts, continues = bigrams[:, -1:], bigrams[:, :-1]
     if automaton == "single":
@@ -44,7 +44,7 @@ def deterministic_automaton(moments, automaton):
 
 
 def deterministic_counts(uses, target):
-    """Put the uses of an automaton into the form of one, starting in state 0.
+    """Make an automaton of its uses that starts in state 0.
 
     Parameters
     ----------

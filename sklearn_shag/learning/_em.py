@@ -59,14 +59,14 @@ def make_starts(head, direction, moments, *, init, n_states, n_init, seeds):
     ----------
     head, direction : int
     moments : Moments
-        Theirs.
+        The moments of this head and direction.
     init : {"random", "moments", "deterministic"} or Operators
         See :class:`~sklearn_shag.EMSHAG`.
     n_states : int
     n_init : int
         Number of random starts.
     seeds : sequence of int
-        Of the random starts of every head and direction.
+        Seeds of the random starts, by pair of head and direction.
 
     Returns
     -------
@@ -109,23 +109,23 @@ def deterministic_start(moments, n_states):
 
 
 def learn_by_em(settings, statistics, sequences, init):
-    """Learn the automata of all heads and directions by EM, those of the pools first.
+    """Learn the automata of all heads and directions by EM, the pools first.
 
     Parameters
     ----------
     settings : EMSHAG
-        Whose parameters count, all but `init`.
+        Its parameters are used, except `init`.
     statistics : TreebankStatistics
     sequences : HeadModifierSequences
-        Of the trees that were counted.
+        The sequences of the trees in the statistics.
     init : {"random", "moments", "deterministic"} or Operators
 
     Returns
     -------
     operators : Operators
         The grammar.
-    runs : list of Ended
-        The best of every known head and direction.
+    runs : list of EMResult
+        The best run of every known head and direction.
 
     Raises
     ------
@@ -175,21 +175,21 @@ def _best_run(statistics, prefix_trees, start, improve, smoothing, priors, head,
 
 
 def split_prefix_trees(sequences, n_symbols, held_out, rng):
-    """Build the prefix trees to learn from and to watch.
+    """Build the prefix trees of training and held-out sequences.
 
     Parameters
     ----------
     sequences : HeadModifierSequences
     n_symbols : int
     held_out : float
-        The share of sequences to watch; with 0 none are.
+        Share of held-out sequences; with 0 there are none.
     rng : RandomState
 
     Returns
     -------
     prefix_trees : list of pairs of PrefixTree
-        Of every head and direction. The second is None, and the first has all sequences, where
-        nothing is left to learn from or to watch.
+        Training and held-out tree of every head and direction. Where one would be empty, the first
+        has all sequences, and the second is None.
     """
     everything = list_prefix_trees(sequences, n_symbols)
     if not held_out:
@@ -373,7 +373,7 @@ class EMSHAG(TreeLearner):
         return Learned(operators, self._report(runs))
 
     def _report(self, runs):
-        """The attributes that tell how EM went, over all heads and directions."""
+        """Return the attributes about the course of EM, over all heads and directions."""
         n_iter = max(len(run.log_likelihoods) for run in runs) - 1
         curves = [
             np.pad(run.log_likelihoods, (0, n_iter + 1 - len(run.log_likelihoods)), "edge")
@@ -389,6 +389,6 @@ class EMSHAG(TreeLearner):
             )
         return {
             "n_iter_": n_iter,
-            "loss_curve_": (-reduce(np.add, curves)).tolist(),  # the same sums whatever n_iter_
+            "loss_curve_": (-reduce(np.add, curves)).tolist(),  # in one order for any n_iter_
             "converged_": not n_moving,
         }

@@ -1,4 +1,4 @@
-"""Grammars whose symbols have hidden refinements: how these are split, estimated, and used."""
+"""Grammars whose symbols have hidden refinements, which are split and estimated by EM."""
 
 from functools import partial
 from itertools import compress
@@ -22,7 +22,7 @@ from sklearn_shag.encoding import (
 from sklearn_shag.learning._automata import fallback_grammar
 from sklearn_shag.learning._base import GenerativeMixin
 from sklearn_shag.learning._derivations import (
-    Graph,
+    TreebankGraph,
     expect_uses,
     fold_trees,
     token_posteriors,
@@ -65,27 +65,27 @@ from sklearn_shag.utils._param_validation import (
 )
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
-NOISE = 0.02  # by which the halves of a refinement differ at first
-# Symbols of which a token has fewer modifiers than this share of the average are split into so many
-# refinements at most: function words, punctuation. It costs nothing on development sets.
+NOISE = 0.02  # relative difference between the halves of a refinement at first
+# Symbols with fewer modifiers per token than this share of the average get a few refinements at
+# most: function words, punctuation. On development sets this costs no accuracy.
 FEW_MODIFIERS, FEW_REFINEMENTS = 0.2, 4
 TINY = np.finfo(float).tiny
-CHUNK = 200  # sentences whose tokens are told apart at a time: each takes kilobytes
+CHUNK = 200  # sentences folded by token at a time: each takes kilobytes
 
 
-def maximise(uses, unrefined, pairs, smoothing=0.0, mixing=0.0):
+def estimate_refined(uses, unrefined, pairs, smoothing=0.0, mixing=0.0):
     """Estimate operators from their uses: the M step (theory, eq. 52).
 
     Parameters
     ----------
     uses : RefinedOperators
     unrefined : Operators
-        Of the grammar without refinements.
+        Operators of the grammar without refinements.
     pairs : int ndarray of shape (n_blocks, 3)
         Head, direction and modifier of the blocks, sorted.
     smoothing : float
-        How many events each refinement of a head sees beside its own, in each state: so many of
-        all refinements together, and so many of the grammar without them.
+        Number of events added to each refinement of a head, in each state: this many from all its
+        refinements together, and as many from the grammar without refinements.
     mixing : float
         The share of the mean over refinements in each.
 
@@ -111,10 +111,10 @@ def maximise(uses, unrefined, pairs, smoothing=0.0, mixing=0.0):
     alpha_1 = estimate(uses.alpha_1, starting, unrefined.alpha_1[:-2, ..., None])
     alpha_inf = estimate(uses.alpha_inf, leaving, unrefined.alpha_inf[:-2, ..., None])
     if not smoothing:
-        alpha_inf[leaving <= 0] = 1.0  # a state that nothing leads to
+        alpha_inf[leaving <= 0] = 1.0  # states that are never reached
     of_heads = leaving[pairs[:, 0], pairs[:, 1], None, :, None]
     return RefinedOperators(
-        divide_by_sum(alpha_1, axis=2),  # where a head had neither
+        divide_by_sum(alpha_1, axis=2),  # to be proper for heads without any
         alpha_inf,
         estimate(uses.A, of_heads, back_off(unrefined, common, pairs), pairs[:, 0]),
         uses.blocks,
@@ -125,14 +125,14 @@ def maximise(uses, unrefined, pairs, smoothing=0.0, mixing=0.0):
 
 
 def sum_blocks(moves, pairs, shape):
-    """Sum moves over modifiers and states after: what goes on from each state of each head."""
+    """Sum moves over modifiers and next states: continuations by head, side, state, refinement."""
     total = np.zeros(shape)
     np.add.at(total, (pairs[:, 0], pairs[:, 1]), moves.sum(axis=(1, 3)))
     return total
 
 
 def limit_refinements(uses, pairs, n_refinements):
-    """How many refinements each symbol is split into at most."""
+    """Compute the largest number of refinements of each symbol, (n_symbols,)."""
     n_tokens = uses.common.sum(axis=1)
     n_modifiers = np.bincount(pairs[:, 0], uses.A.sum(axis=(1, 2, 3, 4)), n_tokens.size)
     is_bare = n_modifiers < FEW_MODIFIERS * n_modifiers.sum() / n_tokens.sum() * n_tokens
@@ -140,8 +140,8 @@ def limit_refinements(uses, pairs, n_refinements):
     return np.maximum(limits, count_refinements(uses, pairs))  # there may be more from a warm start
 
 
-def split(refined, uses, pairs, sizes, rng):
-    """Split refinements into halves that differ a little: all, or those most used, up to a number.
+def split_refinements(refined, uses, pairs, sizes, rng):
+    """Split refinements into slightly different halves, the most used first, up to a number.
 
     A symbol that has fewer refinements than others has no mass for the rest.
 
@@ -151,7 +151,7 @@ def split(refined, uses, pairs, sizes, rng):
     pairs : int ndarray of shape (n_blocks, 3)
         Head, direction and modifier of the blocks.
     sizes : int ndarray of shape (n_symbols,)
-        How many refinements symbols are to have: as many as there are or more, up to twice.
+        Number of refinements of each symbol: from the present number to twice that.
     rng : RandomState
 
     Returns
@@ -160,7 +160,7 @@ def split(refined, uses, pairs, sizes, rng):
     """
     (n_symbols, k), n_refinements = refined.roots.shape, sizes.max()
     most_used = uses.common.argsort(axis=1, kind="stable")[:, ::-1]
-    # Every refinement and, once more, those that are split.
+    # Every refinement once, and the split ones once more.
     every = np.tile(np.arange(k), (n_symbols, 1))
     parents = np.concatenate([every, most_used[:, : n_refinements - k]], axis=1)
     is_used = np.arange(n_refinements) < sizes[:, None]
@@ -180,7 +180,7 @@ def split(refined, uses, pairs, sizes, rng):
     moves = take(take(refined.A, pairs[:, 2], 1), pairs[:, 0], 4)
     moves *= shares[pairs[:, 2]][:, :, None, None, None]
     total = sum_blocks(moves, pairs, alpha_1.shape)
-    # The same for all states: the first iterations tell refinements apart, not states.
+    # One noise for all states: the first iterations tell refinements apart, not states.
     moves *= 1.0 + NOISE * rng.uniform(-1.0, 1.0, (len(pairs), n_refinements, 1, 1, n_refinements))
     ratio = total / np.maximum(sum_blocks(moves, pairs, alpha_1.shape), TINY)
     moves *= ratio[pairs[:, 0], pairs[:, 1], None, :, None]
@@ -188,22 +188,22 @@ def split(refined, uses, pairs, sizes, rng):
     return RefinedOperators(alpha_1, alpha_inf, moves, refined.blocks, backoff, common, roots)
 
 
-class Treebank(NamedTuple):
-    """What refinements are learned from."""
+class FoldedTreebank(NamedTuple):
+    """Folded trees, and potentials of partial trees, to learn refinements from."""
 
-    graph: Graph  # of whole trees
-    weights: np.ndarray  # of these
-    partial: Potentials | None  # others, with the arcs that their known heads leave
+    graph: TreebankGraph  # of whole trees
+    weights: np.ndarray  # of whole trees
+    partial: Potentials | None  # of partial trees, with the arcs that fit their known heads
     partial_weights: np.ndarray
     n_jobs: int | None
 
 
-def expect(treebank, refined, unrefined):
+def expect_all_uses(treebank, refined, unrefined):
     """The E step: over derivations of whole trees, and over trees that have the known heads.
 
     Parameters
     ----------
-    treebank : Treebank
+    treebank : FoldedTreebank
     refined : RefinedOperators
     unrefined : Operators
 
@@ -227,16 +227,16 @@ def expect(treebank, refined, unrefined):
     return uses, log_likelihood
 
 
-def refine(
+def refine_grammar(
     treebank, refined, unrefined, n_refinements, rng, *, max_iter, tol, advance, **smoothing
 ):
-    """Split refinements, and climb after each split.
+    """Split refinements repeatedly, with EM after each split.
 
     Parameters
     ----------
-    treebank : Treebank
+    treebank : FoldedTreebank
     refined : RefinedOperators
-        Where to start; if it has several refinements already, by climbing.
+        The start; EM comes before the first split if it has several refinements.
     unrefined : Operators
     n_refinements : int
     rng : RandomState
@@ -250,18 +250,18 @@ def refine(
     Returns
     -------
     stages : list of RefinedOperators
-        At the end of each climb.
+        Operators after the EM of each number of refinements.
     log_likelihoods : list of float
         After 0, 1, ... iterations.
     """
-    uses, log_likelihood = expect(treebank, refined, unrefined)
+    uses, log_likelihood = expect_all_uses(treebank, refined, unrefined)
     stages, curve, pairs = [], [log_likelihood], treebank.graph.pairs
     least_gain = tol * (treebank.weights.sum() + treebank.partial_weights.sum())
     while True:
         k = refined.roots.shape[1]
         for _ in range(max_iter if k > 1 else 0):
-            refined = maximise(uses, unrefined, pairs, **smoothing)
-            uses, log_likelihood = expect(treebank, refined, unrefined)
+            refined = estimate_refined(uses, unrefined, pairs, **smoothing)
+            uses, log_likelihood = expect_all_uses(treebank, refined, unrefined)
             curve.append(log_likelihood)
             advance()
             if abs(curve[-1] - curve[-2]) <= least_gain:
@@ -270,8 +270,8 @@ def refine(
         if k >= n_refinements:
             return stages, curve
         sizes = limit_refinements(uses, pairs, n_refinements)
-        refined = split(refined, uses, pairs, np.minimum(sizes, 2 * k), rng)
-        uses, _ = expect(treebank, refined, unrefined)
+        refined = split_refinements(refined, uses, pairs, np.minimum(sizes, 2 * k), rng)
+        uses, _ = expect_all_uses(treebank, refined, unrefined)
 
 
 class RefinedSHAG(GenerativeMixin, Parser):
@@ -396,7 +396,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
     }
-    _needs_whole_trees = None  # what is not known is summed over
+    _needs_whole_trees = None  # unknown heads are summed over
     _parsing_parameters = (*Parser._parsing_parameters, "prune")
 
     operators_: Operators
@@ -515,7 +515,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         trees, rng = _encode_learnable(X, y, sample_weight), check_random_state(self.random_state)
         em = EMSHAG(self.n_states, init="moments", smoothing=1.0, random_state=rng)
         em.set_params(n_jobs=self.n_jobs, verbose=self.verbose)
-        completed = trees._replace(heads=_complete(trees, em))
+        completed = trees._replace(heads=_complete_trees(trees, em))
         treebank = _fold_treebank(trees, completed.heads, self.n_jobs)
         pairs, sequences = treebank.graph.pairs, sequences_of(completed)
         statistics = count_trees(completed, sequences)
@@ -541,13 +541,13 @@ class RefinedSHAG(GenerativeMixin, Parser):
         return self
 
     def _refine(self, treebank, start, unrefined, rng):
-        """Split and climb as often as asked for, and take the best run."""
+        """Refine the grammar `n_init` times, and return stages and curve of the likeliest run."""
         k = start.roots.shape[1]
         n_rounds = int(np.ceil(np.log2(max(self.n_refinements / k, 1)))) + (k > 1)
         n_steps = n_rounds * self.max_iter * self.n_init
         with progress("Refining", n_steps, "iterations", self.verbose) as advance:
             runs = [
-                refine(
+                refine_grammar(
                     *(treebank, start, unrefined, self.n_refinements, rng),
                     max_iter=self.max_iter,
                     tol=self.tol,
@@ -573,7 +573,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         return RefinedGrammar(self.refined_operators_, self.operators_)
 
     def _take_blocks(self, pairs):
-        """The operators of pairs of known symbols, whether they were seen together or not."""
+        """Return the operators with blocks for these pairs of known symbols, seen or not."""
         refined = extend(self._grammar, pairs)
         known = len(self.symbols_)
         parts = {
@@ -586,21 +586,21 @@ class RefinedSHAG(GenerativeMixin, Parser):
         return encode_sentences(symbols, self.symbols_)[0]
 
     def _score(self, batch, rung=0):
-        """First with refinements, then without, and last by the fallback."""
+        """Score by the refined grammar, then by the unrefined one, and last by the fallback."""
         parts = self.refined_operators_, self.operators_, self.fallback_operators_
-        grammars = keep(self, parts, _pack)
+        grammars = keep(self, parts, _pack_with_refinements)
         if rung == len(grammars):
             return None
         potentials, prune = Potentials(batch.indptr, batch.codes), 0.0 if rung else self.prune
         return Scored(grammars[rung], potentials, *self._labellers(batch), prune=prune)
 
     def _fold(self, codes, heads, indptr, by_token=False):
-        """Fold trees, which may have unknown symbols, and take what they use of the grammar."""
+        """Fold trees, which may have unknown symbols; return graph and operators for its blocks."""
         graph = fold_trees(codes, heads, indptr, len(self.symbols_) + 1, by_token=by_token)
         return graph, extend(self._grammar, graph.pairs)
 
     def _token_posteriors(self, codes, heads, indptr):
-        """How probable refinements of the tokens of trees are, (n_tokens, n_refinements)."""
+        """Compute probabilities of refinements of tokens in trees, (n_tokens, n_refinements)."""
         found = []
         for first in range(0, indptr.size - 1, CHUNK):
             part = indptr[first : first + CHUNK + 1]
@@ -620,7 +620,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
 
 
 def _encode_learnable(X, y, sample_weight):
-    """Encode trees, but for partial ones that tell nothing, or that have no completion."""
+    """Encode trees, without partial ones that have no known head or no projective completion."""
     trees = encode_trees(X, y, sample_weight, partial=True)
     if trees.heads.min() > UNKNOWN:
         return trees
@@ -646,8 +646,8 @@ def _encode_learnable(X, y, sample_weight):
     return encode_trees(X, y, weights, partial=True)
 
 
-def _complete(trees, learner):
-    """Complete partial trees by what a learner learns from the whole ones; return all heads."""
+def _complete_trees(trees, learner):
+    """Complete partial trees by a parser fitted to the whole ones; return the heads of all."""
     if trees.heads.min() > UNKNOWN:
         return trees.heads
     decoded = decode_trees(trees.symbols, trees.codes, trees.heads, trees.indptr)
@@ -663,7 +663,7 @@ def _complete(trees, learner):
 
 
 def _fold_treebank(trees, completed, n_jobs):
-    """Fold whole trees, and take what partial ones leave open."""
+    """Fold whole trees, and make potentials of the partial ones and blocks for their arcs."""
     is_partial = np.minimum.reduceat(trees.heads, trees.indptr[:-1]) == UNKNOWN
     indptr, tokens = places_of(trees.indptr, np.flatnonzero(~is_partial))
     whole = trees.codes[tokens], trees.heads[tokens], indptr
@@ -675,10 +675,10 @@ def _fold_treebank(trees, completed, n_jobs):
         others = others[others[:, 0] < root]
         partial = keep_known(Potentials(indptr, codes), trees.heads[tokens])
     graph = fold_trees(*whole, trees.symbols.size, others)
-    return Treebank(graph, weights[~is_partial], partial, weights[is_partial], n_jobs)
+    return FoldedTreebank(graph, weights[~is_partial], partial, weights[is_partial], n_jobs)
 
 
-def _pack(refined, operators, fallback):
+def _pack_with_refinements(refined, operators, fallback):
     unrefined = pack_grammar(operators)
     packed = pack_refined(RefinedGrammar(refined, operators), unrefined)
     return packed, unrefined, pack_grammar(fallback)

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from sklearn_shag.automata import Events, decompose, leading_states, project
+from sklearn_shag.automata import Events, find_basis, leading_states, project_events
 from sklearn_shag.learning._automata import learn_automata
 from sklearn_shag.learning._base import IncrementalMixin, Learned, TreeLearner
 from sklearn_shag.learning._deterministic import deterministic_automaton
@@ -14,12 +14,12 @@ from sklearn_shag.operators import Operators, join_automata, mixture
 from sklearn_shag.utils._param_validation import LARGEST, Interval
 from sklearn_shag.utils._typing import FloatArray
 
-# The states of the deterministic automaton in a mixture.
+# Number of states of the deterministic automaton in a mixture.
 N_BASELINE_STATES = 2
 
 
 class Decomposed(NamedTuple):
-    """What one decomposition gives."""
+    """An automaton, and the singular values of its bigrams."""
 
     operators: Operators
     singular_values: FloatArray  # all of them, largest first
@@ -32,7 +32,7 @@ def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0
     ----------
     moments : Moments
     n_states : int
-        At most so many states; fewer where the bigram matrix has a smaller rank.
+        Largest number of states; there are fewer where the bigram matrix has a smaller rank.
     shrinkage, scaling, alpha, mixing : float, default=0.0
         See :class:`~sklearn_shag.SpectralSHAG`.
 
@@ -49,11 +49,11 @@ def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0
     """
     n_symbols, P = moments.n_symbols, moments.bigrams
     mass = P[:, : n_symbols + 1].sum(axis=1), P[: n_symbols + 1].sum(axis=0)
-    basis = decompose(P, *mass, n_states, scaling, alpha)
+    basis = find_basis(P, *mass, n_states, scaling, alpha)
     events = Events(moments.last[:, None], moments.middle, moments.first[:, None], moments.trigrams)
-    with np.errstate(over="ignore"):  # to infinity: nothing is relied upon then
+    with np.errstate(over="ignore"):  # to infinity: events have no weight then
         pseudo_count = shrinkage / moments.n_sequences
-    operators = project(
+    operators = project_events(
         basis, P[:, n_symbols], P[n_symbols], events, n_symbols, n_symbols + 1, pseudo_count
     )
     if mixing > 0:
@@ -62,7 +62,7 @@ def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0
     return Decomposed(operators, basis.singular_values)
 
 
-# What leaves nothing but the published algorithm.
+# Parameters of the published algorithm, without later additions.
 PUBLISHED = {"smoothing": 0, "context": 0, "shrinkage": 0, "scaling": 0, "alpha": 0, "mixing": 0}
 
 
@@ -245,7 +245,7 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         return self._cut(self._decompose(statistics), statistics)
 
     def _decompose(self, statistics):
-        """List what is learned of every head and direction."""
+        """List the Decomposed automata of every head and direction, in order of pairs."""
         learn = partial(
             spectral_automaton,
             n_states=self.n_states,
@@ -260,7 +260,7 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         )
 
     def _cut(self, automata, statistics):
-        """Make the grammar of automata, which may have more than `n_states` states."""
+        """Cut automata down to `n_states` states, and join them to a grammar."""
         sizes = [automaton.singular_values.size for automaton in automata]
         values = np.zeros((len(automata), max(sizes)))
         for row, automaton in zip(values, automata, strict=True):

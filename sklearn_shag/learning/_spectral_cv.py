@@ -1,4 +1,4 @@
-"""Cross-validation of the spectral learner: one decomposition serves every number of states."""
+"""Cross-validation of the spectral learner, with one decomposition for all numbers of states."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -193,7 +193,7 @@ class SpectralSHAGCV(BaseSHAG):
         TypeError
             If symbols are not strings.
         """
-        # Half as long to import as the rest of the package, and no command line needs it.
+        # Its import takes half as long as the whole package, and no command needs it.
         from sklearn.model_selection import ParameterGrid, check_cv
 
         self._check_parsing()
@@ -213,7 +213,7 @@ class SpectralSHAGCV(BaseSHAG):
 
         splits = list(check_cv(self.cv).split(sentences, y, groups))
         with warnings.catch_warnings():
-            # Said above, of all sentences.
+            # Warned of above, for all sentences.
             warnings.simplefilter("ignore", UnknownSymbolWarning)
             scores = self._score_splits(models, splits, (sentences, y, sample_weight))
         if not np.isfinite(scores).all():
@@ -261,7 +261,7 @@ class SpectralSHAGCV(BaseSHAG):
         return self._make_scorer(self)(self, X, y, **weights)
 
     def _make_scorer(self, estimator):
-        from sklearn.metrics import check_scoring  # as long to import
+        from sklearn.metrics import check_scoring  # slow to import
 
         return check_scoring(estimator, scoring=self.scoring)
 
@@ -276,7 +276,10 @@ class SpectralSHAGCV(BaseSHAG):
         trained = run_parallel(counts, self.n_jobs)
         tasks = [
             delayed(_score_ranks)(
-                models[k :: len(self.smoothing_grid)], statistics, scorer, _take(data, test)
+                models[k :: len(self.smoothing_grid)],
+                statistics,
+                scorer,
+                _take_sentences(data, test),
             )
             for statistics, (_, test) in zip(trained, splits, strict=True)
             for k in range(len(self.smoothing_grid))
@@ -289,11 +292,11 @@ class SpectralSHAGCV(BaseSHAG):
 
 
 def _count_part(data, chosen):
-    return count_trees(encode_trees(*_take(data, chosen)))
+    return count_trees(encode_trees(*_take_sentences(data, chosen)))
 
 
-def _take(data, chosen):
-    """Take sentences from data, each part of which is a sequence or None."""
+def _take_sentences(data, chosen):
+    """Take chosen sentences from all parts of data, which are sequences or None."""
     return [None if part is None else [part[i] for i in chosen] for part in data]
 
 
@@ -305,14 +308,14 @@ def _score_ranks(models, statistics, scorer, test):
     X, y, sample_weight = test
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     scores = []
-    for model in map(clone, models):  # other splits have the same models, in other threads
+    for model in map(clone, models):  # models are shared with the threads of other splits
         model._become_fitted(statistics, model._cut(automata, statistics), fallback)
         scores.append(scorer(model, X, y, **weights))
     return scores
 
 
 def format_results(candidates, scores):
-    """Tabulate scores, a row a candidate, as scikit-learn's searches do."""
+    """Tabulate scores, (n_candidates, n_splits), in the form of scikit-learn's `cv_results_`."""
     mean = np.average(scores, axis=1)
     return {
         **{

@@ -1,4 +1,4 @@
-"""Archives of arrays that a stranger may have made: no more is read of them than is allowed."""
+"""Archives of arrays from untrusted sources, read within a limit of memory."""
 
 import io
 import json
@@ -11,15 +11,15 @@ from numpy.lib import format
 from sklearn_shag.utils._arrays import check_shape
 
 HEADER = "header"
-# Of what is unpacked, the part that may be text: its Python objects take up to 24 times the room.
+# Share of the header in the limit: Python objects of its text take up to 24 times the room.
 _HEADER_SHARE = 1 / 16
 _MAX_DEPTH = 64  # of lists and dicts in the header; a pipeline in a pipeline takes four
 _MAX_MEMBERS = 1 << 14  # arrays of an archive
-_ENTRY = b"PK\x01\x02"  # what each entry of the directory of an archive begins with
-_PICKLE = b"\x80"  # what a pickle begins with, also one of joblib
+_ENTRY = b"PK\x01\x02"  # first bytes of each entry in the directory of an archive
+_PICKLE = b"\x80"  # first byte of a pickle, also of joblib
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _NPY = (1, 0)  # the version of .npy files
-_LONGEST_HEADER = 256  # of an .npy file, in bytes; that of an array of a model has 118
+_LONGEST_HEADER = 256  # of an .npy file, in bytes; in model files it has 118
 _TYPES = ("bool", "uint8", "int64", "float16", "float32", "float64")
 
 
@@ -64,16 +64,16 @@ class Archive:
     data : bytes
         The file.
     max_bytes : None or int
-        How much it may hold, unpacked, of all that is asked for; None is no limit.
+        Largest total size of the arrays that are read, unpacked; None is no limit.
 
     Raises
     ------
     ModelFileError
-        Without the name of the file, which is not known here; so do the methods.
+        Also from the methods. The message does not name the file.
     """
 
     def __init__(self, data, max_bytes):
-        # numpy takes any other file for a pickle, and would advise to trust it.
+        # numpy would take any other file for a pickle, and advise to trust it.
         if not zipfile.is_zipfile(io.BytesIO(data)):
             if data.startswith(_PICKLE):
                 raise ModelFileError(
@@ -83,7 +83,7 @@ class Archive:
             raise ModelFileError(
                 "it is no .npz archive, as save_model and the command train write it."
             )
-        # zipfile makes an object of each entry, a hundred times as large, before any can be seen.
+        # zipfile makes objects of all entries, a hundred times as large, before any can be counted.
         if data.count(_ENTRY) > _MAX_MEMBERS:
             raise ModelFileError(f"its directory has more than {_MAX_MEMBERS:,} entries.")
         self._max_bytes = self._left = math.inf if max_bytes is None else max_bytes
@@ -93,7 +93,7 @@ class Archive:
             raise ModelFileError("it holds an array twice.")
 
     def read_header(self):
-        """Read the JSON that says what the arrays are.
+        """Read the JSON that describes the arrays.
 
         Returns
         -------
@@ -110,7 +110,7 @@ class Archive:
         header = json.loads(text.tobytes())
         nodes = [header]
         for _ in range(_MAX_DEPTH):
-            nodes = [child for node in nodes for child in _children(node)]
+            nodes = [child for node in nodes for child in _list_children(node)]
             if not nodes:
                 return header
         raise ModelFileError(f"its header is nested more than {_MAX_DEPTH} levels deep.")
@@ -126,9 +126,9 @@ class Archive:
         ----------
         name : str
         dtype : type
-            What it has to hold.
+            The expected type of its entries.
         max_bytes : float, default=inf
-            How much of what may still be read this array may have.
+            Largest size of this array, within the rest of the limit of the archive.
 
         Returns
         -------
@@ -153,7 +153,7 @@ class Archive:
         return array
 
 
-def _children(node):
+def _list_children(node):
     if isinstance(node, dict):
         return node.values()
     return node if isinstance(node, list) else ()

@@ -1,8 +1,8 @@
-"""What must hold of an estimator that came from a file, so that nothing fails later.
+"""Checks of estimators from files, so that nothing fails later.
 
-Estimators trust what `fit` has made, and kernels do not check bounds: `CHECKS` has, for each class,
-what of that a file could get wrong, and `RECORDS` the NamedTuples of arrays, each with the check
-that stands beside it: a further one needs a line there.
+Estimators trust the attributes that `fit` has set, and kernels do not check bounds. `CHECKS` has
+the checks of each class; `RECORDS` has the NamedTuples of arrays, each with its check: a further
+one needs a line there.
 """
 
 import re
@@ -50,8 +50,8 @@ from sklearn_shag.utils._arrays import check_codes, check_range, check_shape
 from sklearn_shag.utils._messages import shorten
 
 # NamedTuples of arrays by the name of their kind in files, which never changes, and their checks.
-# These take the record, what messages call it, and attributes that have the names of their other
-# parameters. They are read in this order: the statistics of treebanks have the counts of labels.
+# Checks take the record, its name in messages, and the attributes with the names of their other
+# parameters. Kinds are read in this order: the statistics of treebanks have the counts of labels.
 RECORDS = {
     "automaton": (Operators, check_automaton),
     "operators": (Operators, check_axes),
@@ -65,22 +65,22 @@ RECORDS = {
 }
 
 
-def _learned(model):
-    """The axes of the automata that a model has learned."""
+def _learned_axes(model):
+    """Return the leading axes of the automata of a model: by head and direction, if any."""
     return () if isinstance(model, SequenceModel) else (len(model.symbols_) + 1, 2)
 
 
 _IN_COLUMNS = re.compile(r"[^\t\n\r]+")  # values that CoNLL-U can hold
 _FORM_AND_TAG = re.compile(r"[^\t\n\r]+\t[^\t\n\r]*")
-_SCRIPT = re.compile(  # of an edit
+_SCRIPT = re.compile(  # how a form is edited to its lemma
     r"whole\t[^\t\n\r]+|(?:kept|lower)(?:\t[0-9]{1,9}\t[^\t\n\r]*){2}", flags=re.ASCII
 )
-_LARGEST_DOUBLE = float(np.finfo(float).max)  # numpy's cannot be compared with all whole numbers
-# Of numbers that are in no record, where an estimator has the attribute: the shape, in which None
-# is any size, and what they may be.
+_LARGEST_DOUBLE = float(np.finfo(float).max)  # float, since numpy's cannot be compared with all int
+# Numbers outside of records, by attribute: their shape, in which None is any size, and their
+# smallest and largest value.
 _NUMBERS = {
-    "singular_values_": (lambda model: (*_learned(model), None), -np.inf, np.inf),
-    "effective_rank_": (_learned, -np.inf, np.inf),
+    "singular_values_": (lambda model: (*_learned_axes(model), None), -np.inf, np.inf),
+    "effective_rank_": (_learned_axes, -np.inf, np.inf),
     "mixing_": (lambda _: (), 0, 1),
     "scores_": (lambda model: (None, None, model.n_splits_), -np.inf, np.inf),
     "weights_": (
@@ -123,31 +123,31 @@ def check_value(value, annotation, key):
         Of JSON, with tuples.
     annotation : type
     key : str
-        What messages call it.
+        Its name in messages.
 
     Raises
     ------
     ModelFileError
     """
-    if not _fits(value, annotation):
+    if not _fits_type(value, annotation):
         raise ModelFileError(f"{key} is not of type {getattr(annotation, '__name__', annotation)}")
 
 
-def _fits(value, annotation):
+def _fits_type(value, annotation):
     origin, inner = get_origin(annotation), get_args(annotation)
     if annotation is Any:
         return True
     if origin in (Union, types.UnionType):
-        return any(_fits(value, each) for each in inner)
+        return any(_fits_type(value, each) for each in inner)
     if origin in (list, tuple):
-        return type(value) is origin and all(_fits(item, inner[0]) for item in value)
+        return type(value) is origin and all(_fits_type(item, inner[0]) for item in value)
     if origin is dict:
-        return type(value) is dict and all(_fits(item, inner[1]) for item in value.values())
+        return type(value) is dict and all(_fits_type(item, inner[1]) for item in value.values())
     if annotation is float:
         # Whole numbers may have any number of digits; the loss of what is impossible is infinite.
         return type(value) in (int, float) and (abs(value) <= _LARGEST_DOUBLE or value == np.inf)
     if annotation is int:
-        return type(value) is int and value >= 0  # all are numbers of something
+        return type(value) is int and value >= 0  # all are counts
     return type(value) is annotation
 
 
@@ -159,9 +159,9 @@ def check_model(model, key, max_bytes):
     model : estimator
         No pipeline, and not frozen.
     key : str
-        What messages call it.
+        Its name in messages.
     max_bytes : None or int
-        The size of tables that it would make of what the file holds.
+        Largest size of tables that the estimator would make of its attributes.
 
     Raises
     ------
@@ -184,14 +184,14 @@ def check_model(model, key, max_bytes):
         _check_size_of_tables(model, key, max_bytes)
 
 
-def _check_operators(model, key):
-    """Logarithms are taken of deterministic automata; the fallback must be able to do anything."""
+def _check_grammar(model, key):
+    """Check that deterministic automata have logarithms, and the fallback a tree for everything."""
     not_negative = dict.fromkeys(Operators._fields, np.inf)
     if model._deterministic:
         check_codes(model.operators_, f"{key}/operators_", **not_negative)
     check_codes(model.fallback_operators_, f"{key}/fallback_operators_", **not_negative)
     alpha_1, alpha_inf, A = model.fallback_operators_
-    # Of each automaton some state begins, goes on with whatever comes, and ends.
+    # Each automaton needs a state that can begin, go on with any symbol, and end.
     stays = np.diagonal(A, axis1=-2, axis2=-1).min(axis=2)
     possible = (np.minimum(alpha_1, alpha_inf) * stays > 0).any(axis=-1)
     if not (possible[:-1].all() and possible[-1, RIGHT]):
@@ -199,7 +199,7 @@ def _check_operators(model, key):
 
 
 def _check_vocabulary(model, key):
-    """Columns are read by their names; each group of them has a table of values."""
+    """Check that names of columns can be read, and that tables of values have no repetitions."""
     names = list(model.vocabulary_)
     if isinstance(model, TagLearner) and names[-1:] == [VECTOR]:
         names.pop()
@@ -225,7 +225,7 @@ def _check_network(model, key):
         is_known = name in LEARNED and values and values == sorted(set(values))
         if not (is_known and all(map(pattern.fullmatch, values))):
             raise ModelFileError(f"{key}/tag_values_ has no values for {name!r}, or wrong ones")
-    model._network()  # what is made of these before the first sentence
+    model._network()  # the network, which fails for wrong weights
     if isinstance(model, Tagger):
         lemmas = model.lemmas_
         if not (model.tag_values_ and all(map(_FORM_AND_TAG.fullmatch, lemmas))):
@@ -269,19 +269,19 @@ def _check_history(model, key):
 
 
 def _check_tuned(model, key):
-    """What goes on from tuned operators measures how far they are from where they began."""
+    """Check that tuned operators and their start, which are compared, have equal shapes."""
     if model.start_operators_.A.shape != model.operators_.A.shape:
         raise ModelFileError(f"{key}/start_operators_ and operators_ have different states")
 
 
 def _check_composed(model, key):
-    """The fitted members must be such as could have been given."""
+    """Check that the fitted members would be accepted as `estimators`."""
     params = model.get_params(deep=False) | {"estimators": list(model.named_estimators_.items())}
     type(model)(**params)._check_members()
 
 
 def _check_refined(model, key):
-    """The grammar goes back to that without refinements, state by state."""
+    """Check that the grammars with and without refinements have equal numbers of states."""
     n_states = {part.A.shape[2] for part in (*model.stages_, model.refined_operators_)}
     if n_states != {model.operators_.A.shape[-1]}:
         raise ModelFileError(f"{key}/refined_operators_ and operators_ have different states")
@@ -299,7 +299,7 @@ def _check_feature(model, key):
 
 
 def _check_size_of_tables(model, key, max_bytes):
-    """What backs off to tags has a table of pairs of them, which the file need not have."""
+    """Check the size of the tables of pairs of tags, which are made of smaller arrays."""
     n_tags = model.symbols_.size
     n_bytes = 8 * 2 * (n_tags + 2) * 2 * model.statistics_.n_classes * (n_tags + 1)
     if n_bytes > max_bytes:
@@ -310,7 +310,7 @@ def _check_size_of_tables(model, key, max_bytes):
 
 
 CHECKS = {
-    (OperatorMixin, RefinedSHAG): _check_operators,
+    (OperatorMixin, RefinedSHAG): _check_grammar,
     TagLearner: _check_network,
     Splitter: _check_splitter,
     CRFParser: _check_linear,

@@ -28,9 +28,9 @@ from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._typing import FilePath, FloatArray, IntArray, ObjectArray, StrArray
 
 FORMAT_VERSION = 1
-_MAX_ESTIMATORS = 1000  # members of members included, which take time each
+_MAX_ESTIMATORS = 1000  # in a file, members of members included
 _LONGEST_RANGE = 1 << 20
-# How fitted attributes of a type are kept; those of other types must be plain values.
+# Kinds of fitted attributes in files, by type; attributes of other types must be plain values.
 KINDS = {
     **{stored: kind for kind, (stored, _) in RECORDS.items()},
     TreebankStatistics: "statistics",
@@ -45,31 +45,31 @@ KINDS = {
 
 # What files of earlier versions call estimators, their parameters and their fitted attributes, with
 # None for attributes that there are no longer.
-FORMER_CLASSES = {"AveragedParser": "AveragedParser", "ProductParser": "ProductParser"}
+FORMER_CLASSES = {"AveragedSHAG": "AveragedParser", "ProductSHAG": "ProductParser"}
 FORMER_PARAMS = {
     "CRFParser": {"learning_rate": "learning_rate_init"},
     "SpectralSHAGCV": {"n_states": "n_states_grid", "smoothing": "smoothing_grid"},
 }
 FORMER_ATTRIBUTES = {
-    **{"n_states_": "n_states_", "smoothing_": "smoothing_", "best_params_": None},
+    **{"best_n_states_": "n_states_", "best_smoothing_": "smoothing_", "best_params_": None},
     **{"embeddings_": "embeddings_name_", "log_likelihoods_": None, "objectives_": None},
 }
 
 
-class Contents(NamedTuple):
-    """What a file holds beside its header, while that is written."""
+class FileContents(NamedTuple):
+    """The arrays of a file and its frozen estimators, while the header is written."""
 
     arrays: dict  # by their names in the archive
-    frozen: dict  # of frozen estimators, which are at several places, the first by their ids
+    frozen: dict  # the first place of each frozen estimator, by its id
 
 
-class Source(NamedTuple):
-    """What a file holds beside its header, while that is read."""
+class FileSource(NamedTuple):
+    """The arrays of a file and the restored estimators, while the header is read."""
 
     archive: Archive
     frozen: dict  # frozen estimators by the first of their places
-    places: list  # of the estimators made so far
-    readers: list  # of vectors in context, among them
+    places: list  # of the estimators restored so far
+    readers: list  # restored estimators that read vectors in context
     max_bytes: int | None
 
 
@@ -111,14 +111,14 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
     >>> load_model(path).predict([["DET", "NOUN"]])[0]
     array([2, 0])
     """
-    contents = Contents(arrays := {}, {})
+    contents = FileContents(arrays := {}, {})
     header = {"format": FORMAT_VERSION, "model": _describe_model(model, "model", contents, True)}
     arrays[HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with atomic_write(path, "wb") as file:
         np.savez_compressed(file, **arrays)
 
 
-# Estimators of this package and pipelines have too little in common to say more of the result.
+# The result is Any: estimators of this package and pipelines have no common type.
 def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES, embeddings: Any = None) -> Any:
     """Load a model that :func:`save_model` has saved.
 
@@ -176,7 +176,7 @@ def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES, embeddings:
     data = read_bytes(path, max_bytes)
     shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
     try:
-        model, readers = _load(data, max_bytes)
+        model, readers = _load_archive(data, max_bytes)
     except MemoryError:
         raise
     # Damaged archives raise errors of many kinds, from zipfile, zlib and json; checks raise those
@@ -189,11 +189,11 @@ def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES, embeddings:
         for estimator in readers:
             estimator.embeddings = embeddings
         return model
-    # Without the error that led here, which may hold megabytes of the file.
+    # Raised outside of the handler: the first error may hold megabytes of the file.
     raise ModelFileError(printable(f"{shown} is not a saved model, or is damaged: {problem}"))
 
 
-def _load(data, max_bytes):
+def _load_archive(data, max_bytes):
     archive = Archive(data, max_bytes)
     header = archive.read_header()
     version = header.get("format") if isinstance(header, dict) else None
@@ -202,12 +202,12 @@ def _load(data, max_bytes):
             f"it has the format {version}; this version of sklearn_shag reads format "
             f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again."
         )
-    source = Source(archive, {}, [], [], max_bytes)
+    source = FileSource(archive, {}, [], [], max_bytes)
     return _restore_model(header.get("model"), "model", source, True), source.readers
 
 
-def _take(described, name, kind, key):
-    """Take a value of the header, which has to be there and of one type."""
+def _take_item(described, name, kind, key):
+    """Return an item of a description in the header, which must be of type `kind`."""
     value = described.get(name) if isinstance(described, dict) else None
     if type(value) is not kind:
         raise ModelFileError(f"{key} has no {name!r}, or none that is a {kind.__name__}.")
@@ -215,8 +215,8 @@ def _take(described, name, kind, key):
 
 
 @cache
-def _classes():
-    """The only classes that are ever made from a file, by name: all public estimators."""
+def _find_classes():
+    """Find the classes that files may name, by name: public estimators, and a few others."""
     import sklearn_shag
 
     public = [getattr(sklearn_shag, name) for name in sklearn_shag.__all__]
@@ -233,8 +233,8 @@ _hints = cache(get_type_hints)
 
 
 @cache
-def _attributes(cls):
-    """The kind of every fitted attribute of an estimator, from its annotation."""
+def _find_kinds(cls):
+    """Find the kind of each fitted attribute of a class of estimators, from its annotation."""
     hints = _hints(cls).items()
     kinds = {name: KINDS.get(hint, "plain") for name, hint in hints if name.endswith("_")}
     if "cv_results_" in kinds:  # a table, unlike other dictionaries
@@ -247,11 +247,11 @@ def _attributes(cls):
 def _describe_model(model, key, contents, fitted):
     """Describe a model for the header; its arrays go to `contents` under names with the key.
 
-    One that is not to be fitted, such as a member as it was given, is no more than its parameters.
-    One that is frozen always is, and is described where it is met first, as it is restored.
+    Without `fitted`, as for members as they were given, it has parameters alone. Frozen estimators
+    are always fitted, and described at the first of their places.
     """
     cls = type(model)
-    if cls not in _classes().values():
+    if cls not in _find_classes().values():
         raise TypeError(_describe_other(model))
     described = {"class": cls.__name__}
     if cls is FrozenEstimator:
@@ -266,13 +266,12 @@ def _describe_model(model, key, contents, fitted):
         raise TypeError("Pipeline memory, a folder of pickles, cannot be saved; set memory=None.")
     of_steps = fitted and issubclass(cls, Pipeline)
     described["params"] = {
-        name: _describe(value, f"{key}/{name}", contents, of_steps)
-        for name, value in params.items()
+        name: _to_json(value, f"{key}/{name}", contents, of_steps) for name, value in params.items()
     }
     check_params(model)
     if fitted and not of_steps:
         check_is_fitted(model)
-        kinds = _attributes(cls)
+        kinds = _find_kinds(cls)
         described["attributes"] = {
             name: _describe_attribute(kinds[name], value, f"{key}/{name}", contents)
             for name, value in vars(model).items()
@@ -282,7 +281,7 @@ def _describe_model(model, key, contents, fitted):
 
 
 def _describe_other(model):
-    """Why something cannot be saved, and what can."""
+    """Write the message that an object cannot be saved, with advice."""
     if isinstance(model, str | os.PathLike):
         return (
             f"A {type(model).__name__} cannot be saved. The model comes first and the path second: "
@@ -293,7 +292,7 @@ def _describe_other(model):
     best = "its best_estimator_, " if hasattr(model, "best_estimator_") else ""
     return (
         f"A {type(model).__name__} cannot be saved as arrays; use joblib.dump, or save {best}one "
-        f"of {', '.join(_classes())}."
+        f"of {', '.join(_find_classes())}."
     )
 
 
@@ -307,7 +306,7 @@ def _describe_attribute(kind, value, key, contents):
             _describe_attribute("refined", stage, f"{key}/{k}", contents)
         return len(value)
     if kind in RECORDS:
-        # Symbols and labels of a treebank are those of the model.
+        # The other fields of TreebankStatistics are attributes of the model, too.
         record = value.statistics if isinstance(value, TreebankStatistics) else value
         fields = record._asdict().items()
         contents.arrays.update({f"{key}/{field}": array for field, array in fields})
@@ -315,12 +314,12 @@ def _describe_attribute(kind, value, key, contents):
     if kind == "results":
         value = value["params"]
     elif kind == "strings":
-        value = value.tolist()  # in the header no fixed width cuts them
-    return _describe(value, key, contents, True)
+        value = value.tolist()  # strings in the header have no fixed width
+    return _to_json(value, key, contents, True)
 
 
-def _describe(value, key, contents, fitted):
-    """A value as JSON can hold it, with the models in it; `_restore` is the inverse."""
+def _to_json(value, key, contents, fitted):
+    """Convert a value, and models in it, to types of JSON; `_restore_value` is the inverse."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -330,56 +329,56 @@ def _describe(value, key, contents, fitted):
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
-        items = _describe(list(value.values()), key, contents, fitted)
+        items = _to_json(list(value.values()), key, contents, fitted)
         return {"dict": dict(zip(value, items, strict=True))}
     if isinstance(value, tuple):
-        return {"tuple": _describe(list(value), key, contents, fitted)}
+        return {"tuple": _to_json(list(value), key, contents, fitted)}
     if isinstance(value, list):
-        return [_describe(item, f"{key}/{k}", contents, fitted) for k, item in enumerate(value)]
+        return [_to_json(item, f"{key}/{k}", contents, fitted) for k, item in enumerate(value)]
     raise TypeError(
         f"{key}={shorten(value)} cannot be saved; set the parameter to a number, a string, None "
         f"or a list of them before saving, or use joblib.dump."
     )
 
 
-def _restore(value, key, source, fitted):
+def _restore_value(value, key, source, fitted):
     if isinstance(value, list):
-        return [_restore(item, f"{key}/{k}", source, fitted) for k, item in enumerate(value)]
+        return [_restore_value(item, f"{key}/{k}", source, fitted) for k, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
     if "class" in value:
         return _restore_model(value, key, source, fitted)
     ((kind, content),) = value.items()
     if kind == "dict" and isinstance(content, dict):
-        items = _restore(list(content.values()), key, source, fitted)
+        items = _restore_value(list(content.values()), key, source, fitted)
         return dict(zip(content, items, strict=True))
     if kind == "tuple" and isinstance(content, list):
-        return tuple(_restore(content, key, source, fitted))
+        return tuple(_restore_value(content, key, source, fitted))
     if kind == "range" and len(revived := range(*content)) <= _LONGEST_RANGE:
         return revived
     raise ModelFileError(f"{key} has a value of an unknown kind, or a range that is too long.")
 
 
 def _restore_model(description, key, source, fitted):
-    """Make the model that `_describe_model` has described."""
+    """Make a model of its description by `_describe_model`."""
     source.places.append(key)
     if len(source.places) > _MAX_ESTIMATORS:
         raise ModelFileError(f"it holds more than {_MAX_ESTIMATORS:,} estimators.")
-    name = _take(description, "class", str, key)
+    name = _take_item(description, "class", str, key)
     name = FORMER_CLASSES.get(name, name)
-    if name not in _classes():
+    if name not in _find_classes():
         raise ModelFileError(f"{key} is a {name!r}, which model files cannot hold.")
-    cls = _classes()[name]
+    cls = _find_classes()[name]
     if cls is FrozenEstimator:
         if "estimator" in description:
             estimator = _restore_model(description["estimator"], f"{key}/estimator", source, True)
             source.frozen[key] = FrozenEstimator(estimator)
-        return source.frozen[_take(description, "key", str, key)]
+        return source.frozen[_take_item(description, "key", str, key)]
     of_steps = fitted and issubclass(cls, Pipeline)
     renamed = FORMER_PARAMS.get(name, {})
     params = {
-        renamed.get(param, param): _restore(value, f"{key}/{param}", source, of_steps)
-        for param, value in _take(description, "params", dict, key).items()
+        renamed.get(param, param): _restore_value(value, f"{key}/{param}", source, of_steps)
+        for param, value in _take_item(description, "params", dict, key).items()
     }
     if issubclass(cls, NetworkLearner):  # which once said None for "auto"
         params |= {n: "auto" for n in ("dropout", "max_iter") if params.get(n, n) is None}
@@ -389,7 +388,8 @@ def _restore_model(description, key, source, fitted):
     model = cls(**params)
     check_params(model)
     if fitted and not of_steps:
-        attributes = _update_attributes(_take(description, "attributes", dict, key), key, source)
+        stored = _take_item(description, "attributes", dict, key)
+        attributes = _update_attributes(stored, key, source)
         vars(model).update(_restore_attributes(cls, attributes, key, source))
         check_model(model, key, source.max_bytes)
         if getattr(model, "embeddings_name_", None) is not None:
@@ -408,12 +408,12 @@ def _update_attributes(stored, key, source):
 
 
 def _restore_attributes(cls, stored, key, source):
-    expected, hints = _attributes(cls), _hints(cls)
-    required = {name for name in expected if not hasattr(cls, name)}  # others came later
+    expected, hints = _find_kinds(cls), _hints(cls)
+    required = {name for name in expected if not hasattr(cls, name)}  # others are newer
     if not required <= stored.keys() <= expected.keys():
         raise ModelFileError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
     restored = dict.fromkeys(stored)  # in their order
-    # Those that are checked or made with the help of others come after these.
+    # Attributes whose checks need other attributes come after these.
     order = {kind: place for place, kind in enumerate((*RECORDS, "stages", "results"), start=1)}
     for name in sorted(stored, key=lambda name: order.get(expected[name], 0)):
         place = f"{key}/{name}"
@@ -424,10 +424,10 @@ def _restore_attributes(cls, stored, key, source):
 
 def _restore_attribute(kind, annotation, value, key, source, others):
     if kind == "array":
-        return source.archive.read(key, _dtype(annotation))
+        return source.archive.read(key, _find_dtype(annotation))
     if kind in RECORDS:
         return _restore_record(kind, annotation, key, source, others)
-    value = _restore(value, key, source, True)
+    value = _restore_value(value, key, source, True)
     if kind == "stages":
         check_value(value, int, key)
         parts = (f"{key}/{k}" for k in range(value))
@@ -449,8 +449,8 @@ def _restore_record(kind, annotation, key, source, others):
     arrays = {}
     for field, hint in _hints(stored).items():
         if field in stored._field_defaults and not source.archive.has(f"{key}/{field}"):
-            continue  # which came later
-        arrays[field] = source.archive.read(f"{key}/{field}", _dtype(hint))
+            continue  # newer than the file
+        arrays[field] = source.archive.read(f"{key}/{field}", _find_dtype(hint))
         check_finite(arrays[field], f"{key}.{field}")
     record, (_, _, *names) = stored(**arrays), inspect.signature(check).parameters
     check(record, key, **{name: others[f"{name}_"] for name in names if f"{name}_" in others})
@@ -460,8 +460,8 @@ def _restore_record(kind, annotation, key, source, others):
     return TreebankStatistics(symbols, record, labels, counts)
 
 
-def _dtype(annotation):
-    """What arrays hold that are annotated as NDArray."""
+def _find_dtype(annotation):
+    """Return the type of the entries of arrays with this annotation, an NDArray."""
     # NDArray[T] is an alias of its own since numpy 2.5, before it was ndarray[Any, dtype[T]].
     while inner := get_args(annotation):
         annotation = inner[-1]
@@ -484,7 +484,7 @@ def _restore_strings(values, annotation, key, max_bytes):
         raise ModelFileError(f"{key} holds strings that are empty, not sorted, or repeated")
     if annotation != StrArray:
         return np.array(values, dtype=object)
-    # All of them get the room of the longest.
+    # Each string takes the room of the longest.
     n_bytes = 4 * len(values) * max(map(len, values), default=0)
     if max_bytes is not None and n_bytes > max_bytes:
         raise ModelFileError(f"{key} takes {n_bytes:,} bytes, more than max_bytes={max_bytes:,}")
