@@ -69,7 +69,7 @@ def _few_collections():
 
     Otherwise a quarter of the time of a short command goes into collections.
     """
-    atexit.register(gc.freeze)  # no collection when the process ends
+    atexit.register(gc.freeze)  # leaves nothing to search for the last collection
     thresholds = gc.get_threshold()
     gc.set_threshold(1_000_000, *thresholds[1:])
     try:

@@ -210,7 +210,7 @@ def train(options):
         learner.fit(transform(list(treebank.read()))).set_params(warm_start=False)
     elif options.tags is None and hasattr(learner, "_fit_parts"):
         _fit_on_counts(model, treebank)
-    elif model is learner:  # trees are encoded one by one, and not kept
+    elif model is learner:  # no list of trees: it keeps encoded ones
         model.fit(treebank.read())
     else:
         model.fit(list(treebank))
@@ -449,5 +449,5 @@ def _format_field(value):
     if value is None:
         return MISSING
     if isinstance(value, float):
-        return f"{value:.2g}" if 0 < abs(value) < 5e-5 else f"{value:.4f}"  # trees have small ones
+        return f"{value:.2g}" if 0 < abs(value) < 5e-5 else f"{value:.4f}"  # trees are improbable
     return printable(value, max_length=None)

@@ -37,7 +37,7 @@ class ParsedPiece(NamedTuple):
 
 
 class PieceParser(NamedTuple):
-    """A function that parses a piece of text; each worker has a copy."""
+    """A callable that parses a piece of text; each worker has a copy."""
 
     opened: OpenMember
     form: TextFormat | RawText

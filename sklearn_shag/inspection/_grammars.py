@@ -286,7 +286,7 @@ def _count_root_modifiers(automaton):
 def _count_modifiers(automaton: Operators):
     """Return the probability that each modifier is in a sequence, and its expected count."""
     total = automaton.A.sum(axis=0)
-    moves = np.concatenate([total[None], total - automaton.A])  # of all symbols; all but each
+    moves = np.concatenate([total[None], total - automaton.A])  # all symbols; all but one
     converges = np.abs(np.linalg.eigvals(moves)).max(axis=-1) < 1.0
     equations = np.eye(total.shape[0]) - np.where(converges[:, None, None], moves, 0.0)
     visits = np.linalg.solve(equations, automaton.alpha_1[:, None])[..., 0]

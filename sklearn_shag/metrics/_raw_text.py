@@ -246,7 +246,7 @@ def _align_words(true, predicted):
 
 
 def _skip_before(at, spans, multiword):
-    """Return the places of both sides, after a word that begins before a multiword token."""
+    """Return the places of both sides, moved past a word that begins before a multiword token."""
     own = 0 if multiword[0] else 1
     is_before = not multiword[1 - own] and spans[1 - own][0] < spans[own][0]
     return [k + (is_before and side != own) for side, k in enumerate(at)]

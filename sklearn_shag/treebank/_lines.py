@@ -253,7 +253,7 @@ def list_empty_nodes(text):
 
 
 def replace_tokens(text, multiword_tokens, empty_nodes):
-    """Replace multiword tokens and empty nodes of a sentence; all comments move to the top."""
+    """Replace multiword tokens and empty nodes of a sentence; comments move to its start."""
     ranges = {token.first: token for token in multiword_tokens}
     nodes = {}
     for after, columns in empty_nodes:

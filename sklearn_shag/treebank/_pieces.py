@@ -19,7 +19,7 @@ _ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read 
 
 
 class Piece(NamedTuple):
-    """Consecutive sentences of a file, as one text."""
+    """Consecutive sentences of a file, in bytes."""
 
     path: str
     n_lines: int  # before it

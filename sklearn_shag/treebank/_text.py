@@ -28,7 +28,7 @@ _MISPLACED = {
     "\r": "'\\r', the line end of old Macs; convert line ends to '\\n'",
 }
 _TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
-# Kinds of ends at a character; each includes the ones before it.
+# Kinds of ends at a character; multiword tokens and sentences end with a token.
 INSIDE, TOKEN, MULTIWORD, SENTENCE = range(4)
 _BEGINS_PARAGRAPH = re.compile(r"#\s*new(par|doc)\b")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
@@ -280,7 +280,7 @@ def blank_spaces(text):
 
 
 def check_text(text):
-    """Check that a text is a str, is not blank, and can be stored in UTF-8.
+    """Check that a text is a str, is not blank, and has no NUL or surrogate.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def list_paragraphs(text):
 
 
 def correct_ends(ends, text, paragraphs, max_tokens=None):
-    """Correct ends in place: none at spaces, and one at each place where a token has to end.
+    """Correct ends in place: none at spaces, and forced ones at ends of lines and paragraphs.
 
     Parameters
     ----------

@@ -966,7 +966,7 @@ def _check_comment(comment):
 
 
 def require_trees(items, name, known):
-    """Check that items are trees; the message says that only trees have the `known` property."""
+    """Check that items are trees; `known` starts the reason in the message, as "symbols are"."""
     for index, item in enumerate(items):
         require_tree(item, f"{name}[{index}]", known)
 
