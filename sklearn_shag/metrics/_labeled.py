@@ -280,7 +280,7 @@ def labeled_breakdown(
     if by == "relation":
         true, predicted = tokens.true, tokens.predicted
     else:
-        measure = _measure_lengths if by == "length" else _measure_depths
+        measure = _lengths if by == "length" else _measure_depths
         true, predicted = (
             np.concatenate([measure(tree.heads) for tree in trees]) for trees in (y_true, y_pred)
         )
@@ -304,7 +304,7 @@ def labeled_breakdown(
 
 
 def labeled_counts(y_true, y_pred, sample_weight=None, ignore=None, subtypes=False):
-    """Count right and scored tokens for each labelled score.
+    """Count what labelled scores are shares of.
 
     Parameters
     ----------
@@ -316,11 +316,11 @@ def labeled_counts(y_true, y_pred, sample_weight=None, ignore=None, subtypes=Fal
     counts : dict of pairs of ndarrays of shape (n_tokens,)
         For "las", "clas" and "label_accuracy": terms of numerator and denominator.
     """
-    return count_compared(_compare(y_true, y_pred, sample_weight, ignore, subtypes))
+    return count_labels(_compare(y_true, y_pred, sample_weight, ignore, subtypes))
 
 
-def count_compared(tokens):
-    """Return, per score, the terms of numerator and denominator for each compared token."""
+def count_labels(tokens):
+    """Count what labelled scores are shares of, as :func:`labeled_counts`, in compared tokens."""
     weights, right = tokens.weights, tokens.right_heads & tokens.right_labels
     true, predicted = (
         np.array([_drop_subtype(label) in CONTENT for label in labels], dtype=bool)
@@ -405,7 +405,7 @@ def _share(counts):
     return float(part.sum() / total.sum())
 
 
-def _measure_lengths(heads):
+def _lengths(heads):
     tokens = np.arange(1, heads.size + 1)
     return np.where(heads > 0, np.abs(heads - tokens), 0)
 
