@@ -1,4 +1,4 @@
-"""Trees that look at no words: what any parser has to be better than."""
+"""DummyParser: a baseline that ignores words, and that any parser has to beat."""
 
 from itertools import pairwise
 from typing import Literal, Self
@@ -14,7 +14,7 @@ from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
-# How much better an arc of the chain is than any other, in nats: all but certain.
+# The score of an arc of the chain above that of any other, in nats: almost certain.
 CERTAIN = 50.0
 
 
@@ -138,7 +138,7 @@ class DummyParser(Parser):
         return self
 
     def _encode(self, sentences, symbols, indptr):
-        # A number for each sentence, at all its tokens.
+        # One number per sentence, repeated for each token.
         numbers = [crc32("\t".join(sentence).encode()) for sentence in symbols]
         return np.repeat(numbers, np.diff(indptr))
 

@@ -1,4 +1,4 @@
-"""The command `demo`: four models on a treebank and a tree, or the tree of a sentence."""
+"""The command `demo`: scores of four models and a drawn tree, or the trees of a text."""
 
 import os
 import shlex
@@ -39,7 +39,7 @@ def demo(options):
             )
         _parse_text(options.text)
         return
-    train, test, own = _read(options.treebank)
+    train, test, own = _read_splits(options.treebank)
     print(f"{len(train)} sentences to learn from, {len(test)} to parse\n")
     n_jobs = options.n_jobs
     hidden = {"n_states": N_STATES, "smoothing": 5.0, "n_jobs": n_jobs}
@@ -51,7 +51,7 @@ def demo(options):
         f"EM, {N_STATES} states": EMSHAG(init="moments", max_iter=100, **hidden),
     }
     started = time.perf_counter()
-    for model in models.values():  # on what comes next, so that nothing else is compiled
+    for model in models.values():  # on the data used below, so that all code is compiled
         model.fit(train).predict(test)
     print(f"First run, with compiling or loading code: {time.perf_counter() - started:.1f} s\n")
     _print_scores(models, train, test)
@@ -78,8 +78,8 @@ def _parse_text(text):
     print("The last column is the probability of the head that each word has.")
 
 
-def _read(folder):
-    """The trees to learn from and to parse, and the arguments of `train` for such a treebank."""
+def _read_splits(folder):
+    """Return trees to learn from, trees to parse, and example arguments of the command `train`."""
     if folder is None:
         print("Treebank: the bundled English sentences, a quarter of them for testing")
         train, test = train_test_split(load_english().data, test_size=0.25, random_state=0)
@@ -115,7 +115,7 @@ def _print_trees(true, parsed, title):
     """Draw two trees, beside each other if the terminal is wide enough."""
     print(f"\n{printable(' '.join(true.forms), max_length=None)}\n")
     right = true.heads == parsed.heads
-    rows = zip(str(parsed).split("\n"), right, strict=True)  # one a word
+    rows = zip(str(parsed).split("\n"), right, strict=True)  # one per word
     drawings = [
         ["the true tree", "", *str(true).split("\n")],
         [title, "", *(row if is_right else f"{row} *" for row, is_right in rows)],

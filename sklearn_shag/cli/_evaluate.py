@@ -1,4 +1,4 @@
-"""The command evaluate, and sentences as commands read them."""
+"""The command `evaluate`, and reading of sentences and printing of JSON for all commands."""
 
 import json
 import os
@@ -22,8 +22,8 @@ SHOWN = {
 }
 
 
-class Sentence(NamedTuple):
-    """A tree and where it stands."""
+class LocatedTree(NamedTuple):
+    """A tree with the file that it was read from, and its number there, from 1."""
 
     path: str
     number: int
@@ -39,36 +39,36 @@ def iter_sentences(files):
 
     Yields
     ------
-    sentence : Sentence
-        Their numbers count from 1 in each file.
+    sentence : LocatedTree
+        Its number counts from 1 in each file.
     """
     for path in files:
         for number, tree in enumerate(iter_conllu(path), start=1):
-            yield Sentence("<stdin>" if path == STANDARD else path, number, tree)
+            yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree)
 
 
 def print_json(content):
-    """Print a JSON object; letters are themselves, and what a terminal acts on is escaped."""
+    """Print a JSON object with letters as they are and control characters escaped."""
     lines = json.dumps(content, indent=2, ensure_ascii=False).split("\n")
     print("\n".join(escape_acting(line, lambda sign: f"\\u{ord(sign):04x}") for line in lines))
 
 
-def describe(sentence):
-    """Say where a sentence stands."""
+def describe_place(sentence):
+    """Name a sentence by its number, its file and its sent_id, for messages."""
     sent_id = sentence.tree.sent_id
     name = f" (sent_id {sent_id})" if sent_id else ""
     return f"sentence {sentence.number} of {sentence.path}{name}"
 
 
 def require_some(sentences, files):
-    """Refuse files without any sentences."""
+    """Check that the files hold at least one sentence."""
     if not sentences:
         names = ("standard input" if path == STANDARD else path for path in files)
         raise ValueError(f"There are no sentences in {', '.join(names)}.")
 
 
 def evaluate(options):
-    """Print scores, their intervals and where the errors are.
+    """Print scores, their intervals, and right heads by symbol and direction.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def evaluate(options):
     if options.raw:
         _evaluate_raw(options, *files)
         return
-    pairs = tee(_iter_pairs(options, *files))
+    pairs = tee(_iter_tree_pairs(options, *files))
     trees = (map(itemgetter(side), copy) for side, copy in enumerate(pairs))
     ignore = is_punctuation if options.ignore_punctuation else None
     report = score_report(*trees, ignore=ignore, by=options.by)
@@ -95,11 +95,11 @@ def evaluate(options):
     if options.json:
         print_json({"gold": files[0], "system": files[1], **_as_json(report, options)})
     else:
-        _print(report, options)
+        _print_report(report, options)
 
 
 def _evaluate_raw(options, *files):
-    """Print the official scores of text that two sides may have split in two ways."""
+    """Print the official scores of raw text, which both sides may have split differently."""
     if options.ignore_punctuation:
         raise ValueError("--raw scores all words; leave out --ignore-punctuation.")
     trees = []
@@ -129,8 +129,8 @@ def _check_files(gold, system):
             warnings.warn(f"{a} is compared with itself", UserWarning, stacklevel=2)
 
 
-def _iter_pairs(options, gold_files, system_files):
-    """Yield true and parsed trees of the same sentences, which have the same words."""
+def _iter_tree_pairs(options, gold_files, system_files):
+    """Yield pairs of a true and a parsed tree, after checking that they have the same words."""
     pairs = zip_longest(iter_sentences(gold_files), iter_sentences(system_files))
     first = next(pairs, (None, None))
     for side, sentence in zip((options.gold, options.system), first, strict=True):
@@ -146,36 +146,33 @@ def _iter_pairs(options, gold_files, system_files):
 
 
 def _whole_tree(sentence):
-    """The tree of a sentence, in which all heads are known."""
+    """Return the tree of a sentence, after checking that all its heads are known."""
     if sentence.tree.heads is None:
-        raise ValueError(f"{describe(sentence)} is without heads, so it cannot be scored.")
+        raise ValueError(f"{describe_place(sentence)} is without heads, so it cannot be scored.")
     if UNKNOWN in sentence.tree.heads:
         raise ValueError(
-            f"{describe(sentence)} has words without heads; only whole trees can be scored."
+            f"{describe_place(sentence)} has words without heads; only whole trees can be scored."
         )
     return sentence.tree
 
 
 def _find_difference(true, parsed):
-    """What differs between two sentences, one of which may be missing; None if nothing does."""
+    """Describe the difference of two sentences, one of them perhaps missing, or return None."""
     if true is None or parsed is None:
-        return f"only one of them has {describe(true or parsed)}"
+        return f"only one of them has {describe_place(true or parsed)}"
     if true.tree.forms == parsed.tree.forms:
         return None
     pairs = enumerate(zip_longest(true.tree.forms, parsed.tree.forms), start=1)
     token, words = next((token, pair) for token, pair in pairs if pair[0] != pair[1])
     first, second = ("no word" if word is None else shorten(word) for word in words)
     return (
-        f"word {token} is {first} in {describe(true)}, and {second} in {describe(parsed)}. Both "
-        f"must have the same words in the same order"
+        f"word {token} is {first} in {describe_place(true)}, and {second} in "
+        f"{describe_place(parsed)}. Both must have the same words in the same order"
     )
 
 
 def _as_json(report, options):
-    rows = [
-        {"symbol": symbol, "left": _cell(right[0], total[0]), "right": _cell(right[1], total[1])}
-        for symbol, right, total in zip(*report.breakdown, strict=True)
-    ]
+    rows = [_make_row(*row) for row in zip(*report.breakdown, strict=True)]
     return {
         "sentences": report.n_sentences,
         "tokens": report.n_tokens,
@@ -189,11 +186,12 @@ def _as_json(report, options):
     }
 
 
-def _cell(correct, total):
-    return {"correct": int(correct), "total": int(total)}
+def _make_row(symbol, right, total):
+    sides = zip(("left", "right"), right, total, strict=True)
+    return {"symbol": symbol} | {s: {"correct": int(k), "total": int(n)} for s, k, n in sides}
 
 
-def _print(report, options):
+def _print_report(report, options):
     scored = "punctuation scored"
     if options.ignore_punctuation:
         n_ignored = report.n_tokens - report.n_unknown - report.n_scored
@@ -216,8 +214,8 @@ def _print(report, options):
     width = max(len("symbol"), *(len(row[0]) for row in rows))
     print(f"{'symbol':<{width}}{'left':>20}{'right':>20}{'both':>20}")
     for symbol, *cells in rows:
-        print(f"{symbol:<{width}}{''.join(f'{_share(*cell):>20}' for cell in cells)}")
+        print(f"{symbol:<{width}}{''.join(f'{_format_share(*cell):>20}' for cell in cells)}")
 
 
-def _share(correct, total):
+def _format_share(correct, total):
     return f"{100 * correct / total:.1f} % of {total:>6.0f}" if total else "-"

@@ -15,7 +15,7 @@ from sklearn_shag import __version__
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable
 
-# Of a file of vectors: the most frequent words come first, and models hold all that are read.
+# Limit of word vectors: frequent words come first in files, and models hold all vectors read.
 N_VECTORS = 200_000
 
 
@@ -56,7 +56,7 @@ def main(argv=None, prog="sklearn-shag"):
         return 1
     except (OSError, TypeError, ValueError) as error:
         message = str(error)
-        if isinstance(error, OSError) and error.strerror is not None:  # the system's, not ours
+        if isinstance(error, OSError) and error.strerror is not None:  # an error of the system
             message = f"{error.filename or 'standard input or output'}: {error.strerror}"
         print(f"{program}: error: {_one_line(message)}", file=sys.stderr)
         return 1
@@ -65,11 +65,11 @@ def main(argv=None, prog="sklearn-shag"):
 
 @contextlib.contextmanager
 def _few_collections():
-    """Look seldom for garbage in cycles: imports and trees, which stay to the end, make none.
+    """Collect cyclic garbage seldom: imports and trees stay to the end, and make none.
 
-    Else a quarter of the time of a short command goes into that.
+    Otherwise a quarter of the time of a short command goes into collections.
     """
-    atexit.register(gc.freeze)  # what is left when the process ends is not searched once more
+    atexit.register(gc.freeze)  # leaves nothing to search for the last collection
     thresholds = gc.get_threshold()
     gc.set_threshold(1_000_000, *thresholds[1:])
     try:
@@ -99,7 +99,7 @@ def _one_line(message):
 
 
 def _flush_output():
-    """Write what is buffered, or drop it, so that the interpreter has nothing to complain of."""
+    """Write buffered output, or drop it, so that the interpreter reports no error at its end."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -108,7 +108,7 @@ def _flush_output():
 
 
 class _ArgumentParser(argparse.ArgumentParser):
-    """Its errors show arguments as they are, which may be meant for the terminal."""
+    """Argument parser whose messages have control characters of arguments escaped."""
 
     def error(self, message):
         super().error(printable(message))
@@ -127,7 +127,7 @@ def make_parser(prog="sklearn-shag"):
       %(prog)s parse model.npz test.conllu -o parsed.conllu
       %(prog)s evaluate test.conllu parsed.conllu
     """
-    parser = _ArgumentParser(prog=prog, **_help(make_parser))
+    parser = _ArgumentParser(prog=prog, **_make_help(make_parser))
     parser.add_argument("--version", action="version", version=f"sklearn_shag {__version__}")
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -145,7 +145,7 @@ def _add_demo(commands):
       %(prog)s "The cat that you saw sat on my mat."
       %(prog)s --treebank UD_English-EWT
     """
-    parser = _command(commands, "demo", "cli._demo", _add_demo)
+    parser = _add_command(commands, "demo", "cli._demo", _add_demo)
     help = "English text to parse with the bundled parser (default: four models are trained)"
     parser.add_argument("text", metavar="TEXT", nargs="?", help=help)
     help = "folder with *train*.conllu and *test*.conllu (default: the bundled treebank)"
@@ -165,7 +165,7 @@ def _add_train(commands):
       %(prog)s train.conllu -o model.npz --model spectral --set n_states=6 --set smoothing=5
       %(prog)s more.conllu -o better.npz --continue linear.npz --max-iter 3
     """
-    parser = _command(commands, "train", "cli._models", _add_train)
+    parser = _add_command(commands, "train", "cli._models", _add_train)
     _add_files(parser, "file", "the treebank", nargs="+")
     help = "model file to write, or - for standard output (required)"
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help=help)
@@ -203,10 +203,10 @@ def _add_train(commands):
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=help)
     help = """number of passes over the trees, for models that learn in passes
     (default: that of the library; for em, 100)"""
-    parser.add_argument("--max-iter", type=_count, metavar="N", help=help)
+    parser.add_argument("--max-iter", type=_parse_count, metavar="N", help=help)
     help = """set a parameter of the learner by its name in the library, such as n_states=6; may be
     repeated (default: those of the library)"""
-    several = {"action": "append", "type": _setting, "default": []}
+    several = {"action": "append", "type": _parse_setting, "default": []}
     parser.add_argument("--set", metavar="NAME=VALUE", help=help, **several)
     _add_n_jobs(parser)
 
@@ -224,7 +224,7 @@ def _add_parse(commands):
       %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
       %(prog)s english text.txt -o parsed.conllu --input text
     """
-    parser = _command(commands, "parse", "cli._parse", _add_parse)
+    parser = _add_command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
     _add_files(parser, "file", "sentences", nargs="+")
     help = """format of the input: CoNLL-U; one sentence per line with spaces between its tokens,
@@ -247,10 +247,10 @@ def _add_parse(commands):
     several = parser.add_mutually_exclusive_group()
     help = """write the K most probable trees of each sentence, the best first, with their scores;
     if they cannot be found exactly, the best of 1,000 random trees (default: one tree)"""
-    several.add_argument("--k-best", type=_count, metavar="K", help=help)
+    several.add_argument("--k-best", type=_parse_count, metavar="K", help=help)
     help = """write K random trees of each sentence, drawn by probability, with their scores
     (default: one tree, the best)"""
-    several.add_argument("--sample", type=_count, metavar="K", help=help)
+    several.add_argument("--sample", type=_parse_count, metavar="K", help=help)
     help = "random seed for drawing trees (default: %(default)s)"
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=help)
     help = """relations, or groups of them, that at most one word of each head may have, such as
@@ -260,7 +260,7 @@ def _add_parse(commands):
     is (default: %(default)s)"""
     parser.add_argument("--on-error", choices=["stop", "skip"], default="stop", help=help)
     help = "maximum length of a sentence; longer ones are errors (default: %(default)s)"
-    parser.add_argument("--max-tokens", type=_count, default=1000, metavar="N", help=help)
+    parser.add_argument("--max-tokens", type=_parse_count, default=1000, metavar="N", help=help)
     _add_n_jobs(parser, default="that of the model")
 
 
@@ -273,7 +273,7 @@ def _add_suggest(commands):
       %(prog)s model.npz partial.conllu --by sentences
       %(prog)s model.npz partial.conllu --by sentences -n 50 -o next.conllu
     """
-    parser = _command(commands, "suggest", "cli._models", _add_suggest)
+    parser = _add_command(commands, "suggest", "cli._models", _add_suggest)
     _add_model(parser)
     _add_files(parser, "file", "sentences, whose known heads are taken as true", nargs="+")
     help = "maximum number to list (default: %(default)s)"
@@ -299,7 +299,7 @@ def _add_evaluate(commands):
       %(prog)s test.conllu parsed.conllu --json
       %(prog)s test.conllu parsed.conllu --raw
     """
-    parser = _command(commands, "evaluate", "cli._evaluate", _add_evaluate)
+    parser = _add_command(commands, "evaluate", "cli._evaluate", _add_evaluate)
     _add_files(parser, "gold", "true trees")
     _add_files(parser, "system", "parsed trees of the same sentences")
     help = """score raw text, including its splitting into words and sentences, as the official
@@ -313,17 +313,17 @@ def _add_evaluate(commands):
     parser.add_argument("--json", action="store_true", help=help)
 
 
-def _command(commands, name, module, function):
-    """Add a command: the function of that name in a module of the package."""
-    texts = _help(function)
+def _add_command(commands, name, module, function):
+    """Add a command, which runs the function called `name` in a module of the package."""
+    texts = _make_help(function)
     summary = texts["description"].rstrip(".")
     parser = commands.add_parser(name, help=f"{summary[:1].lower()}{summary[1:]}", **texts)
     parser.set_defaults(module=module)
     return parser
 
 
-def _help(function):
-    """What a function says of itself: a sentence, and examples for below the options."""
+def _make_help(function):
+    """Make help from a docstring: its first paragraph, and examples below the options."""
     text = textwrap.dedent(f"    {function.__doc__ or ''}").strip()  # python -OO has none
     description, _, examples = text.partition("\n\n")
     formatter = argparse.RawDescriptionHelpFormatter
@@ -349,8 +349,8 @@ def _add_files(parser, name, what, **options):
     parser.add_argument(name, metavar=name.upper(), help=help, **options)
 
 
-def _setting(text):
-    """A parameter and its value: a number, None or a list as in Python, or else a word."""
+def _parse_setting(text):
+    """Split NAME=VALUE; the value is a Python literal, such as a number or a list, or a str."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, such as n_states=6")
@@ -360,7 +360,7 @@ def _setting(text):
         return name, value
 
 
-def _count(text):
+def _parse_count(text):
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
     return int(text)

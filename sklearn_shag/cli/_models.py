@@ -1,4 +1,4 @@
-"""The commands that make models, and tell what they are least sure of: train, suggest."""
+"""The commands `train` and `suggest`, and making and loading of models for all commands."""
 
 import os
 import re
@@ -36,9 +36,9 @@ from sklearn_shag.utils._io import STANDARD, check_target, expand_user, write_te
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import progress
 
-# Where counts of trees suffice, how many are counted at once, and how many stay in memory.
+# Trees counted at once by learners that need counts only, and trees kept in memory.
 PART, KEPT = 10_000, 20_000
-CHUNK = 1000  # sentences that are held at once to find those to annotate
+CHUNK = 1000  # sentences that `suggest` holds at once
 # Models of columns see more than symbols.
 OF_COLUMNS = ("crf", "biaffine", "ensemble")
 LEARNERS = {
@@ -57,7 +57,7 @@ N_NETWORKS = 3  # of an ensemble, beside a linear model
 
 
 def _choose_model(options):
-    """Say which model is best: of trees of any number and with any columns the same one.
+    """Choose the kind of model by the options alone, and give the reason.
 
     `doc/guide/comparison.rst` has the figures.
     """
@@ -71,7 +71,7 @@ def _choose_model(options):
 
 
 def _make_model(options):
-    """Make what is to be fitted on trees, not fitted, and name the learner in it."""
+    """Make a model that is not fitted, and return it with the learner in it."""
     if options.symbols is not None and (options.tags is not None or options.model in OF_COLUMNS):
         raise ValueError(
             f"--symbols {options.symbols} is for models that read tags as symbols; leave it out "
@@ -113,21 +113,21 @@ def _make_model(options):
 
 
 def list_given(options, *names):
-    """List the options of these names that are given, with their values."""
+    """Return a dict of the options in `names` that are given."""
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
 def open_context(options):
-    """Open the transformer that gives vectors in context, if one is named."""
+    """Open the transformer that gives vectors in context, or return None if none is named."""
     if options.context is None:
         return None
     return TransformerVectors(options.context, n_jobs=options.n_jobs).fit()
 
 
 def _make_part(name, options, seed):
-    """Make a model of one kind, and name the learner in it."""
+    """Make a model of one kind, and return it with the learner in it."""
     counts = list_given(options, "min_count")
-    n_jobs = None if options.model == "ensemble" else options.n_jobs  # it has members to share out
+    n_jobs = None if options.model == "ensemble" else options.n_jobs  # its members are shared out
     learner = clone(LEARNERS[name]).set_params(n_jobs=n_jobs)
     tags = options.tags and (options.tags.split(",") if "," in options.tags else options.tags)
     given = list_given(options, "max_iter") | (counts if name in OF_COLUMNS else {})
@@ -135,7 +135,7 @@ def _make_part(name, options, seed):
         given["random_state"] = seed
     if options.columns not in (None, "auto"):
         given["columns"] = options.columns.split(",")
-    elif options.tags is not None and name == "crf":  # what text without tags has then
+    elif options.tags is not None and name == "crf":  # columns of text without tags
         given["columns"] = [options.tags.partition(",")[0], "form", "suffix"]
     learner.set_params(**given)
     if options.tags is not None and name == "biaffine":
@@ -150,7 +150,7 @@ def _make_part(name, options, seed):
 
 
 def _load_model(options):
-    """Load a model that is to learn more, and name the learner in it."""
+    """Load a model for further training, and return it with the learner in it."""
     wrong = [f"--{name.replace('_', '-')}" for name in list_given(options, *OF_NEW_MODELS)]
     if wrong:
         raise ValueError(
@@ -183,7 +183,7 @@ def train(options):
     Raises
     ------
     ValueError
-        If there is nothing to learn from, or the output cannot be what it is to be.
+        If there is nothing to learn from, or the output is a terminal or one of the inputs.
     """
     files = list_sources(options.file)
     check_output(options.output, files)
@@ -209,12 +209,12 @@ def train(options):
         transform = open_member(model).transform
         learner.fit(transform(list(treebank.read()))).set_params(warm_start=False)
     elif options.tags is None and hasattr(learner, "_fit_parts"):
-        _count(model, treebank)
-    elif model is learner:  # what is made of trees stays, and not they
+        _fit_on_counts(model, treebank)
+    elif model is learner:  # no list of trees: it keeps encoded ones
         model.fit(treebank.read())
     else:
         model.fit(list(treebank))
-    model.set_params(**dict.fromkeys(watched, 0))  # that of this terminal, and no part of the model
+    model.set_params(**dict.fromkeys(watched, 0))  # depends on this terminal, not on the model
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
     print(
@@ -225,7 +225,7 @@ def train(options):
 
 
 def _warn_of_test_files(files):
-    """A folder of Universal Dependencies holds its test set too."""
+    """Warn if files to learn from include a test set, as whole folders of treebanks do."""
     test = [path for path in files if re.search(r"-ud-test\.conllu(\.gz)?$", path)]
     if test and len(files) > 1:
         warn(
@@ -244,7 +244,7 @@ def open_model(options, files):
     options : argparse.Namespace
         With `model`, `context` and `n_jobs`.
     files : list of str
-        Which are read next.
+        The files that the command reads next.
 
     Returns
     -------
@@ -278,14 +278,14 @@ def open_model(options, files):
 
 
 def verbosity():
-    """Show on a terminal, and nowhere else, how far what takes long is."""
+    """Return 1 if standard error is a terminal, so that progress is shown there, or else 0."""
     return int(sys.stderr.isatty())
 
 
 class _Treebank:
-    """The trees of files, checked for a learner: each loop reads them anew.
+    """The trees of files, checked for a learner; each loop over them reads the files again.
 
-    Few of them stay in memory instead, and so does what comes from a pipe, which can be read once.
+    A small treebank stays in memory instead, and so does a pipe, which can be read only once.
     """
 
     def __init__(self, files):
@@ -304,39 +304,39 @@ class _Treebank:
             yield tree
 
     def list_columns(self):
-        """List the columns to be learned that have any values, by a reading of their own."""
+        """List the columns that can be learned and have values, by reading the trees once."""
         found = list_known_columns(self)
-        if self.is_file:  # to be checked when they are read again
+        if self.is_file:  # trees are checked when they are read again
             self.kept = []
         return found or LEARNED[:1]
 
     def read(self):
-        """Read them once."""
+        """Read the files once, and yield their trees after checking them for the learner."""
         self.n_sentences = n_without = 0
         with progress("Reading", len(self.files), "files", verbosity()) as advance:
             for path in self.files:
                 trees = iter_conllu(path)  # of any size
                 for n_read, tree in enumerate(trees):
-                    if self.needs_heads and _lacks(tree):
-                        _refuse(path, Counter(map(_lacks, chain([tree], trees))), n_read)
+                    if self.needs_heads and _find_lack(tree):
+                        _refuse_file(path, Counter(map(_find_lack, chain([tree], trees))), n_read)
                     self.n_sentences += 1
                     n_without += tree.heads is None
                     yield tree
                 advance()
         require_some(self.n_sentences, self.files)
         if n_without == self.n_sentences:
-            _refuse(" and ".join(self.files), Counter({"no heads": n_without}), 0)
+            _refuse_file(" and ".join(self.files), Counter({"no heads": n_without}), 0)
 
 
-def _lacks(tree):
-    """What a tree lacks to be whole, None if it is."""
+def _find_lack(tree):
+    """Describe the heads that a tree lacks, or return None if it is whole."""
     if tree.heads is None:
         return "no heads"
     return "words without heads" if UNKNOWN in tree.heads else None
 
 
-def _refuse(path, found, n_whole):
-    """Refuse a file in which, behind whole trees, so many lack heads."""
+def _refuse_file(path, found, n_whole):
+    """Refuse a file by its numbers of whole trees and, by kind, of trees that lack heads."""
     lacking = next(kind for kind in ("no heads", "words without heads") if found[kind])
     advice = " to learn from. Leave them out, or take files with trees"
     if lacking != "no heads":
@@ -349,12 +349,12 @@ def _refuse(path, found, n_whole):
     raise ValueError(f"{path}: {found[lacking]} of {n_sentences} sentences have {lacking}{advice}.")
 
 
-def _count(model, trees):
-    """Fit a pipeline whose learner learns from counts: no more than some trees are in memory."""
+def _fit_on_counts(model, trees):
+    """Fit a pipeline whose learner learns from counts, with a part of the trees in memory."""
     feature, learner = model[0].fit(trees), model[-1]
 
     def transform(part):
-        with warnings.catch_warnings():  # a part may have more rare symbols than the whole
+        with warnings.catch_warnings():  # a part may have more rare symbols than all trees
             warnings.simplefilter("ignore", UnknownSymbolWarning)
             return feature.transform(part)
 
@@ -362,7 +362,7 @@ def _count(model, trees):
 
 
 def check_output(output, inputs):
-    """Refuse, before any work, what cannot be written or would be written over an input."""
+    """Check that an output can be written, and is not the same file as an input."""
     check_target(output)
     output = expand_user(output)
     for path in map(expand_user, inputs):
@@ -400,26 +400,26 @@ def suggest(options):
     }[options.by]
     rows, part = [], []
     for part in in_chunks(iter_sentences(files), CHUNK):
-        if any(_lacks(sentence.tree) for sentence in part):
+        if any(_find_lack(sentence.tree) for sentence in part):
             rows = sorted([*rows, *_list_rows(options, opened, part)], key=doubt)[: options.number]
     require_some(part, files)
-    rows = rows or _list_rows(options, opened, part)  # which says that nothing is in question
+    rows = rows or _list_rows(options, opened, part)  # raises an error that no head is unknown
     rows, trees = zip(*rows, strict=True)
     if options.output is not None:
         with write_text(options.output) as write:
             write("".join(format_trees(opened.parser.parse(trees, keep_heads=True))).encode())
-    if options.output == STANDARD:  # which has the trees
+    if options.output == STANDARD:  # it holds the trees
         return
     if options.json:
         print_json({"files": files, "by": options.by, "suggestions": rows})
         return
     print("\t".join(rows[0]))
     for row in rows:
-        print("\t".join(map(_cell, row.values())))
+        print("\t".join(map(_format_field, row.values())))
 
 
 def _list_rows(options, opened, part):
-    """Yield rows of what is least certain, each with its sentence as the parser sees it."""
+    """Yield rows of the least certain arcs or sentences, each with its transformed sentence."""
     transform, parser = opened
     trees = transform([sentence.tree for sentence in part])
     if options.by == "arcs":
@@ -445,7 +445,7 @@ def _describe_sentence(forms, *values):
     return dict(zip(names, values, strict=True), text=" ".join(forms))
 
 
-def _cell(value):
+def _format_field(value):
     if value is None:
         return MISSING
     if isinstance(value, float):

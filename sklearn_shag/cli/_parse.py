@@ -1,4 +1,4 @@
-"""The command parse: text in, trees out, piece by piece and in order."""
+"""The command `parse`, which reads, parses and writes files piece by piece, in order."""
 
 import os
 import warnings
@@ -28,21 +28,21 @@ from sklearn_shag.utils._parallel import count_workers, map_in_processes, progre
 
 
 class ParsedPiece(NamedTuple):
-    """What becomes of a piece of text."""
+    """The parses of a piece of text, with errors, warnings and the bytes read."""
 
     texts: list[list[bytes]]  # of the trees of each sentence
-    errors: list[ConlluError]  # of sentences that are written as they are, or of where it ends
+    errors: list[ConlluError]  # of skipped sentences, or of the one that ends parsing
     warned: list[tuple[type, str]]
     n_read: int
 
 
 class PieceParser(NamedTuple):
-    """Parses pieces of text; each worker has one."""
+    """A callable that parses a piece of text; each worker has a copy."""
 
     opened: OpenMember
     form: TextFormat | RawText
     options: dict[str, Any]  # of the method parse
-    skips: bool  # sentences that are not valid or cannot be parsed; else it ends before them
+    skips: bool  # whether to skip sentences without a parse, or to stop at them
 
     def __call__(self, piece):
         with warnings.catch_warnings(record=True) as warned:
@@ -63,12 +63,12 @@ class PieceParser(NamedTuple):
         return ParsedPiece(texts, errors, shown, piece.n_read)
 
     def _parse_sentences(self, path, sentences):
-        """The texts of the parses of each, or what is wrong."""
+        """Return the parses of each sentence as texts, or its error."""
         results = [tree for _, _, tree in sentences]
         places = [k for k, result in enumerate(results) if not isinstance(result, ConlluError)]
         try:
             parsed = self._parse([results[k] for k in places])
-        except ValueError:  # which of them it is, is found by parsing each alone
+        except ValueError:  # parsing each alone finds the sentence at fault
             parsed = [self._parse_alone(path, sentences[k][0], results[k]) for k in places]
         for k, result in zip(places, parsed, strict=True):
             results[k] = result
@@ -78,7 +78,7 @@ class PieceParser(NamedTuple):
         if not trees:
             return []
         transform, parser = self.opened
-        # Of what steps before the parser change, tags are written, and symbols are not.
+        # Steps before the parser change tags, which are written, and symbols, which are not.
         answers = parser.parse(transform(trees), **self.options)
         if isinstance(answers[0], DependencyTree):
             answers = [[tree] for tree in answers]
@@ -91,7 +91,7 @@ class PieceParser(NamedTuple):
             return ConlluError(path, line, str(error).replace("X[0]", "the sentence", 1))
 
     def _unparsed(self, text, tree):
-        """The text of a sentence that is passed on; of what is no sentence nothing is left."""
+        """Return the text of a sentence without a parse; invalid horizontal text is dropped."""
         if self.form == CONLLU:
             return [text + CONLLU.boundary]
         return [] if isinstance(tree, ConlluError) else ["".join(format_trees([tree])).encode()]
@@ -126,7 +126,7 @@ def parse(options):
         form = RawText(splitter)
     # The bar below is that of all pieces.
     opened.parser.set_params(verbose=0, **list_given(options, "max_tokens", "decoder"))
-    opened.parser._check_ready()  # what is wrong with options is no fault of a sentence
+    opened.parser._check_ready()  # bad options are not errors of sentences
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
     answers = {"n_best": options.k_best, "n_samples": options.sample, "random_state": options.seed}
     answers |= {"confidence": options.confidence, "unique_relations": groups}
@@ -141,13 +141,13 @@ def parse(options):
         closing(_parse_pieces(work, pieces)) as results,  # workers end before an error is shown
     ):
         for parsed in results:
-            for category, message in parsed.warned:  # the first of its kind
+            for category, message in parsed.warned:  # only the first of each category
                 if category not in shown:
                     shown.add(category)
                     warn(message, category)
             texts = parsed.texts
-            if options.input == "text":  # pieces are parsed side by side
-                texts = starmap(_number, enumerate(texts, start=n_sentences + 1))
+            if options.input == "text":  # workers do not know the numbers
+                texts = starmap(_number_trees, enumerate(texts, start=n_sentences + 1))
             write(b"".join(chain.from_iterable(texts)))
             n_sentences += len(parsed.texts)
             n_skipped += len(parsed.errors)
@@ -161,19 +161,19 @@ def parse(options):
         warn(f"{n_skipped} of {n_sentences} sentences were passed on without a parse", UserWarning)
 
 
-def _number(number, texts):
-    """Number a sentence, of which there may be several trees."""
+def _number_trees(number, texts):
+    """Set the sent_id of all trees of a sentence to its number."""
     return [set_comment(text.decode(), "sent_id", number).encode() for text in texts]
 
 
 def _name_sentence(path, line, tree):
-    """The comments that each sentence must have; it is named by its file and line."""
+    """Return the comments sent_id, made of file and line, and text of a sentence, in bytes."""
     name = "stdin" if path == STANDARD else Path(path).name.partition(".")[0]
     return f"# sent_id = {name}-{line}\n# text = {' '.join(tree.forms)}\n".encode()
 
 
 def _parse_pieces(work, pieces):
-    """Parse by as many processes as the parser may have workers, if there are several pieces."""
+    """Yield parsed pieces, by as many processes as the parser may have if there are several."""
     first = list(islice(pieces, 2))
     n_workers = count_workers(work.opened.parser.n_jobs) if len(first) > 1 else 1
     return map_in_processes(work, chain(first, pieces), n_workers)

@@ -21,7 +21,7 @@ BUNDLED = ("english",)  # parsers
 
 
 class BundledTreebank(Bunch):
-    """What :func:`load_english` returns."""
+    """The bundled treebank and its description, as :func:`load_english` returns them."""
 
     data: list[DependencyTree]
     target: list[IndexArray]
@@ -259,23 +259,23 @@ def make_treebank(
 
 
 def _random_automata(n_symbols, n_states, rng):
-    """Automata of all heads and directions, with few likely moves in every state."""
+    """Draw automata of all heads and directions, with few likely moves in every state."""
     lead = (Alphabet(n_symbols).n_learned, 2)
     moves = rng.dirichlet(np.full(n_symbols * n_states, 0.2), size=(*lead, n_states))
     moves = moves.reshape(*lead, n_states, n_symbols, n_states).transpose(0, 1, 3, 4, 2)
-    # At least one modifier on each side, were they not made rarer to reach the mean length.
+    # On average at least one modifier per side, before they are made rarer for the mean length.
     moving = rng.uniform(0.5, 0.95, size=(*lead, n_states))
     alpha_1 = rng.dirichlet(np.ones(n_states), size=lead)
     return Operators(alpha_1, 1.0 - moving, moves * moving[:, :, None, None, :])
 
 
 def _with_moves(automata, share):
-    """Scale the probability of every move, leaving the rest to STOP."""
+    """Scale the probability of every move by `share`, and leave the rest to STOP."""
     return Operators(automata.alpha_1, 1.0 - share * (1.0 - automata.alpha_inf), share * automata.A)
 
 
 def _mean_length(automata, roots):
-    """Expected number of tokens of a sentence; a large number where it is infinite."""
+    """Compute the expected number of tokens of a sentence; 1e9 if it is infinite."""
     n_symbols = automata.A.shape[2]
     visits = expected_visits(automata)
     # children[h, a]: expected number of modifiers a of head h on both sides (theory, eq. 29)
@@ -376,16 +376,17 @@ def make_sequences(
     rng = check_random_state(random_state)
     shape = (n_states, n_symbols, n_states)  # before, symbol, next
     if kind == "nondeterministic":
-        seen = _some(rng, n_states, n_symbols, density)[:, :, None]
-        moves = _shares(rng, (seen & (rng.uniform(size=shape) < density)).reshape(n_states, -1))
+        seen = _pick_some(rng, n_states, n_symbols, density)[:, :, None]
+        moves = _draw_rows(rng, (seen & (rng.uniform(size=shape) < density)).reshape(n_states, -1))
     else:
-        emissions = _shares(rng, _some(rng, n_states, n_symbols, density))[:, :, None]
+        emissions = _draw_rows(rng, _pick_some(rng, n_states, n_symbols, density))[:, :, None]
         following = np.eye(n_states)[rng.randint(n_states, size=shape[:2])]
         if kind == "hmm":
-            following = _shares(rng, _some(rng, n_states, n_states, density))[:, None]
+            following = _draw_rows(rng, _pick_some(rng, n_states, n_states, density))[:, None]
         moves = emissions * following
     A = moves.reshape(shape).transpose(1, 2, 0)
-    stops, alpha_1 = rng.uniform(size=n_states), _shares(rng, _some(rng, 1, n_states, density))[0]
+    stops = rng.uniform(size=n_states)
+    alpha_1 = _draw_rows(rng, _pick_some(rng, 1, n_states, density))[0]
 
     def automaton(log_odds):
         ends = 1.0 / (1.0 + np.exp(-log_odds) / stops)
@@ -401,15 +402,15 @@ def make_sequences(
     return (sequences, operators) if return_operators else sequences
 
 
-def _some(rng, n_rows, n_columns, density):
-    """Choose some entries of each row, one at least."""
+def _pick_some(rng, n_rows, n_columns, density):
+    """Draw a mask of shape (n_rows, n_columns) with at least one entry in each row."""
     chosen = rng.uniform(size=(n_rows, n_columns)) < density
     chosen[np.arange(n_rows), rng.randint(n_columns, size=n_rows)] = True
     return chosen
 
 
-def _shares(rng, chosen):
-    """Distribute 1 over the chosen entries of each row; over one of all where there are none."""
-    chosen = chosen | (_some(rng, *chosen.shape, 0.0) & ~chosen.any(axis=1, keepdims=True))
+def _draw_rows(rng, chosen):
+    """Draw a distribution over the chosen entries of each row; without any, over a random one."""
+    chosen = chosen | (_pick_some(rng, *chosen.shape, 0.0) & ~chosen.any(axis=1, keepdims=True))
     masses = rng.exponential(size=chosen.shape) * chosen
     return masses / masses.sum(axis=1, keepdims=True)

@@ -25,25 +25,25 @@ _WANTED = re.compile(r"[\w.-]+\.conllu|(LICENSE|README)[\w.-]*")
 _PREFIX = ".sklearn_shag-fetch-"
 
 
-def unpack(archive, folder, max_bytes):
+def unpack_archive(archive, folder, max_bytes):
     """Unpack trees, licence and README from the top folder of a zip archive.
 
     Parameters
     ----------
     archive : path-like
     folder : pathlib.Path
-        Where they are to be.
+        An existing folder for the files.
     max_bytes : int or None
-        The largest size of all together.
+        Limit of the size of all files together.
 
     Raises
     ------
     OSError
-        If it cannot be read, or is too large.
+        If the archive cannot be read, or is too large.
     """
     try:
         with zipfile.ZipFile(archive) as content:
-            # By the last part of its name alone, so that nothing is written elsewhere.
+            # By names without the top folder, so that nothing is written elsewhere.
             named = {member.filename.partition("/")[2]: member for member in content.infolist()}
             members = {name: member for name, member in named.items() if _WANTED.fullmatch(name)}
             n_bytes = sum(member.file_size for member in members.values())
@@ -60,7 +60,7 @@ def unpack(archive, folder, max_bytes):
 
 
 class FetchedTreebank(Bunch):
-    """What :func:`fetch_treebank` returns."""
+    """The three parts of a treebank, with its name and folder, from :func:`fetch_treebank`."""
 
     train: list[DependencyTree]
     dev: list[DependencyTree]
@@ -185,7 +185,7 @@ def fetch_treebank(
     home = get_data_home(data_home)
     released = home / f"ud-treebanks-v{version or DEFAULT_VERSION}" / name
     folders = [released] if version else [home / name, released]
-    folder = next((folder for folder in folders if _list_files(folder)), None)
+    folder = next((folder for folder in folders if _find_files(folder)), None)
     if folder is None:
         if not download_if_missing:
             looked_in = " and ".join(map(str, folders))
@@ -194,11 +194,11 @@ def fetch_treebank(
         folder = released
         _check_target(folder)
         limits = {"timeout": timeout, "max_bytes": max_bytes}
-        _download(name, version or DEFAULT_VERSION, folder, known_hash, progressbar, **limits)
+        _fetch_release(name, version or DEFAULT_VERSION, folder, known_hash, progressbar, **limits)
     splits = {
         split: [
             tree
-            for path in _list_files(folder, f"-ud-{split}")
+            for path in _find_files(folder, f"-ud-{split}")
             for tree in read_conllu(path, symbols=symbols, max_bytes=max_bytes)
         ]
         for split in SPLITS
@@ -206,8 +206,8 @@ def fetch_treebank(
     return FetchedTreebank(**splits, name=name, folder=folder)
 
 
-def _list_files(folder, end=""):
-    """The files of a folder, sorted; of one that is there unpacked too, that alone."""
+def _find_files(folder, end=""):
+    """List the CoNLL-U files of a folder, sorted; an unpacked file replaces its .gz."""
     packed = {path.stem: path for path in folder.glob(f"*{end}.conllu.gz")}
     unpacked = {path.name: path for path in folder.glob(f"*{end}.conllu")}
     return [path for _, path in sorted((packed | unpacked).items())]
@@ -218,7 +218,7 @@ def _is_like(value, pattern):
 
 
 def _check_target(folder):
-    """Refuse, before anything is downloaded, places where a treebank cannot be put."""
+    """Check, before the download, that a treebank can be put into its folder."""
     for place in (folder.parent.parent, folder.parent, folder):
         if os.path.lexists(place) and (place == folder or not place.is_dir()):
             problem = "there already, without .conllu files" if place == folder else "not a folder"
@@ -226,7 +226,7 @@ def _check_target(folder):
             raise FileExistsError(printable(message))
 
 
-def _download(name, version, folder, known_hash, progressbar, *, timeout, max_bytes):
+def _fetch_release(name, version, folder, known_hash, progressbar, *, timeout, max_bytes):
     """Download a release of a treebank and move its files into place in one step."""
     pooch = import_optional("pooch", "fetch", "Downloading a treebank")
     url = ARCHIVE_URL.format(name=name, version=version)
@@ -252,18 +252,18 @@ def _download(name, version, folder, known_hash, progressbar, *, timeout, max_by
         unpacked = Path(scratch, name)
         unpacked.mkdir()
         try:
-            unpack(archive, unpacked, max_bytes)
+            unpack_archive(archive, unpacked, max_bytes)
             if not any(unpacked.glob("*.conllu")):
                 raise OSError("it holds no .conllu files")
         except OSError as error:
             raise OSError(
                 f"The download from {url} cannot be used: {printable(error, 300)}."
             ) from error
-        _install(unpacked, folder)
+        _move_into_place(unpacked, folder)
 
 
-def _install(unpacked, folder):
-    """Give a folder its name, unless another process that downloads it too was faster."""
+def _move_into_place(unpacked, folder):
+    """Rename a folder to its final name, unless another process has put one there before."""
     folder.parent.mkdir(exist_ok=True)
     try:
         os.replace(unpacked, folder)

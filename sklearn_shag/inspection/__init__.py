@@ -1,4 +1,4 @@
-"""What a learned grammar does, beyond its predictions."""
+"""Inspection of learned grammars and of predictions: tables, automata and drawings."""
 
 from sklearn_shag.inspection._confidence import (
     ArcCalibrationDisplay,

@@ -1,4 +1,4 @@
-"""What arc marginals are worth: whether they are honest, and what a parser is least sure of."""
+"""Calibration of arc marginals, and the arcs and sentences that a parser is least sure of."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -24,7 +24,7 @@ from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 Marginals: TypeAlias = ObjectArray | Sequence[FloatArray]
 
 _REFERENCE = "perfectly calibrated"
-_SMALLEST, _LARGEST = 4.0, 200.0  # areas in square points: of no token, and how much all add
+_SMALLEST, _LARGEST = 4.0, 200.0  # square points: of a bin without tokens, and added for all
 BINNING = {
     "n_bins": [Interval(Integral, 1, None, closed="left")],
     "strategy": [StrOptions({"uniform", "quantile"})],
@@ -150,7 +150,7 @@ def expected_calibration_error(
 
 
 def look_up_confidence(y_true, marginals, y_pred=None):
-    """List of every token with a true head whether its head is right, and how probable it is.
+    """Look up whether the head of each token with a true head is right, and its probability.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def look_up_confidence(y_true, marginals, y_pred=None):
             f"{', '.join(sizes)} must hold the same number of sentences, at least one; got "
             f"{', '.join(map(str, sizes.values()))}."
         )
-    marginals = [_check(part, f"marginals[{s}]") for s, part in enumerate(given["marginals"])]
+    marginals = [_check_arcs(part, f"marginals[{s}]") for s, part in enumerate(given["marginals"])]
     true = check_heads(marginals, given["y_true"], "y_true", partial=True)
     known = known_tokens(true)
     if y_pred is None:
@@ -211,7 +211,7 @@ def fill_bins(right, probabilities, n_bins, strategy):
     return CalibrationBins(sums / counts, hits / counts, counts)
 
 
-def _check(part, where):
+def _check_arcs(part, where):
     values = as_floats(part, where)
     if values.ndim != 2 or not values.shape[0] or values.shape[1] != values.shape[0] + 1:
         raise ValueError(
@@ -342,8 +342,8 @@ class ArcCalibrationDisplay(Display):
             marginals = list(parser.predict_marginals(sentences))
             right, probabilities = look_up_confidence(y, marginals, heads)
         else:
-            known_tokens(np.concatenate(y))  # or that is an error
-            # Of heads that are not known, any is right.
+            known_tokens(np.concatenate(y))  # raises an error if none is known
+            # If the true head is not known, any head is right.
             found = [np.where(true == UNKNOWN, true, h) for true, h in zip(y, heads, strict=True)]
             chosen = np.array([true.max() != UNKNOWN for true in y])
             right = np.array([(h == true).all() for h, true in zip(found, y, strict=True)])[chosen]
@@ -592,7 +592,7 @@ def least_certain_arcs(
            14      13      9          0.352   -0.040      1.199
     """
     sentences, unknown, heads, marginals, probabilities, _ = _predict_rest(estimator, X)
-    doubts = [_doubts(*each) for each in zip(marginals, heads, strict=True)]
+    doubts = [_measure_doubts(*each) for each in zip(marginals, heads, strict=True)]
     columns = (
         np.repeat(sentences, list(map(len, heads))),
         np.concatenate([np.arange(len(part)) + 1 for part in heads]),
@@ -671,17 +671,17 @@ def least_certain_sentences(
 
 
 def _predict_rest(estimator, X):
-    """The sentences that have unknown heads, and lists of what is predicted of each.
+    """Predict heads, marginals and probabilities of the sentences that have unknown heads.
 
     Returns
     -------
     sentences : int ndarray of shape (n_chosen,)
-        Their places in X.
+        Indices of these sentences in X.
     unknown, heads, marginals, probabilities : lists of ndarrays, length n_chosen
-        Of each token whether its head is not known, the predicted head, the probabilities of all
-        heads, and that of the predicted one.
+        For each token: whether its head is unknown, the predicted head, the probabilities of all
+        heads, and the probability of the predicted one.
     of_trees : ndarray of shape (n_chosen,)
-        How probable each predicted tree is.
+        Probability of each predicted tree.
     """
     transform, parser = open_parser(estimator, "predict_marginals")
     sentences, _ = check_sentences(X)
@@ -710,14 +710,14 @@ def _predict_rest(estimator, X):
 
 
 def _list_predicted(decoder, forest):
-    """List the heads of the best tree of each sentence, all marginals, and how probable it is."""
+    """List the heads of the best tree, the marginals, and the tree's probability, by sentence."""
     heads = list_best(decoder, forest)
     logs = np.minimum(forest.log_proba([of_sentence[None] for of_sentence in heads]), 0.0)
     return list(zip(heads, list_corrected(forest), np.exp(logs).tolist(), strict=True))
 
 
-def _doubts(marginals, heads):
-    """The margins and the entropies of the tokens of a sentence."""
+def _measure_doubts(marginals, heads):
+    """Compute the margin and the entropy of each token of a sentence."""
     tokens = np.arange(heads.size)
     others = marginals.copy()
     others[tokens, heads] = 0.0

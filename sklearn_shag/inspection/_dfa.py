@@ -24,8 +24,8 @@ from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
-# What is left of a vector where all terms cancel, relative to them; and how far apart directions
-# are that differ by rounding errors alone.
+# Size of a vector that is zero but for rounding, relative to its terms; and decimals in which the
+# distance of equal directions is zero.
 _ROUNDING = 1e-12
 _DIGITS = 9
 _SHOWN = 3  # prefixes of a state
@@ -305,12 +305,12 @@ class ApproximateDFA(NamedTuple):
 
 
 def name_automaton(head, direction):
-    """What an automaton is called."""
+    """Return the title of an automaton: its head and direction, or "Sequences"."""
     return "Sequences" if head is None else f"{head}, {direction}"
 
 
 def name_prefixes(prefixes):
-    """The first prefixes of a state."""
+    """Join the first prefixes of a state to one text."""
     names = ", ".join(" ".join(prefix) or "(none)" for prefix in prefixes[:_SHOWN])
     return f"{names}, ..." if len(prefixes) > _SHOWN else names
 
@@ -442,7 +442,7 @@ def approximate_dfa(
             f"X has {n_sequences} sequences of the automaton {shorten(name)}, but "
             f"min_count={min_count} asks for more. Pass more {kind}, or a smaller min_count."
         )
-    passing = _passing(tree)
+    passing = _count_passing(tree)
     frequent = (passing >= min_count) & (tree.symbol < symbols.size)
     vectors = _forward_vectors(automaton, tree, frequent)
     nodes = np.flatnonzero(vectors.any(axis=1))
@@ -451,7 +451,7 @@ def approximate_dfa(
             f"The automaton of {shorten(name)} starts with a vector of zeros: it generates no "
             f"sequence and has no states to show. Fit it, or smooth it."
         )
-    clusters = _cluster(vectors[nodes], n_clusters)
+    clusters = _cluster_vectors(vectors[nodes], n_clusters)
     parent, symbol = np.searchsorted(nodes, tree.parent[nodes[1:]]), tree.symbol[nodes[1:]]
     states = _in_order(_merge(clusters, parent, symbol))
     targets = np.full((states.max() + 1, symbols.size + 1), -1)
@@ -463,7 +463,7 @@ def approximate_dfa(
 
 
 def _open_head(estimator, head, direction, X, y, refinement):
-    """The name of a head, all symbols, its automaton, and the prefix tree of its sequences in X."""
+    """Return name, symbols and automaton of a head, and the prefix tree of its sequences in X."""
     transform, grammar = open_grammar(estimator)
     symbols = grammar.symbols_
     code = head_code(head, symbols)
@@ -475,20 +475,20 @@ def _open_head(estimator, head, direction, X, y, refinement):
     else:
         automaton = open_refinement(grammar, head, code, side, refinement)
         name = f"{head}.{refinement}"
-    sequences = _sequences(transform(X), y, grammar, code, side, refinement)
+    sequences = _extract_head_sequences(transform(X), y, grammar, code, side, refinement)
     tree = build_prefix_trees(sequences, symbols.size)[pair_of(code, side)]
     return name, symbols, automaton, tree
 
 
-def _sequences(X, y, grammar, head, direction, refinement):
-    """The sequences of one head, or of one refinement of it, and direction in X."""
+def _extract_head_sequences(X, y, grammar, head, direction, refinement):
+    """Extract the sequences in X of one direction of a head, or of one refinement of it."""
     sentences, sentence_symbols = check_sentences(X)
     symbols = grammar.symbols_
     codes, indptr = encode_sentences(sentence_symbols, symbols)
     heads, own, marked = check_heads(sentences, y), codes == head, symbols.size + 1
     if refinement is not None:
         own &= grammar._token_posteriors(codes, heads, indptr).argmax(axis=1) == refinement
-    # The tokens whose sequences they are have a code of their own, until they are found.
+    # The chosen tokens get a code of their own, by which their sequences are found.
     sequences = extract_sequences(np.where(own, marked, codes), heads, indptr, marked + 1)
     chosen = (sequences.heads == marked) & (sequences.directions == direction)
     found = take_sequences(sequences, np.flatnonzero(chosen))
@@ -496,8 +496,8 @@ def _sequences(X, y, grammar, head, direction, refinement):
     return found._replace(heads=np.full_like(found.heads, head), modifiers=modifiers)
 
 
-def _passing(tree):
-    """How many sequences begin with each prefix."""
+def _count_passing(tree):
+    """Count the sequences that begin with each prefix."""
     passing = tree.weight.copy()
     for node in range(passing.size - 1, 0, -1):
         passing[tree.parent[node]] += passing[node]
@@ -505,7 +505,7 @@ def _passing(tree):
 
 
 def _forward_vectors(automaton, tree, wanted):
-    """Forward vectors, of any length, of the prefixes that are wanted; zero for others."""
+    """Compute the forward vectors, up to scale, of the wanted prefixes; zero for others."""
     vectors = np.zeros((tree.parent.size, automaton.alpha_1.size))
     vectors[0] = automaton.alpha_1
     for node in np.flatnonzero(wanted[1:]) + 1:
@@ -517,14 +517,14 @@ def _forward_vectors(automaton, tree, wanted):
     return vectors
 
 
-def _cluster(vectors, n_clusters):
-    """Number the clusters of vectors by direction, at most `n_clusters`."""
-    # Half as long to import as the whole package.
+def _cluster_vectors(vectors, n_clusters):
+    """Cluster vectors by direction into at most `n_clusters`, and return cluster numbers."""
+    # Its import takes half as long as that of the whole package.
     from sklearn.cluster import AgglomerativeClustering
 
     if len(vectors) == 1:
         return np.zeros(1, dtype=np.int64)
-    # Rounded, so that directions that are equal, or equally far, are so in whatever basis.
+    # Rounded, so that equal distances are equal in any basis.
     distances = np.round(cosine_distances(vectors), _DIGITS)
     average = {"metric": "precomputed", "linkage": "average"}
     apart = AgglomerativeClustering(None, distance_threshold=10.0**-_DIGITS, **average)
@@ -540,7 +540,7 @@ def _merge(states, parent, symbol):
     states : int ndarray of shape (n_prefixes,)
         The state of each prefix, the first of which is empty.
     parent, symbol : int ndarrays of shape (n_prefixes - 1,)
-        Which prefix each of the others continues, and with which symbol.
+        For each further prefix, the prefix that it continues, and its last symbol.
 
     Returns
     -------
@@ -549,7 +549,7 @@ def _merge(states, parent, symbol):
     while True:
         n_states = states.max() + 1
         # A vertex for each state, and one for each source and symbol, tied to all its targets:
-        # what is connected must be one state. That may give sources more targets in turn.
+        # connected states become one. Sources may have several targets again after that.
         moves = states[parent] * (symbol.max(initial=0) + 1) + symbol
         keys, sources = np.unique(moves, return_inverse=True)
         ties = (np.ones(sources.size), (n_states + sources, states[1:]))
@@ -562,14 +562,14 @@ def _merge(states, parent, symbol):
 
 
 def _in_order(states):
-    """Number states in the order in which they come first."""
+    """Renumber states in the order of their first occurrence."""
     _, first, inverse = np.unique(states, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
 
 
 def _list_prefixes(tree, symbols, nodes, states):
-    """The prefixes of each state, tuples of symbols, in the order in which nodes are given."""
-    known = [*symbols, None]  # no name of a prefix with an unknown symbol is asked for
+    """List the prefixes of each state, tuples of symbols, in the order of `nodes`."""
+    known = [*symbols, None]  # no node in `nodes` has an unknown symbol
     names = [()]
     for parent, symbol in zip(tree.parent[1:], tree.symbol[1:], strict=True):
         names.append((*names[parent], known[symbol]))
@@ -580,7 +580,7 @@ def _list_prefixes(tree, symbols, nodes, states):
 
 
 def _count_uses(tree, passing, targets, symbols, prefixes):
-    """Count the uses of states and transitions in all sequences, as far as they have a path."""
+    """Count visits, stops and transitions of all sequences, as far as they have a path."""
     states = np.zeros(tree.parent.size, dtype=np.int64)
     for node in range(1, states.size):
         before = states[tree.parent[node]]

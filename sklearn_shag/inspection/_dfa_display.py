@@ -13,19 +13,19 @@ from sklearn_shag.inspection._dfa import (
     name_automaton,
     name_prefixes,
 )
-from sklearn_shag.inspection._display import Display, cut, text_width
+from sklearn_shag.inspection._display import Display, cut_word, text_width
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._arrays import rows_of
 from sklearn_shag.utils._param_validation import Interval, validate_params
 
 _RADIUS, _SPACE, _ROW, _BORDER, _LINE = 0.27, 2.2, 1.6, 1.2, 0.13  # inches
 _FONT = 7
-# How arrows may be bent, relative to their length, the best first. To the same side of their ways,
-# so two between the same states do not meet; a single one may be straight, or bent to either side.
+# Bends of arrows, relative to their length, the best first. Two arrows between a pair of states
+# bend to different sides; a single one may be straight, or bend to either side.
 _BENDS = (0.12, 0.22, 0.32, 0.05, 0.42, 0.52)
 _BENDS_OF_ONE = (0.0, *(side * bend for bend in (0.12, 0.22, 0.32, 0.42, 0.52) for side in (1, -1)))
-_MAX_ROWS = 4  # of a layer; what is over makes another one
-# Where along an arrow its label may stand; the first is best.
+_MAX_ROWS = 4  # of a layer; further states make another one
+# Places of a label along its arrow, the best first.
 _PLACES = (0.4, 0.5, 0.33, 0.6, 0.27, 0.67, 0.2, 0.75, 0.45, 0.55, 0.3, 0.64, 0.24, 0.71, 0.16, 0.8)
 _DISTANCES = (0.85, 1.0, 0.7, 1.15)  # inches, of the label of a loop
 _SHOWN = 3  # symbols at an arrow
@@ -156,7 +156,7 @@ class AutomatonDisplay(Display):
         """
         plt = self._import_pyplot()
         labels = self._labels(min_probability)
-        layers = _layers(labels)
+        layers = _layer_states(labels)
         n_rows = max(map(len, layers))
         n_states = sum(map(len, layers))
         space, row_space = np.array([_SPACE, _ROW]) * max(1.0, 0.85 + 0.1 * len(labels) / n_states)
@@ -200,11 +200,11 @@ class AutomatonDisplay(Display):
             if source not in centres:
                 continue
             if source == target:
-                path, places = _loop(centres[source], -1.0 if source in lowest else 1.0)
+                path, places = _make_loop(centres[source], -1.0 if source in lowest else 1.0)
             else:
                 others = [centres[state] for state in centres if state not in (source, target)]
                 bends = _BENDS if (target, source) in labels else _BENDS_OF_ONE
-                path, places = _curve(centres[source], centres[target], others, bends)
+                path, places = _make_curve(centres[source], centres[target], others, bends)
             self.ax_.add_patch(FancyArrowPatch(path=path, **style))
             size = [max(text_width(line, _FONT) for line in lines) + 0.04, _LINE * len(lines)]
             place, box = _free_place(places, np.array(size), taken)
@@ -216,11 +216,11 @@ class AutomatonDisplay(Display):
             )
 
     def _labels(self, min_probability):
-        """The lines of text at each arrow."""
+        """Return the lines of text at each arrow, by source and target."""
         found = {}
         for source, symbol, target, _, probability in rows_of(self.dfa.transitions):
             if probability >= min_probability:
-                line = f"{cut(symbol, 14)} {probability:.2f}"
+                line = f"{cut_word(symbol, 14)} {probability:.2f}"
                 found.setdefault((source, target), []).append(line)
         return {
             pair: lines if len(lines) <= _SHOWN else [*lines[:_SHOWN], f"+{len(lines) - _SHOWN}"]
@@ -238,17 +238,17 @@ class AutomatonDisplay(Display):
         self.ax_.text(middle, top - 0.1, title, ha="center", **style)
         for row, state in enumerate(sorted(self.states_)):
             height = _LINE * 1.3 * (len(self.states_) - row + 0.5)
-            line = cut(f"{state}: after {name_prefixes(dfa.states.prefixes[state])}", 60)
+            line = cut_word(f"{state}: after {name_prefixes(dfa.states.prefixes[state])}", 60)
             self.ax_.text(0.15, height, line, **style)
 
 
-def _layers(arrows):
-    """Lists of states, those fewer arrows away from the initial one first, ordered by where from.
+def _layer_states(arrows):
+    """List states in layers by the number of arrows from the initial state to them.
 
     Parameters
     ----------
     arrows : iterable of (source, target)
-        Of equal sources the first target comes first.
+        Within a layer, targets of the same source keep this order.
     """
     layers, last, seen = [], [0], {0}
     while last:
@@ -259,8 +259,8 @@ def _layers(arrows):
     return layers
 
 
-def _curve(start, end, others, bends):
-    """An arrow between two states, bent as little as it misses others, and points for its label."""
+def _make_curve(start, end, others, bends):
+    """Return an arrow between two states that misses others, and places for its label."""
     from matplotlib.path import Path
 
     along = end - start
@@ -283,8 +283,8 @@ def _on_curve(start, control, end, t):
     return (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
 
 
-def _loop(centre, up):
-    """An arrow from a state to itself, above it or, if `up` is -1, below, and points beyond it."""
+def _make_loop(centre, up):
+    """Return an arrow from a state to itself, above it if `up` is 1, and places for its label."""
     from matplotlib.path import Path
 
     outwards = np.array([0.0, up])
@@ -296,7 +296,7 @@ def _loop(centre, up):
 
 
 def _free_place(places, size, taken):
-    """The first of some places where a box overlaps the least with those that are there."""
+    """Return the place where a box overlaps least with the taken boxes, and the box there."""
     boxes = np.concatenate([places - size / 2, places + size / 2], axis=1)
     others = np.array(taken)
     low = np.maximum(boxes[:, None, :2], others[None, :, :2])

@@ -1,4 +1,4 @@
-"""What displays share: matplotlib, imported when something is drawn, and axes in inches."""
+"""The base class of displays: late import of matplotlib, and axes in inches."""
 
 from typing import Any
 
@@ -12,18 +12,18 @@ class Display:
     figure_: Any
 
     def _import_pyplot(self):
-        """Import matplotlib.pyplot, or say who needs it and how to get it."""
+        """Import matplotlib.pyplot, or raise an error that says how to install it."""
         return import_optional("matplotlib.pyplot", "plot", f"{type(self).__name__}.plot")
 
     def _make_axes(self, ax, *n_axes, figsize):
-        """Take axes that are given, or make those of a figure that leaves room for their labels."""
+        """Return the given axes, or make a figure that leaves room for the labels of its axes."""
         plt = self._import_pyplot()
         if ax is None:
             _, ax = plt.subplots(*n_axes, figsize=figsize, layout="constrained")
         return ax
 
     def _make_canvas(self, plt, ax, width, height):
-        """Set `ax_` and `figure_`: axes whose unit is an inch where the drawing has its own size.
+        """Set `ax_` and `figure_`: axes whose unit is an inch at the natural size of the drawing.
 
         Parameters
         ----------
@@ -36,7 +36,7 @@ class Display:
         Returns
         -------
         scale : float
-            How large font sizes and lines are in these axes, relative to the own size.
+            Factor of font sizes and line widths: the size of the axes by the natural size.
         """
         if ax is None:
             whole = {"left": 0, "right": 1, "bottom": 0, "top": 1}
@@ -49,7 +49,7 @@ class Display:
 
 
 def text_width(text, size):
-    """Width in inches of one line of text, of a font size in points."""
+    """Return the width in inches of one line of text, given the font size in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -57,6 +57,6 @@ def text_width(text, size):
     return text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
 
 
-def cut(text, n_letters):
-    """Cut a word that is longer than most, and tell so by dots."""
+def cut_word(text, n_letters):
+    """Shorten a word to at most `n_letters`, with an ellipsis at its end if it was longer."""
     return text if len(text) <= n_letters else f"{text[: n_letters - 1]}\N{HORIZONTAL ELLIPSIS}"

@@ -1,4 +1,4 @@
-"""Where a parser errs: attachment by the length of arcs and by symbols."""
+"""Attachment scores of a parser by the length of arcs and by symbols."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import arcs_of_heads, check_heads, check_sentences, encode_trees
-from sklearn_shag.inspection._display import Display, cut
+from sklearn_shag.inspection._display import Display, cut_word
 from sklearn_shag.inspection._grammars import ROOT_NAME, known_tokens, predict_heads
 from sklearn_shag.inspection._tables import table_html, table_text, to_dataframe
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
@@ -16,7 +16,7 @@ from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
 # The first length of each bin.
 _LENGTHS = np.array([1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 30, 40])
-_ROW, _LETTERS = 0.17, 20  # inches for a symbol, letters of it
+_ROW, _LETTERS = 0.17, 20  # inches per symbol, and letters shown of it
 
 
 class AttachmentCounts(NamedTuple):
@@ -65,7 +65,7 @@ class AttachmentCounts(NamedTuple):
         ndarray of shape (n_kinds,)
             NaN where none were predicted.
         """
-        return _share(self.right, self.predicted)
+        return _divide_counts(self.right, self.predicted)
 
     @property
     def recall(self) -> FloatArray:
@@ -76,7 +76,7 @@ class AttachmentCounts(NamedTuple):
         ndarray of shape (n_kinds,)
             NaN where there are no true arcs.
         """
-        return _share(self.right, self.true)
+        return _divide_counts(self.right, self.true)
 
 
 class AttachmentByDistanceDisplay(Display):
@@ -157,7 +157,7 @@ class AttachmentByDistanceDisplay(Display):
         """
         sentences, _ = check_sentences(X)
         trees = encode_trees(sentences, y, partial=True)
-        return cls(*_count(trees, predict_heads(estimator, sentences))).plot(ax=ax)
+        return cls(*_count_arcs(trees, predict_heads(estimator, sentences))).plot(ax=ax)
 
     @classmethod
     def from_predictions(
@@ -186,7 +186,7 @@ class AttachmentByDistanceDisplay(Display):
         """
         sentences, _ = check_sentences(y_true)
         predicted = check_heads(sentences, y_pred, "y_pred")
-        return cls(*_count(encode_trees(sentences, partial=True), predicted)).plot(ax=ax)
+        return cls(*_count_arcs(encode_trees(sentences, partial=True), predicted)).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw lengths on the left and symbols on the right.
@@ -226,7 +226,7 @@ class AttachmentByDistanceDisplay(Display):
             ax.plot(places, counts.precision, "o-", color="#0072b2", label="precision")[0],
             ax.plot(places, counts.recall, "s--", color="#d55e00", label="recall")[0],
         ]
-        ax.set_xticks(places, _labels(counts), rotation=90, fontsize=8)
+        ax.set_xticks(places, _make_tick_labels(counts), rotation=90, fontsize=8)
         ax.set(ylim=(-0.03, 1.03), xlabel="length of the arc (true arcs)")
         ax.grid(axis="y", alpha=0.3)
         ax.legend()
@@ -236,19 +236,19 @@ class AttachmentByDistanceDisplay(Display):
         counts = self.by_symbol
         places = np.arange(len(counts.names))
         (line,) = ax.plot(counts.recall, places, "o", color="#4d4d4d")
-        ax.set_yticks(places, _labels(counts), fontsize=8, parse_math=False)
+        ax.set_yticks(places, _make_tick_labels(counts), fontsize=8, parse_math=False)
         ax.set(xlim=(-0.03, 1.03), ylim=(places.size - 0.5, -0.5))
         ax.set(xlabel="share of right heads", ylabel="symbol of the modifier (true arcs)")
         ax.grid(alpha=0.3)
         return line
 
 
-def _labels(counts):
+def _make_tick_labels(counts):
     rows = zip(counts.names, counts.true, strict=True)
-    return [f"{cut(name, _LETTERS)}  ({n})" for name, n in rows]
+    return [f"{cut_word(name, _LETTERS)}  ({n})" for name, n in rows]
 
 
-def _count(trees, predicted):
+def _count_arcs(trees, predicted):
     """Count arcs by length and by the symbol of the modifier."""
     known = known_tokens(trees.heads)
     places = arcs_of_heads(trees.indptr, trees.heads).modifiers[known]
@@ -273,5 +273,5 @@ def _count(trees, predicted):
     return by_distance, AttachmentCounts(trees.symbols[order], right, totals, totals)
 
 
-def _share(counts, totals):
+def _divide_counts(counts, totals):
     return np.divide(counts, totals, out=np.full(totals.size, np.nan), where=totals > 0)

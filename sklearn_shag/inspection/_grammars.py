@@ -1,4 +1,4 @@
-"""Tables of a grammar; before them what the folder asks of estimators."""
+"""Tables of a grammar, after functions for all inspection that check estimators and heads."""
 
 from numbers import Integral
 from typing import NamedTuple
@@ -32,7 +32,7 @@ DIRECTIONS = ("left", "right")  # in the order of their codes
 
 
 def open_grammar(estimator):
-    """Find the grammar in an estimator, and what it is to see of sentences.
+    """Find the grammar in an estimator, and the transformation of sentences before it.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def open_grammar(estimator):
 
 
 def head_code(head, symbols):
-    """Find the code of a head symbol that the estimator knows."""
+    """Return the code of a head symbol, after checking that the estimator knows it."""
     code = np.flatnonzero(symbols == head)
     if not isinstance(head, str) or not code.size:
         raise ValueError(
@@ -73,12 +73,12 @@ def head_code(head, symbols):
 
 
 def names_of_heads(symbols):
-    """Name the heads of a grammar by their codes, but for the unknown one, which is left None."""
+    """Return the names of the heads of a grammar by code; None for the unknown symbol."""
     return np.array([*symbols, None, ROOT_NAME], dtype=object)
 
 
 def known_tokens(heads):
-    """Find the tokens whose heads are known: a mask with at least one."""
+    """Return a mask of the tokens with known heads, after checking that there are any."""
     known = heads != UNKNOWN
     if not known.any():
         raise ValueError("No true head is known: all are -1. Give the heads of some tokens.")
@@ -86,7 +86,7 @@ def known_tokens(heads):
 
 
 def predict_heads(estimator, sentences, name="estimator"):
-    """Predict the heads of all tokens; `name` is what messages call the estimator."""
+    """Predict the heads of all tokens; messages call the estimator `name`."""
     if not hasattr(estimator, "predict"):
         raise TypeError(
             f"{name} must be a fitted parser, which predicts heads; got a "
@@ -260,7 +260,7 @@ def top_modifiers(estimator: BaseEstimator, head: str, n: int = 5) -> ArcTable:
 
 
 def _make_table(grammar, heads, n):
-    """The first `n` arcs of each automaton of `heads`."""
+    """Make a table of the `n` most frequent modifiers of each automaton of `heads`."""
     symbols = grammar.symbols_
     root = Alphabet(symbols.size).root
     names = names_of_heads(symbols)
@@ -269,7 +269,7 @@ def _make_table(grammar, heads, n):
         for code, direction in enumerate(DIRECTIONS):
             if head == root and code != RIGHT:
                 continue
-            uses = _root_uses if head == root else _uses
+            uses = _count_root_modifiers if head == root else _count_modifiers
             probabilities, counts = uses(pair_automaton(grammar.operators_, head, code))
             ends, sides = np.full_like(symbols, names[head]), np.full(symbols.size, direction)
             table = ArcTable(ends, sides, symbols, probabilities, counts)
@@ -277,16 +277,16 @@ def _make_table(grammar, heads, n):
     return ArcTable(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _root_uses(automaton):
-    """The root symbol has just one modifier."""
+def _count_root_modifiers(automaton):
+    """Return the probability of each modifier of the root, and its count, which is the same."""
     probabilities = automaton.alpha_inf @ automaton.A @ automaton.alpha_1
     return probabilities, probabilities
 
 
-def _uses(automaton: Operators):
-    """How probable each modifier is in a sequence, and how often it is there."""
+def _count_modifiers(automaton: Operators):
+    """Return the probability that each modifier is in a sequence, and its expected count."""
     total = automaton.A.sum(axis=0)
-    moves = np.concatenate([total[None], total - automaton.A])  # with all, and without each
+    moves = np.concatenate([total[None], total - automaton.A])  # all symbols; all but one
     converges = np.abs(np.linalg.eigvals(moves)).max(axis=-1) < 1.0
     equations = np.eye(total.shape[0]) - np.where(converges[:, None, None], moves, 0.0)
     visits = np.linalg.solve(equations, automaton.alpha_1[:, None])[..., 0]

@@ -1,4 +1,4 @@
-"""What hidden refinements stand for."""
+"""Tables of typical heads, modifiers and words of hidden refinements."""
 
 from functools import partial
 from typing import NamedTuple
@@ -163,9 +163,9 @@ def top_refinements(
         np.array(sentence.forms if isinstance(sentence, DependencyTree) else sentence, dtype=object)
         for sentence in sentences
     ]
-    rows, masses = _add_up(trees, code, posteriors, np.concatenate(words))
+    rows, masses = _count_contexts(trees, code, posteriors, np.concatenate(words))
     relations, others = map(partial(np.array, dtype=object), zip(*rows, strict=True))
-    # What there is none of is typical of nothing.
+    # A context that does not occur is typical of nothing.
     least = np.finfo(float).tiny
     counts = masses / np.maximum(n_tokens, least)
     ratios = counts / np.maximum(masses.sum(axis=1) / n_tokens.sum(), least)[:, None]
@@ -195,7 +195,7 @@ def _require_refinements(parser):
 
 
 def open_refinement(parser, head, code, direction, refinement):
-    """Take the automaton of one refinement of a head, or say that there is none."""
+    """Return the automaton of one refinement of a head, after checking that it exists."""
     _require_refinements(parser)
     grammar = RefinedGrammar(parser.refined_operators_, parser.operators_)
     pairs = np.argwhere(grammar.refined.blocks >= 0)
@@ -207,8 +207,8 @@ def open_refinement(parser, head, code, direction, refinement):
     return refined_automaton(grammar, code, direction, refinement)
 
 
-def _add_up(trees, code, posteriors, words):
-    """How often there is what with the refinements of a symbol: heads, modifiers and words."""
+def _count_contexts(trees, code, posteriors, words):
+    """Count expected heads, modifiers and words of each refinement of one symbol."""
     names, arcs = np.append(trees.symbols, ROOT_NAME), arcs_of_heads(trees.indptr, trees.heads)
     heads, directions, modifiers = arcs.symbols(trees.codes, trees.indptr, trees.symbols.size)
     tokens = np.arange(trees.heads.size)
@@ -232,7 +232,7 @@ def _add_up(trees, code, posteriors, words):
 
 
 def _find_examples(trees, code, posteriors, words, n_examples):
-    """Cut out what is around the tokens that are surest to be so, of short sentences first."""
+    """Yield posterior and context of the most probable tokens, short sentences first."""
     lengths = np.diff(trees.indptr)
     sentences = np.repeat(np.arange(lengths.size), lengths)
     tokens = np.flatnonzero(trees.codes == code)

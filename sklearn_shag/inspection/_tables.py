@@ -1,4 +1,4 @@
-"""Tables, which are NamedTuples of columns of equal length: as text, for notebooks, for pandas."""
+"""Tables (NamedTuples of columns of equal length) as text, as HTML and as data frames."""
 
 from html import escape
 from typing import Any
@@ -7,19 +7,19 @@ import numpy as np
 
 from sklearn_shag.utils._messages import import_optional, printable
 
-_SHOWN = 5  # of the values of a column that has several in each row
-_LONGEST = 80  # cell of anything but text or numbers
-_N_ROWS = 60  # that a notebook shows
+_SHOWN = 5  # values of a cell that has several
+_LONGEST = 80  # characters of a cell that holds neither text nor a number
+_N_ROWS = 60  # rows that a notebook shows
 
 
 def largest_first(table, values, n=None):
-    """Sort the rows of a table by their values, and take the first n."""
+    """Sort the rows of a table by `values`, the largest first, and return the first n."""
     rows = np.argsort(-values, kind="stable")[:n]
     return type(table)(*(column[rows] for column in table))
 
 
 def table_text(table):
-    """Draw a table with one line a row.
+    """Draw a table with one line per row.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def table_text(table):
         two-dimensional column the first five.
     """
     columns = []
-    for cells, is_number in _columns(table):
+    for cells, is_number in _format_columns(table):
         width, pad = max(map(len, cells)), str.rjust if is_number else str.ljust
         columns.append([pad(cell, width) for cell in cells])
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
@@ -41,7 +41,7 @@ def table_text(table):
 def table_html(table):
     """Draw the first rows of a table for notebooks."""
     columns, n_rows = [], len(table[0])
-    for (name, *cells), is_number in _columns(table, _N_ROWS):
+    for (name, *cells), is_number in _format_columns(table, _N_ROWS):
         style = f'style="text-align: {"right" if is_number else "left"}"'
         column = [f"<th {style}>{escape(name)}</th>"]
         columns.append(column + [f"<td {style}>{escape(cell)}</td>" for cell in cells])
@@ -68,16 +68,16 @@ def to_dataframe(self) -> Any:
     return pd.DataFrame({name: v if v.ndim == 1 else list(v) for name, v in columns})
 
 
-def _columns(table, n_rows=None):
-    """The name and the first cells of each column, and whether it holds numbers."""
+def _format_columns(table, n_rows=None):
+    """Yield name and first cells of each column as texts, and whether it holds numbers."""
     for name, values in zip(table._fields, table, strict=True):
-        yield [name, *map(_cell, values[:n_rows])], values.dtype.kind in "iuf"
+        yield [name, *map(_format_cell, values[:n_rows])], values.dtype.kind in "iuf"
 
 
-def _cell(value):
+def _format_cell(value):
     if isinstance(value, np.ndarray):
         dots = " ..." if value.size > _SHOWN else ""
-        return " ".join(map(_cell, value[:_SHOWN])) + dots
+        return " ".join(map(_format_cell, value[:_SHOWN])) + dots
     if isinstance(value, float):
         return f"{value:.3f}"
     return printable(value, max_length=None if isinstance(value, str) else _LONGEST)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads
-from sklearn_shag.inspection._display import Display, cut, text_width
+from sklearn_shag.inspection._display import Display, cut_word, text_width
 from sklearn_shag.inspection._grammars import ROOT_NAME, predict_heads
 from sklearn_shag.treebank import DependencyTree, Sentence, arc_levels
 from sklearn_shag.utils._estimators import open_parser
@@ -14,11 +14,11 @@ from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._typing import FloatArray, IndexArray, IntArray, IntArrayLike, ObjectArray
 
 _FONTS, _SMALL_FONT = (10, 8, 8), 8  # of words, tags and relations; of the legend
-_HORIZONTAL = 20  # so many tokens have their words written horizontally
+_HORIZONTAL = 20  # words of at most so many tokens are written horizontally
 _LETTERS = 20  # of a word, at most
 _MARGIN, _GAP, _ROW, _LEVEL, _LEGEND = 0.15, 0.12, 0.2, 0.28, 0.35  # inches
 _HIGHEST = 6.0  # inches for all arcs
-_CELL, _SMALLEST = 0.17, 3.0  # inches, of a marginal and of all
+_CELL, _SMALLEST = 0.17, 3.0  # inches, of one marginal and of the drawing
 # Colours that the colour-blind can tell apart, and lines that can be told apart without colour.
 _STYLES = {
     "right": {"color": "#4d4d4d", "linestyle": "-", "linewidth": 1.1},
@@ -77,7 +77,7 @@ class DependencyTreeDisplay(Display):
     def __init__(self, tree: DependencyTree, heads: IntArray | None = None) -> None:
         self.tree = tree
         self.heads = heads
-        true, predicted = _with_root(tree.heads), _with_root(heads)
+        true, predicted = _list_known_arcs(tree.heads), _list_known_arcs(heads)
         if tree.heads is None or heads is None:
             self.arcs = {"right": true or predicted, "missed": [], "wrong": []}
         else:
@@ -173,7 +173,7 @@ class DependencyTreeDisplay(Display):
         """
         plt = self._import_pyplot()
         rows = self._rows()
-        centres, heights, width = _place(rows)
+        centres, heights, width = _lay_out_rows(rows)
         levels = arc_levels([arc for arcs in self.arcs.values() for arc in arcs if arc[0]])
         highest = 1 + max(levels.values(), default=0)
         step = min(_LEVEL, _HIGHEST / highest)
@@ -192,14 +192,14 @@ class DependencyTreeDisplay(Display):
         return self
 
     def _rows(self):
-        """What stands below each token: its form, its symbol and the relation of the true arc."""
+        """List rows of text below the tokens: forms, symbols, and relations of the true arcs."""
         tree = self.tree
         rows = [tree.forms]
         if tree.symbols != tree.forms:
             rows.append(tree.symbols)
         if tree.deprels is not None and tree.heads is not None:
             rows.append(tree.deprels)
-        return [[cut(text, _LETTERS) for text in row] for row in rows]
+        return [[cut_word(text, _LETTERS) for text in row] for row in rows]
 
     def _write(self, rows, centres, heights, baseline, scale):
         rotation = 90 if len(self.tree) > _HORIZONTAL else 0
@@ -212,9 +212,9 @@ class DependencyTreeDisplay(Display):
             top -= height
 
     def _explain(self, scale):
-        """Say which line means what, and how many arcs have it."""
+        """Draw a legend of the kinds of arcs, with their numbers."""
         for kind, arcs in self.arcs.items():
-            self.ax_.plot([], [], label=f"{kind} ({len(arcs)})", **_scaled(kind, scale))
+            self.ax_.plot([], [], label=f"{kind} ({len(arcs)})", **_scale_style(kind, scale))
         style = {"frameon": False, "fontsize": _SMALL_FONT * scale, "borderaxespad": 0.2}
         self.ax_.legend(loc="lower left", ncols=3, **style)
 
@@ -227,14 +227,14 @@ def _check_tree(tree):
         )
 
 
-def _with_root(heads):
+def _list_known_arcs(heads):
     if heads is None:
         return []
     return [(int(head), m) for m, head in enumerate(heads, start=1) if head != UNKNOWN]
 
 
-def _place(rows):
-    """The middle of each token, the height of each row, and the width of all, in inches."""
+def _lay_out_rows(rows):
+    """Compute the middle of each token, the height of each row, and the width, in inches."""
     widths = np.array(
         [[text_width(text, size) for text in row] for row, size in zip(rows, _FONTS, strict=False)]
     )
@@ -249,7 +249,7 @@ def _place(rows):
     return centres, heights, max(left + _MARGIN, 3.0)
 
 
-def _scaled(kind, scale):
+def _scale_style(kind, scale):
     style = _STYLES[kind]
     return {**style, "linewidth": style["linewidth"] * scale}
 
@@ -269,7 +269,7 @@ def _draw_arc(ax, arc, centres, baseline, top, kind, scale):
         path = Path(points, [Path.MOVETO, *[Path.CURVE4] * 3])
     else:
         path = Path([(end, top), (end, baseline)])
-    style = {**_scaled(kind, scale), "mutation_scale": 9 * scale, "gid": kind}
+    style = {**_scale_style(kind, scale), "mutation_scale": 9 * scale, "gid": kind}
     return ax.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", fill=True, **style))
 
 
@@ -382,7 +382,7 @@ class ArcMarginalsDisplay(Display):
         ImportError
             If matplotlib is not installed.
         """
-        words = [cut(word, _LETTERS) for word in self.words]
+        words = [cut_word(word, _LETTERS) for word in self.words]
         side = max(_CELL * len(words), _SMALLEST)
         ax = self._make_axes(ax, figsize=(side + 2.4, side + 1.8))
         self.ax_, self.figure_ = ax, ax.figure

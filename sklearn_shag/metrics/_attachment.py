@@ -29,11 +29,11 @@ class AlignedHeads(NamedTuple):
 
     @property
     def right(self):
-        """Whether each predicted head is the true one."""
+        """Mask of the tokens whose predicted head is the true one."""
         return self.true == self.pred
 
     def above(self, heads):
-        """The true heads of some heads of all tokens; -2 where there is none or it is unknown."""
+        """Return the true head of each token's given head; -2 if that has none or it is unknown."""
         above = self.true[np.where(heads > 0, self.begins + heads - 1, 0)]
         return np.where((heads > 0) & (above != UNKNOWN), above, -2)
 
@@ -45,9 +45,9 @@ def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
     -------
     heads : AlignedHeads
     counted : bool ndarray of shape (n_tokens,)
-        Which tokens count.
+        True for the tokens that count.
     weights : ndarray of shape (n_tokens,)
-        How often.
+        The weight of each token.
     """
     y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
     if len(y_true) != len(y_pred) or not y_true:
@@ -55,8 +55,8 @@ def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
             f"y_true and y_pred must hold the same number of sentences, at least one; got "
             f"{len(y_true)} and {len(y_pred)}."
         )
-    true_heads = [_heads(item, f"y_true[{index}]", UNKNOWN) for index, item in enumerate(y_true)]
-    pred_heads = [_heads(item, f"y_pred[{index}]", 0) for index, item in enumerate(y_pred)]
+    true_heads = [_read_heads(item, f"y_true[{k}]", UNKNOWN) for k, item in enumerate(y_true)]
+    pred_heads = [_read_heads(item, f"y_pred[{k}]", 0) for k, item in enumerate(y_pred)]
     lengths = np.array([heads.size for heads in true_heads])
     for index, heads in enumerate(pred_heads):
         if heads.size != lengths[index]:
@@ -71,7 +71,7 @@ def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
             f"compare with. Give the heads of some tokens."
         )
     sample_weight = check_sample_weight(sample_weight, y_true, allow_all_zero=True)
-    counted = known & ~_ignored(y_true, lengths, ignore)
+    counted = known & ~_mask_ignored(y_true, lengths, ignore)
     if max_length is not None:
         if not isinstance(max_length, Integral) or max_length < 1:
             raise ValueError(
@@ -83,20 +83,20 @@ def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
 
 
 def lay_out(true, pred, lengths):
-    """Put true and predicted heads of the tokens of sentences of some lengths side by side."""
+    """Make AlignedHeads of concatenated heads, given the lengths of the sentences."""
     begins = np.repeat(np.cumsum(lengths) - lengths, lengths)
     return AlignedHeads(true, pred, np.arange(lengths.sum()) - begins + 1, begins)
 
 
 def list_sentences(items, name):
-    """List trees, or the heads of sentences."""
+    """Check that `items` is a sequence, of trees or of heads of sentences, and list it."""
     advice = ""
     if hasattr(items, "predict"):  # scikit-learn's tools call a scorer with the estimator
         advice = " Pass uas_scorer or another scorer as scoring= to scikit-learn's tools."
     return as_list(items, name, "a list of trees, or of the heads of each sentence", advice)
 
 
-def _heads(item, where, lowest):
+def _read_heads(item, where, lowest):
     if isinstance(item, DependencyTree):
         if item.heads is None:
             raise ValueError(f"{where} is a tree without heads. Leave it out, or parse it first.")
@@ -119,12 +119,12 @@ def _heads(item, where, lowest):
     return heads
 
 
-def _ignored(y_true, lengths, ignore):
+def _mask_ignored(y_true, lengths, ignore):
     if ignore is None:
         return np.zeros(lengths.sum(), dtype=bool)
     if callable(ignore):
         require_trees(y_true, "y_true", "symbols are")
-        symbols = join(tree.symbols for tree in y_true)
+        symbols = join_all(tree.symbols for tree in y_true)
         if set(symbols) == {MISSING}:
             raise ValueError(
                 f"All symbols of y_true are {MISSING!r}, so ignore cannot tell them apart. "
@@ -242,7 +242,7 @@ def unlabeled_attachment_score(
     0.75
     """
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
-    return _average(heads.right[counted], weights[counted])
+    return _average_scores(heads.right[counted], weights[counted])
 
 
 def undirected_attachment_score(
@@ -303,7 +303,7 @@ def undirected_attachment_score(
     """
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
     right = heads.right | (heads.above(heads.pred) == heads.tokens)
-    return _average(right[counted], weights[counted])
+    return _average_scores(right[counted], weights[counted])
 
 
 def neutral_edge_direction_score(
@@ -368,7 +368,7 @@ def neutral_edge_direction_score(
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
     right = heads.right | (heads.above(heads.pred) == heads.tokens)
     right |= heads.pred == heads.above(heads.true)
-    return _average(right[counted], weights[counted])
+    return _average_scores(right[counted], weights[counted])
 
 
 def exact_match_score(
@@ -423,7 +423,7 @@ def exact_match_score(
     starts = np.flatnonzero(heads.tokens == 1)
     matches = np.logical_and.reduceat(heads.right | ~counted, starts)
     scored = np.logical_or.reduceat(counted, starts)
-    return _average(matches[scored], weights[starts][scored])
+    return _average_scores(matches[scored], weights[starts][scored])
 
 
 class AttachmentBreakdown(NamedTuple):
@@ -518,7 +518,7 @@ def attachment_breakdown(
     y_true = list_sentences(y_true, "y_true")
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
     require_trees(y_true, "y_true", "symbols are")
-    return break_down(heads, counted, weights, join(tree.symbols for tree in y_true), by)
+    return break_down(heads, counted, weights, join_all(tree.symbols for tree in y_true), by)
 
 
 def break_down(heads, counted, weights, symbols, by):
@@ -550,12 +550,12 @@ def break_down(heads, counted, weights, symbols, by):
     return AttachmentBreakdown(symbols, hits, total)
 
 
-def join(values):
-    """Join values of the tokens of sentences in one object array of shape (n_tokens,)."""
+def join_all(values):
+    """Concatenate values of the tokens of sentences to an object array of shape (n_tokens,)."""
     return np.array(list(chain.from_iterable(values)), dtype=object)
 
 
-def _average(values, weights):
+def _average_scores(values, weights):
     total = weights.sum()
     if total > 0:
         return float(values @ weights / total)

@@ -5,12 +5,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_shag.metrics._attachment import Ignored, align_heads, join, list_sentences
+from sklearn_shag.metrics._attachment import Ignored, align_heads, join_all, list_sentences
 from sklearn_shag.treebank import MISSING, DependencyTree, require_trees
 from sklearn_shag.utils._heads import UNKNOWN, follow_heads
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
 
-# Relations between content words, of which CLAS is; the others are function words and punctuation.
+# Relations of content words, which CLAS scores; others are of function words and punctuation.
 # fmt: off
 CONTENT = frozenset({
     "nsubj", "obj", "iobj", "csubj", "ccomp", "xcomp", "obl", "vocative", "expl", "dislocated",
@@ -280,7 +280,7 @@ def labeled_breakdown(
     if by == "relation":
         true, predicted = tokens.true, tokens.predicted
     else:
-        measure = _lengths if by == "length" else _depths
+        measure = _lengths if by == "length" else _measure_depths
         true, predicted = (
             np.concatenate([measure(tree.heads) for tree in trees]) for trees in (y_true, y_pred)
         )
@@ -314,7 +314,7 @@ def labeled_counts(y_true, y_pred, sample_weight=None, ignore=None, subtypes=Fal
     Returns
     -------
     counts : dict of pairs of ndarrays of shape (n_tokens,)
-        For "las", "clas" and "label_accuracy" what each token adds above and below.
+        For "las", "clas" and "label_accuracy": terms of numerator and denominator.
     """
     return count_labels(_compare(y_true, y_pred, sample_weight, ignore, subtypes))
 
@@ -323,23 +323,23 @@ def count_labels(tokens):
     """Count what labelled scores are shares of, as :func:`labeled_counts`, in compared tokens."""
     weights, right = tokens.weights, tokens.right_heads & tokens.right_labels
     true, predicted = (
-        np.array([_base(label) in CONTENT for label in labels], dtype=bool)
+        np.array([_drop_subtype(label) in CONTENT for label in labels], dtype=bool)
         for labels in (tokens.true, tokens.predicted)
     )
     return {
         "las": (weights * right, weights),
-        # Twice what both have, by what the one has and what the other has.
+        # An F1: twice the right content relations, by the true and the predicted ones.
         "clas": (2 * weights * (right & true), weights * true + weights * predicted),
         "label_accuracy": (weights * tokens.right_labels, weights),
     }
 
 
 class ComparedTokens(NamedTuple):
-    """The tokens of all sentences, compared."""
+    """The tokens of all sentences: right heads, relations and weights, each (n_tokens,)."""
 
     right_heads: np.ndarray
     right_labels: np.ndarray
-    weights: np.ndarray  # 0 for those that do not count
+    weights: np.ndarray  # 0 for tokens that do not count
     true: np.ndarray  # relations, as they are compared
     predicted: np.ndarray
 
@@ -371,7 +371,7 @@ def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
 
 
 def compare_labels(heads, weights, y_true, y_pred, subtypes=False):
-    """Compare the relations of tokens of aligned heads, whether known or not.
+    """Compare the relations of tokens of aligned heads, and give unknown ones weight 0.
 
     Parameters
     ----------
@@ -391,12 +391,12 @@ def compare_labels(heads, weights, y_true, y_pred, subtypes=False):
 
 
 def _list_labels(trees, subtypes):
-    labels = join(tree.deprels or (MISSING,) * len(tree) for tree in trees)
-    return labels if subtypes else np.array(list(map(_base, labels)), dtype=object)
+    labels = join_all(tree.deprels or (MISSING,) * len(tree) for tree in trees)
+    return labels if subtypes else np.array(list(map(_drop_subtype, labels)), dtype=object)
 
 
-def _base(label):
-    """What stands before the subtype of a relation."""
+def _drop_subtype(label):
+    """Return a relation without its subtype."""
     return label.partition(":")[0]
 
 
@@ -410,7 +410,7 @@ def _lengths(heads):
     return np.where(heads > 0, np.abs(heads - tokens), 0)
 
 
-def _depths(heads):
-    """Count the arcs to the root from every token; -1 where not all heads on the way are known."""
+def _measure_depths(heads):
+    """Count the arcs from the root to each token; -1 if a head on the way is unknown."""
     depths, ends = follow_heads(heads)
     return np.where(ends == UNKNOWN, UNKNOWN, depths)

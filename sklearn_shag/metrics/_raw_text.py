@@ -1,4 +1,4 @@
-"""The official evaluation from raw text: sentences and words of two sides need not be the same."""
+"""The official evaluation from raw text, where both sides may have different words."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ UNIVERSAL_FEATURES = frozenset({
 })
 # fmt: on
 _TAGS = {column.score: (column.name,) for column in columns_of("tag", "features")}
-# Which columns of aligned words have to be equal; those of the last three are of content words.
+# Score -> columns of aligned words that must be equal; the last three count content words only.
 COLUMNS = {
     "Words": (),
     **_TAGS,
@@ -70,14 +70,14 @@ class RawTextScore(NamedTuple):
     f1: float
 
 
-class Side(NamedTuple):
-    """The text of one side, without spaces: places are those of its characters."""
+class TextSide(NamedTuple):
+    """The true or the predicted side: text without spaces, spans of characters, and words."""
 
     characters: str
-    sentences: list  # where each begins and ends
-    tokens: list  # the same
-    spans: list  # of each word where its token begins and ends
-    is_multiword: list  # of each word whether its token has a line of its own
+    sentences: list  # spans: begin and end
+    tokens: list  # spans
+    spans: list  # the span of the token of each word
+    is_multiword: list  # whether the token of each word has a line of its own
     forms: list  # of words, in lower case
     columns: dict  # lists with a value for each word; heads are places among all words, or ROOT
 
@@ -133,11 +133,11 @@ def raw_text_scores(
     """
     true, predicted = _read_side(y_true, "y_true"), _read_side(y_pred, "y_pred")
     _check_characters(true.characters, predicted.characters)
-    pairs = list(_align(true, predicted))
+    pairs = list(_align_words(true, predicted))
     true_of = dict.fromkeys(range(len(predicted.forms)), NOT_ALIGNED)
     true_of |= {own: other for other, own in pairs} | {ROOT: ROOT}
-    _name_as(true.columns, {k: k for k in (ROOT, *range(len(true.forms)))})
-    _name_as(predicted.columns, true_of)
+    _map_heads(true.columns, {k: k for k in (ROOT, *range(len(true.forms)))})
+    _map_heads(predicted.columns, true_of)
     for other, own in pairs:
         if true.columns["lemma"][other] == MISSING:  # whatever was predicted is right
             predicted.columns["lemma"][own] = MISSING
@@ -155,7 +155,7 @@ def raw_text_scores(
             counted[0][other] and all(one[other] == two[own] for one, two in both)
             for other, own in pairs
         )
-        scores[name] = _share(n_right, *map(sum, counted))
+        scores[name] = _make_score(n_right, *map(sum, counted))
     return scores
 
 
@@ -187,10 +187,10 @@ def _read_side(trees, name):
     columns |= {
         "head": heads,
         "label": [label.partition(":")[0] for label in read("deprel")],
-        "feats": list(map(_universal, read("feats"))),
+        "feats": list(map(_keep_universal, read("feats"))),
     }
     forms = [form.lower() for tree in trees for form in tree.forms]
-    return Side("".join(texts), sentences, tokens, spans, is_multiword, forms, columns)
+    return TextSide("".join(texts), sentences, tokens, spans, is_multiword, forms, columns)
 
 
 def _without_spaces(text):
@@ -198,13 +198,13 @@ def _without_spaces(text):
 
 
 @cache
-def _universal(feats):
+def _keep_universal(feats):
     pairs = feats.split("|")
     return "|".join(sorted(pair for pair in pairs if pair.split("=")[0] in UNIVERSAL_FEATURES))
 
 
-def _name_as(columns, true_of):
-    """Name heads as the true words they are aligned with, and list those of function words."""
+def _map_heads(columns, true_of):
+    """Replace heads by the aligned true words, and add the function words of each word."""
     labels, functional = columns["label"], [[] for _ in columns["head"]]
     for k, head in enumerate(columns["head"]):
         if head != ROOT and labels[k] in FUNCTIONAL:
@@ -227,8 +227,8 @@ def _check_characters(true, predicted):
     )
 
 
-def _align(true, predicted):
-    """Yield the places of words that are aligned, of true and of predicted ones."""
+def _align_words(true, predicted):
+    """Yield pairs of indices of aligned words, the true and the predicted one."""
     sides, at = (true, predicted), [0, 0]
     sizes = [len(side.spans) for side in sides]
     while at[0] < sizes[0] and at[1] < sizes[1]:
@@ -246,14 +246,14 @@ def _align(true, predicted):
 
 
 def _skip_before(at, spans, multiword):
-    """Skip the word that begins before a multiword token of the other side, and overlaps it."""
+    """Return the places of both sides, moved past a word that begins before a multiword token."""
     own = 0 if multiword[0] else 1
     is_before = not multiword[1 - own] and spans[1 - own][0] < spans[own][0]
     return [k + (is_before and side != own) for side, k in enumerate(at)]
 
 
 def _end_of_multiword(sides, sizes, first, end):
-    """Where, on each side, the words begin that are behind all overlapping multiword tokens."""
+    """Return, for each side, the first word behind all overlapping multiword tokens."""
     at = list(first)
 
     def is_behind(k):
@@ -276,7 +276,7 @@ def _end_of_multiword(sides, sizes, first, end):
 def _align_forms(true, predicted, first, last):
     """Align words by the longest common subsequence of their forms."""
     one, other = true[first[0] : last[0]], predicted[first[1] : last[1]]
-    longest = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]  # of what is behind each pair
+    longest = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]  # behind each pair of places
     for g in reversed(range(len(one))):
         for s in reversed(range(len(other))):
             longest[g][s] = max(
@@ -296,10 +296,10 @@ def _align_forms(true, predicted, first, last):
 
 
 def _score_spans(true, predicted):
-    return _share(len(set(true) & set(predicted)), len(true), len(predicted))
+    return _make_score(len(set(true) & set(predicted)), len(true), len(predicted))
 
 
-def _share(n_right, n_true, n_predicted):
+def _make_score(n_right, n_true, n_predicted):
     total = n_true + n_predicted
     return RawTextScore(
         n_right / n_predicted if n_predicted else 0.0,

@@ -1,4 +1,4 @@
-"""All scores of parsed trees at once, those of tags and lemmas among them, with intervals."""
+"""All scores of parsed trees, including tags and lemmas, with confidence intervals."""
 
 from collections.abc import Callable, Iterable
 from itertools import chain, starmap, zip_longest
@@ -7,14 +7,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import read_column
-from sklearn_shag.metrics._attachment import AttachmentBreakdown, break_down, join, lay_out
+from sklearn_shag.metrics._attachment import AttachmentBreakdown, break_down, join_all, lay_out
 from sklearn_shag.metrics._labeled import compare_labels, count_labels
 from sklearn_shag.treebank import MISSING, DependencyTree
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
 
-CHUNK = 1000  # sentences that are held at once
+CHUNK = 1000  # sentences held at once
 TAGS = ("upos", "xpos", "feats")
 SCORES = ("uas", "las", "clas", "label_accuracy", "exact_match", *TAGS, "tags", "lemma")
 
@@ -165,8 +165,8 @@ def score_report(
             f"{n_resamples!r} and {confidence_level!r}."
         )
     parts = [
-        _count(*zip(*chunk, strict=True), by, ignore)
-        for chunk in in_chunks(_iter_pairs(y_true, y_pred), CHUNK)
+        _count_chunk(*zip(*chunk, strict=True), by, ignore)
+        for chunk in in_chunks(_iter_checked_pairs(y_true, y_pred), CHUNK)
     ]
     if not parts:
         raise ValueError("y_true holds no sentences.")
@@ -187,15 +187,15 @@ def score_report(
             )
     names = [name for name in SCORES if known[name] and counts[name][:, 1].any()]
     table = np.hstack([counts[name][:, :2] for name in names])
-    intervals = _resample(table, n_resamples, confidence_level, random_state)
+    intervals = _resample_shares(table, n_resamples, confidence_level, random_state)
     scores = dict(zip(names, intervals, strict=True))
     n_tokens = int(counts["upos"][:, 1].sum())
     numbers = len(table), n_tokens, n_tokens - n_known, n_scored
-    return ScoreReport(scores, *numbers, _add_up(breakdowns), n_resamples, confidence_level)
+    return ScoreReport(scores, *numbers, _sum_parts(breakdowns), n_resamples, confidence_level)
 
 
-def _iter_pairs(y_true, y_pred):
-    """Yield a true and a predicted tree of each sentence, and refuse what does not match."""
+def _iter_checked_pairs(y_true, y_pred):
+    """Yield pairs of a true and a predicted tree, after checking that their lengths match."""
     for k, (true, pred) in enumerate(zip_longest(y_true, y_pred)):
         for name, tree in (("y_true", true), ("y_pred", pred)):
             if tree is None:
@@ -207,18 +207,18 @@ def _iter_pairs(y_true, y_pred):
         yield true, pred
 
 
-def _count(y_true, y_pred, by, ignore):
-    """Count in every sentence of a chunk what scores are shares of.
+def _count_chunk(y_true, y_pred, by, ignore):
+    """Count right and scored tokens of each sentence of a chunk, for each score.
 
     Returns
     -------
     counts : dict of ndarrays of shape (n_sentences, 4)
-        What stands above and below in the share, and of how many tokens either side has a value.
+        Numerator, denominator, and numbers of tokens with a true and with a predicted value.
     breakdown : AttachmentBreakdown
     """
     lengths = np.array(list(map(len, y_true)))
     heads = lay_out(_list_heads(y_true), _list_heads(y_pred), lengths)
-    symbols, ones = join(tree.symbols for tree in y_true), np.ones(heads.true.size)
+    symbols, ones = join_all(tree.symbols for tree in y_true), np.ones(heads.true.size)
     are_known = [heads.true != UNKNOWN, heads.pred != UNKNOWN]
     counted = ones * are_known[0]
     if ignore is not None:
@@ -228,7 +228,7 @@ def _count(y_true, y_pred, by, ignore):
     for name, pair in count_labels(labels).items():
         counts[name] = [*pair, labels.weights, labels.predicted != MISSING]
     for name in (*TAGS, "lemma"):
-        true, pred = (join(read_column(tree, name) for tree in trees) for trees in (y_true, y_pred))
+        true, pred = (join_all(read_column(t, name) for t in trees) for trees in (y_true, y_pred))
         counts[name] = [true == pred, ones, true != MISSING, pred != MISSING]
     counts["tags"] = [np.logical_and.reduce([counts[name][0] for name in TAGS]), ones]
     starts = np.cumsum(lengths) - lengths
@@ -240,13 +240,13 @@ def _count(y_true, y_pred, by, ignore):
 
 
 def _list_heads(trees):
-    """List the heads of the tokens of trees, -1 where they are unknown."""
+    """Concatenate the heads of trees, -1 for unknown ones."""
     heads = (np.full(len(t), UNKNOWN) if t.heads is None else t.heads for t in trees)
     return np.concatenate(list(heads))
 
 
-def _resample(table, n_resamples, confidence_level, random_state):
-    """Compute shares, of columns 0 and 1, 2 and 3, ..., and their intervals over drawn rows."""
+def _resample_shares(table, n_resamples, confidence_level, random_state):
+    """Compute the ratio of each pair of columns, with its bootstrap interval over the rows."""
     rng, n_rows = np.random.default_rng(random_state), len(table)
     draws = (table[rng.integers(n_rows, size=n_rows)] for _ in range(n_resamples))
     sums = np.array([rows.sum(axis=0) for rows in chain([table], draws)])
@@ -256,8 +256,8 @@ def _resample(table, n_resamples, confidence_level, random_state):
     return starmap(ScoreInterval, np.transpose([shares[0], *bounds]).tolist())
 
 
-def _add_up(breakdowns):
-    """Add up the breakdowns of chunks, symbol by symbol."""
+def _sum_parts(breakdowns):
+    """Sum the breakdowns of chunks, symbol by symbol."""
     symbols, right, total = map(np.concatenate, zip(*breakdowns, strict=True))
     symbols, rows = np.unique(symbols, return_inverse=True)
     sums = np.zeros((2, symbols.size, 2))

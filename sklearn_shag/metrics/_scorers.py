@@ -177,7 +177,7 @@ def las_scorer(
 
 
 def _true_trees(sentences, y):
-    """Trees with the true heads, and the relations to these as far as they are known."""
+    """Make trees with the true heads, and with their relations as far as they are known."""
     if y is None:
         return fill_unknown(sentences)
     y = list(y)

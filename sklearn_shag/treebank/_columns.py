@@ -1,4 +1,4 @@
-"""Columns of sentences: their names, checks of their values, warnings of those that say nothing."""
+"""Columns of sentences: names, checks of values, and warnings of missing or unknown symbols."""
 
 import re
 from collections import Counter
@@ -10,20 +10,20 @@ from sklearn_shag.utils._heads import UNKNOWN, check_tree
 from sklearn_shag.utils._messages import shorten, warn
 
 MISSING = "_"  # CoNLL-U's sign for a column without a value
-# A smaller share of the tokens is what every text has: rare tags, and errors.
+# Every text has rare tags and errors: a smaller share of the tokens is no reason to warn.
 LARGEST_SHARE = 0.05
 N_EXAMPLES = 3
 _SEPARATORS = re.compile(r"[\t\n\r]")
 
 
 class Column(NamedTuple):
-    """A column of sentences, with all that reads, learns, scores and writes columns knows of it."""
+    """A column of sentences: its names, its place in files, its kind and its score."""
 
     name: str  # in `DependencyTree.column` and in parameters of estimators
     attribute: str  # of trees, and a parameter of their constructor
-    place: int | None  # in CoNLL-U; None for what no file has
-    kind: str  # of tags there are few, of features and words there are many and rare ones
-    score: str | None = None  # what the official evaluation calls it; None if it is not learned
+    place: int | None  # in CoNLL-U; None for a column that no file has
+    kind: str  # tags have few values; features and words have many, also rare ones
+    score: str | None = None  # name in the official evaluation; None if it is not learned
 
 
 COLUMNS = (
@@ -40,7 +40,7 @@ PLACES = {column.attribute: column.place for column in COLUMNS if column.place i
 
 
 def columns_of(*kinds):
-    """List the columns of some kinds, kind by kind."""
+    """List the columns of the given kinds, kind by kind."""
     return [column for kind in kinds for column in COLUMNS if column.kind == kind]
 
 
@@ -109,7 +109,7 @@ def join_columns(tree, names, separator="|"):
 
 
 def get_feature(feats, feature):
-    """The value of a morphological feature in "Case=Nom|Number=Sing", "_" without it."""
+    """Return the value of a morphological feature in "Case=Nom|Number=Sing", "_" without it."""
     for pair in feats.split("|"):
         name, _, value = pair.partition("=")
         if name == feature:
@@ -118,12 +118,12 @@ def get_feature(feats, feature):
 
 
 def unspecified_relation(head):
-    """What stands for the relation to a head where nothing is said of it."""
+    """Return the default relation to a head: "root", "_" for an unknown head, otherwise "dep"."""
     return {0: "root", UNKNOWN: "_"}.get(head, "dep")
 
 
 def as_tuple(name, values):
-    """The values of a column, one a token, as a tuple."""
+    """Convert the values of a column, one per token, to a tuple."""
     if not is_collection(values):
         raise TypeError(
             f"{name} must be a sequence of str, one per token, got the {type(values).__name__} "
@@ -133,11 +133,11 @@ def as_tuple(name, values):
 
 
 def check_strings(name, values, n_tokens):
-    """Check that `values` is a str for each token and return them as a tuple."""
+    """Check that `values` holds a str for each token, and return it as a tuple."""
     column = as_tuple(name, values)
     if len(column) != n_tokens:
         raise ValueError(f"{name} has length {len(column)}, but the sentence has {n_tokens} tokens")
-    if set(map(type, column)) <= {str}:  # sooner found than that something is wrong
+    if set(map(type, column)) <= {str}:  # the usual case, checked fast
         return column
     for token, value in enumerate(column, start=1):
         if not isinstance(value, str):
@@ -148,7 +148,7 @@ def check_strings(name, values, n_tokens):
 
 
 def check_column(name, values, n_tokens):
-    """Check one column that goes into files, which may be None, and return it as a tuple."""
+    """Check a column for CoNLL-U, and return it as a tuple, or None if it is None."""
     if values is None:
         return None
     column = check_strings(name, values, n_tokens)
@@ -164,7 +164,7 @@ def check_column(name, values, n_tokens):
 
 
 def check_misc(name, values, n_tokens):
-    """Check values for the column MISC, one a token or None, and return them as a tuple."""
+    """Check a name and its values for MISC, a str or None per token; return the values, a tuple."""
     if not isinstance(name, str) or not re.fullmatch(r"[^\s|=]+", name):
         raise ValueError(
             f"name={shorten(name)} is not valid in MISC: it must be a str without spaces, '=' "
@@ -181,7 +181,7 @@ def check_misc(name, values, n_tokens):
 
 
 def check_heads(heads, forms):
-    """Check that `heads`, unless None, is a tree over `forms`, or part of one, and copy them."""
+    """Check that `heads` is None or a whole or partial tree over `forms`, and return a copy."""
     return None if heads is None else check_tree(heads, "heads", len(forms), forms)
 
 
@@ -222,15 +222,15 @@ def check_share(n_meaningless, n_tokens, symbols, known, column=None):
     Parameters
     ----------
     n_meaningless : int
-        How many of the symbols are ``_`` or not known.
+        Number of symbols that are ``_`` or not known.
     n_tokens : int
-        How many there are.
+        Number of all symbols.
     symbols : list of sequences of str
         The symbols of each sentence.
     known : sequence of str
-        What the grammar knows.
+        Symbols that the grammar knows.
     column : None or str, default=None
-        Which column they are of, if several are read.
+        The column that the symbols come from, if several are read.
 
     Raises
     ------
@@ -257,18 +257,18 @@ def check_share(n_meaningless, n_tokens, symbols, known, column=None):
     else:
         examples = [f"{shorten(symbol)} ({count})" for symbol, count in counts.most_common()]
         problem = (
-            f"have symbols{of_column} that say nothing to the grammar: {_join(examples)}. It knows "
-            f"{_join(list(map(shorten, known)))}. Tag the text as the training trees were, or "
-            f"choose the same columns."
+            f"have symbols{of_column} that say nothing to the grammar: {_join_examples(examples)}. "
+            f"It knows {_join_examples(list(map(shorten, known)))}. Tag the text as the training "
+            f"trees were, or choose the same columns."
         )
     warn_of_tokens(n_meaningless, n_tokens, problem)
 
 
 def warn_of_tokens(n_concerned, n_tokens, problem):
-    """Warn that so many of the tokens have a problem."""
+    """Warn that `n_concerned` of `n_tokens` tokens have a problem."""
     share = f"{100 * n_concerned / n_tokens:.0f} % of the tokens ({n_concerned} of {n_tokens})"
     warn(f"{share} {problem}", UnknownSymbolWarning)
 
 
-def _join(names):
+def _join_examples(names):
     return ", ".join(names[:N_EXAMPLES] + ["..."] * (len(names) > N_EXAMPLES))

@@ -152,7 +152,7 @@ def iter_conllu(
 
 
 def _choose_symbols(trees, symbols):
-    """Trees with other symbols than those of UPOS, which they are read with."""
+    """Replace the symbols of trees, which are read with UPOS, by the chosen columns."""
     names = (symbols,) if isinstance(symbols, str) else tuple(symbols)
     if not names:
         raise ValueError("symbols must name at least one column, got none")
@@ -242,7 +242,7 @@ def _write_open_file(file, blocks):
 
 
 def format_trees(trees):
-    """Yield the text of each tree, with the blank line after it."""
+    """Yield each tree as CoNLL-U, with the blank line after it."""
     for index, tree in enumerate(trees):
         if not isinstance(tree, DependencyTree):
             raise TypeError(

@@ -1,4 +1,4 @@
-"""Sentences in the forms that other libraries have for them: pandas, conllu, spaCy."""
+"""Conversion of sentences to and from the objects of other libraries: pandas, conllu, spaCy."""
 
 import io
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import import_optional
 
-# What spaCy calls our columns: annotations of documents, attributes of tokens, parameters.
+# Names of our columns in spaCy: annotations of documents, attributes of tokens, parameters.
 _SPACY = {
     "lemmas": ("LEMMA", "lemma_", "lemmas"),
     "upos": ("POS", "pos_", "pos"),
@@ -100,14 +100,14 @@ def to_token_list(tree: DependencyTree) -> conllu.TokenList:
     >>> tokens[0]["form"], tokens[0]["head"]
     ('Dogs', 2)
     """
-    # What conllu has for these drops comments without "=", and what follows a second "=".
+    # The parsers of conllu drop comments without "=", and text after a second "=".
     metadata = {"__fallback__": lambda key, value: (key, value)}
-    parsers = {"metadata_parsers": metadata, "field_parsers": {"feats": _split, "misc": _split}}
+    parsers = {"metadata_parsers": metadata, "field_parsers": {"feats": _as_dict, "misc": _as_dict}}
     return conllu.parse(tree.to_conllu(), fields=DEFAULT_FIELDS, **parsers)[0]
 
 
-def _split(cells, place):
-    """Make a dictionary of FEATS or MISC; they stay as they are where it would lose something."""
+def _as_dict(cells, place):
+    """Convert FEATS or MISC to a dict, or return the str if the dict would lose something."""
     if cells[place] == MISSING:
         return None
     parts = (item.partition("=") for item in cells[place].split("|"))

@@ -14,7 +14,7 @@ _INDENT = 4  # columns of text for each level of depth: the width of "`-- "
 # Sizes in the SVG, in pixels.
 _FORM_SIZE, _SYMBOL_SIZE, _LABEL_SIZE = 14, 11, 10
 _GAP, _MARGIN, _LEVEL_HEIGHT = 18, 14, 24
-# Compiled when first used, which takes longer than to import this module.
+# Compiled at its first use, since that takes longer than importing this module.
 _FORBIDDEN_IN_XML = "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
@@ -51,19 +51,19 @@ def draw_text(forms, symbols, heads=None, deprels=None):
         if UNKNOWN in heads or not is_projective(heads):
             names = ["?" if head == UNKNOWN else head for head in heads]
             columns.append([f"{token} <- {name}" for token, name in enumerate(names, start=1)])
-    return "\n".join("  ".join(row).rstrip() for row in zip(*map(_pad, columns), strict=True))
+    return "\n".join("  ".join(row).rstrip() for row in zip(*map(_pad_cells, columns), strict=True))
 
 
 def _draw_branches(heads):
-    depths = (follow_heads(heads)[0] - 1).tolist()  # of roots, and where the head is not known, 0
+    depths = (follow_heads(heads)[0] - 1).tolist()  # 0 for roots and unknown heads
     rows = [bytearray(b" ") * (_INDENT * depth) for depth in depths]
-    for head, dependents in _dependents(heads).items():
+    for head, dependents in _group_dependents(heads).items():
         column = _INDENT * depths[head - 1]
         for token in range(min(head, dependents[0]), max(head, dependents[-1]) + 1):
             if column < len(rows[token - 1]):  # else a word of a crossing arc stands there
                 rows[token - 1][column] = ord("|")
     # The arms come last: where arcs cross, they must not be hidden by lines that pass.
-    for head, dependents in _dependents(heads).items():
+    for head, dependents in _group_dependents(heads).items():
         column = _INDENT * depths[head - 1]
         for token in dependents:
             is_top = token < head and token == dependents[0]
@@ -73,8 +73,8 @@ def _draw_branches(heads):
     return [row.decode() for row in rows]
 
 
-def _dependents(heads):
-    """The dependents of each token that has any, both numbered from 1, in order."""
+def _group_dependents(heads):
+    """Return a dict from each head to its dependents in order, both numbered from 1."""
     dependents = {}
     for token, head in enumerate(heads, start=1):
         if head > 0:
@@ -83,11 +83,11 @@ def _dependents(heads):
 
 
 def _make_printable(column):
-    """Nothing in a file may move the cursor of a terminal, or the words of a drawing."""
+    """Escape control characters, which would move the cursor of a terminal or the words."""
     return [printable(text, max_length=None) for text in column]
 
 
-def _pad(column):
+def _pad_cells(column):
     width = max(map(display_width, column))
     return [text + " " * (width - display_width(text)) for text in column]
 
@@ -134,7 +134,7 @@ def draw_svg(forms, symbols, heads=None, deprels=None):
     svg : str
     """
     labels = [""] * len(forms) if heads is None or deprels is None else deprels
-    positions, width = _positions(forms, symbols, labels)
+    positions, width = _place_tokens(forms, symbols, labels)
     levels = {} if heads is None else arc_levels(tree_arcs(heads))
     highest = max(levels.values(), default=0)
     baseline = _MARGIN + _LEVEL_HEIGHT * (1 + highest)
@@ -166,8 +166,8 @@ def draw_svg(forms, symbols, heads=None, deprels=None):
     )
 
 
-def _positions(forms, symbols, labels):
-    """The middle of each token, and the width of the drawing."""
+def _place_tokens(forms, symbols, labels):
+    """Return the middle of each token, and the width of the drawing, in pixels."""
     left = _MARGIN
     positions = []
     for form, symbol, label in zip(forms, symbols, labels, strict=True):
@@ -185,7 +185,7 @@ def tree_arcs(heads):
 
 
 def arc_levels(arcs):
-    """The height of each arc, in levels: 1 above the arcs that it spans.
+    """Compute the height of each arc, in levels: one more than the arcs that it spans.
 
     Parameters
     ----------
@@ -199,14 +199,14 @@ def arc_levels(arcs):
     arcs = sorted(arcs, key=lambda arc: abs(arc[0] - arc[1]))
     starts, ends = np.sort(np.reshape(arcs, (-1, 2)), axis=1).T
     levels = np.zeros(len(arcs), dtype=int)
-    for k in range(len(arcs)):  # those inside are shorter and have their levels
+    for k in range(len(arcs)):  # arcs inside are shorter, so they have their levels
         inside = (starts[k] <= starts[:k]) & (ends[:k] <= ends[k])
         levels[k] = 1 + levels[:k].max(initial=0, where=inside)
     return dict(zip(arcs, levels.tolist(), strict=True))
 
 
 def make_displacy(forms, symbols, heads, deprels=None):
-    """Make what displaCy draws with ``manual=True``; it draws no arc to a root."""
+    """Convert a tree for displaCy with ``manual=True``, which draws no arcs to roots."""
     labels = [""] * len(forms) if deprels is None else deprels
     words = [{"text": form, "tag": tag} for form, tag in zip(forms, symbols, strict=True)]
     arcs = [
@@ -233,7 +233,7 @@ def _svg_arc(start, end, top, bottom):
 
 
 def _svg_text(x, y, size, text, color="#1a1d21"):
-    """One text element with a white outline, which keeps it readable on top of arcs."""
+    """Return a text element with a white outline, which keeps it readable on top of arcs."""
     if not text:
         return ""
     text = escape(re.sub(_FORBIDDEN_IN_XML, "\ufffd", text), quote=False)

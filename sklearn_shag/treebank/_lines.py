@@ -1,4 +1,4 @@
-"""The lines of a sentence in CoNLL-U: checked, read one kind at a time, and changed."""
+"""The lines of a sentence in CoNLL-U: checks, reading of each kind of line, and changes."""
 
 import re
 import sys
@@ -17,12 +17,12 @@ from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_e
 from sklearn_shag.utils._messages import shorten
 
 _TOKEN_RANGE = re.compile(r"(?<![^|])TokenRange=([0-9]{1,18}):([0-9]{1,18})(?![^|])")
-# Lines of these kinds, each with the line end before it.
+# Kinds of lines, each with the line end before it.
 _COMMENT = re.compile(r"\n(#.*)")
 _MULTIWORD_TOKEN = re.compile(r"\n(\d+)-(\d+)\t(.*?)\t.*\t(.*)")
 _EMPTY_NODE = re.compile(r"\n(\d+)\.\d+\t(.*)")
-_VISIBLE = re.compile(rb"[^ \n]")  # what a line holds that is not blank
-_BLANK_LINE = re.compile(rb"\n *+(?:\n|\Z)")  # and the line end before it
+_VISIBLE = re.compile(rb"[^ \n]")  # a character of a line that is not blank
+_BLANK_LINE = re.compile(rb"\n *+(?:\n|\Z)")  # with the line end before it
 _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
 
 
@@ -89,7 +89,7 @@ class EmptyNode(NamedTuple):
 
 
 def split_sentences(text):
-    """Yield how many lines stand before what is between blank lines, and its text."""
+    """Yield the number of lines before each sentence, and the text between its blank lines."""
     line, end = 0, 0
     while visible := _VISIBLE.search(text, end):
         start = max(end, text.rfind(b"\n", end, visible.start()) + 1)
@@ -127,19 +127,19 @@ def parse_sentence(path, first_line, block):
         line = first_line + block.count(b"\n", 0, error.start)
         raise ConlluError(path, line, NOT_UTF8) from None
     words, line_numbers = _parse_words(path, first_line, source.split("\n"))
-    if "\r" in source:  # at the end of a line it would become a part of that, once it is written
+    if "\r" in source:  # at the end of a line it would become part of the written line end
         line = first_line + source.count("\n", 0, source.index("\r"))
         message = r"the line holds '\r', the line end of old Macs; convert line ends to '\n'"
         raise ConlluError(path, line, message)
     columns = list(zip(*words, strict=True))
     heads = _parse_heads(path, columns[6], line_numbers)
-    # Tags and most words repeat: one string for all that are equal halves the memory.
+    # Tags and most words repeat: sharing equal strings halves the memory.
     state = {name: tuple(map(sys.intern, columns[k])) for name, k in PLACES.items()}
     return state | {"heads": heads, "symbols": state["upos"], "_source": source, "_reparsed": False}
 
 
 def _parse_words(path, first_line, lines):
-    """The columns of each word, and the number of its line."""
+    """Return the columns of the words, and the line numbers of the words."""
     words, line_numbers = [], []
     range_end, range_line = 0, 0
     for line_number, line in enumerate(lines, start=first_line):
@@ -168,14 +168,14 @@ def _parse_words(path, first_line, lines):
 
 
 def _parse_other_id(text, n_words, range_end):
-    """Check an ID that is not the next word's, and return the end of a multiword token's range.
+    """Check the ID of a multiword token or empty node; return the end of its range, or 0.
 
     Range 3-4 stands before word 3, outside the range before it, and empty node 3.1 after word 3;
     `n_words` is the number of words so far.
     """
     try:
         token_id = parse_id_value(text)
-    except ValueError:  # it has more digits than Python takes
+    except ValueError:  # too many digits for Python
         token_id = None
     if isinstance(token_id, tuple):
         number, kind, end = token_id
@@ -203,18 +203,18 @@ def _describe_columns(line, columns):
 
 
 def _parse_heads(path, column, line_numbers):
-    """The heads of a sentence as an array, None if no word has one."""
+    """Return the heads of a sentence as an int array, or None if no word has a head."""
     heads = []
     try:
         for text in column:
             heads.append(_parse_head(text))
-    except (ParseException, ValueError):  # a ValueError of more digits than Python takes
+    except (ParseException, ValueError):  # ValueError: too many digits for Python
         message = f"bad head {shorten(text)}; HEAD is an integer, 0 for the root, or '_'"
         raise ConlluError(path, line_numbers[len(heads)], message) from None
     if heads.count(None) == len(heads):
         return None
     known = [UNKNOWN if head is None else head for head in heads]
-    if UNKNOWN in heads:  # only trees say so; files have "_"
+    if UNKNOWN in heads:  # -1 is for trees in Python; files have "_"
         advice = advise_on_convention(known) or "write '_' where a head is not known"
         error = heads.index(UNKNOWN) + 1, f"head -1 is outside 0..{len(heads)}; {advice}"
     else:
@@ -226,7 +226,7 @@ def _parse_heads(path, column, line_numbers):
 
 
 def list_comments(text):
-    """List the comments of a sentence, also those between its words."""
+    """List the comments of a sentence, before and between its words."""
     return _COMMENT.findall(f"\n{text}")
 
 
@@ -236,7 +236,7 @@ def list_words(text):
 
 
 def list_column(text, place):
-    """List the values of a column of the words of a sentence, one of the last columns."""
+    """Return the values of column number `place`, from 1 on, of the words of a sentence."""
     return tuple(line.rsplit("\t", 10 - place)[1] for line in list_words(text))
 
 
@@ -253,7 +253,7 @@ def list_empty_nodes(text):
 
 
 def replace_tokens(text, multiword_tokens, empty_nodes):
-    """Put other multiword tokens and empty nodes into a sentence; its comments come first."""
+    """Replace multiword tokens and empty nodes of a sentence; comments move to its start."""
     ranges = {token.first: token for token in multiword_tokens}
     nodes = {}
     for after, columns in empty_nodes:
@@ -269,14 +269,14 @@ def replace_tokens(text, multiword_tokens, empty_nodes):
 
 
 def name_comment(line):
-    """Take a comment such as "# sent_id = 1" apart: name and value, None if it has none."""
+    """Split a comment such as "# sent_id = 1" into name and value, both None without "="."""
     name, equals, value = line.removeprefix("#").partition("=")
     return (name.strip(), value.strip()) if equals else (None, None)
 
 
 def find_comment(text, wanted):
-    """Look up the value of the first comment of a name in a sentence; None if there is none."""
-    for line in _COMMENT.finditer(f"\n{text}"):  # most often one of the first, all else is not read
+    """Return the value of the first comment named `wanted` in a sentence, or None."""
+    for line in _COMMENT.finditer(f"\n{text}"):  # usually one of the first; the rest is not read
         name, value = name_comment(line[1])
         if name == wanted:
             return value or None
@@ -284,13 +284,13 @@ def find_comment(text, wanted):
 
 
 def read_range(misc):
-    """Read the place of a token in a text from MISC, None if there is none."""
+    """Read begin and end of a token in the text from TokenRange in MISC, or return None."""
     found = _TOKEN_RANGE.search(misc)
     return found and (int(found[1]), int(found[2]))
 
 
 def format_columns(tree):
-    """Make the lines of a tree from its columns, without heads."""
+    """Format the columns of a tree, except for heads and relations, as lines in CoNLL-U."""
     columns = [map(str, range(1, len(tree) + 1)), *[(MISSING,) * len(tree)] * 9]
     for attribute, place in PLACES.items():
         columns[place] = getattr(tree, attribute) or columns[place]
@@ -326,7 +326,7 @@ def replace_heads(text, heads, deprels):
 
 
 def replace_columns(text, columns):
-    """Replace columns of the words of a sentence: by their places, a value for each word."""
+    """Replace columns of a sentence; `columns` maps places to a value for each word."""
     lines, rows, n_cuts = text.split("\n"), zip(*columns.values(), strict=True), max(columns) + 1
     for k in _find_words(lines):
         cells = lines[k].split("\t", n_cuts)
@@ -337,7 +337,7 @@ def replace_columns(text, columns):
 
 
 def set_comment(text, name, value):
-    """Give a sentence a comment such as "# sent_id = 1", in the place of the first of its name."""
+    """Set a comment such as "# sent_id = 1" in place of the first one with this name."""
     line, comments = f"# {name} = {value}", []
     for found in _COMMENT.finditer(f"\n{text}"):
         comments.append(found[1])
@@ -347,13 +347,13 @@ def set_comment(text, name, value):
 
 
 def replace_comments(text, comments):
-    """Put other comments in front of a sentence."""
+    """Replace all comments of a sentence, and put the new ones first."""
     others = (line for line in text.split("\n") if not line.startswith("#"))
     return "\n".join([*comments, *others])
 
 
 def replace_misc(text, name, values):
-    """Give each word ``name=value`` in MISC, in place of what it has there of that name."""
+    """Set ``name=value`` in MISC of each word, or remove the name for None."""
     lines = text.split("\n")
     for k, value in zip(_find_words(lines), values, strict=True):
         others, _, misc = lines[k].rpartition("\t")
@@ -365,5 +365,5 @@ def replace_misc(text, name, values):
 
 
 def _find_words(lines):
-    """Find the lines of words: the ID of a comment, a range or an empty node is no number."""
+    """List the indices of the lines of words, whose IDs are whole numbers."""
     return [k for k, line in enumerate(lines) if line.partition("\t")[0].isdecimal()]

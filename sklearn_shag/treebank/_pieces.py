@@ -1,4 +1,4 @@
-"""The text of files in pieces that end where sentences do, so that files need not fit in memory."""
+"""Reading of files in pieces of whole sentences, so that files need not fit in memory."""
 
 import codecs
 import gzip
@@ -11,38 +11,38 @@ from sklearn_shag.utils._io import STANDARD, iter_chunks, open_bytes
 from sklearn_shag.utils._messages import printable, warn
 
 NOT_UTF8 = "a character is not valid UTF-8; convert the file to UTF-8"
-MAX_BYTES = 2**30  # of a file, by default: what unpacks to more is more likely an attack
-MAX_SENTENCE_BYTES = 2**24  # of a sentence, where files may have any size
-_GZIP = b"\x1f\x8b"  # what every file compressed with gzip begins with
+MAX_BYTES = 2**30  # of a file, by default: a larger one is more likely an attack
+MAX_SENTENCE_BYTES = 2**24  # of a sentence, in functions that read files of any size
+_GZIP = b"\x1f\x8b"  # first bytes of files compressed with gzip
 _CHUNK = 1 << 20  # bytes of text that are read at once; a piece is about as long
 _ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
 
 
 class Piece(NamedTuple):
-    """Some sentences of a file."""
+    """Consecutive sentences of a file, in bytes."""
 
     path: str
     n_lines: int  # before it
     text: bytes
     n_read: int  # bytes of the file, compressed or not, that were read for it
-    longest: int | None  # the most bytes that a sentence may have
+    longest: int | None  # limit of the bytes of a sentence
 
 
 class TextFormat(NamedTuple):
-    """How sentences stand in a text, and how they are read."""
+    """A text format: functions that split its text into sentences and parse a sentence."""
 
     suffix: str  # of names of files
-    boundary: bytes  # what ends a sentence, wherever it is
-    split: Callable  # the text of a piece -> the lines before each sentence, and its text
+    boundary: bytes  # ends a sentence wherever it occurs
+    split: Callable  # text of a piece -> number of lines before each sentence, and its text
     parse: Callable  # path, number of the first line, text of a sentence -> tree
 
     def pieces(self, sources, *, max_bytes=None, longest=MAX_SENTENCE_BYTES):
-        """Read files of :func:`list_sources` piece by piece, as :func:`iter_pieces` does."""
+        """Yield the pieces of all files in `sources`, one file after the other."""
         for source in sources:
             yield from iter_pieces(source, self.boundary, max_bytes=max_bytes, longest=longest)
 
     def sentences(self, piece):
-        """Yield the first line of each sentence of a piece, its text, and its tree or its error."""
+        """Yield line number, text, and tree or error of each sentence of a piece."""
         for n_lines, text in self.split(piece.text):
             line = piece.n_lines + n_lines + 1
             try:
@@ -89,20 +89,20 @@ def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
     Parameters
     ----------
     source : str or text file
-        What is compressed with gzip, whatever its name, is decompressed; ``-`` is standard input.
+        A file compressed with gzip, whatever its name, is decompressed; ``-`` is standard input.
     *boundaries : bytes
-        Pieces end with the first one, but for the last piece, and where a chunk of the file has
-        none with the next one.
+        All pieces but the last end with the first boundary, or, if a chunk of the file does not
+        have it, with the next one.
     max_bytes : None or int, default=None
         The largest size of the text, not compressed.
     longest : None or int, default=None
-        The most bytes of a sentence: without any boundary in more, the search for one ends.
+        Limit of the bytes of a sentence: more text without a boundary is an error.
 
     Yields
     ------
     piece : Piece
-        Its text has no byte order mark, and "\\n" as line end. It is UTF-8 as it seems: whether it
-        is can be told sentence by sentence, so that only those that it is not in are lost.
+        Its text has no byte order mark, and "\\n" as line end. UTF-8 is checked later, sentence by
+        sentence, so that only invalid sentences are lost.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
     chunks = _read_open(path, source) if is_open else _read_file(path, source)
     held, n_lines, n_bytes, n_read, n_read_before, searched = bytearray(), 0, 0, 0, 0, 0
     try:
-        for chunk, n_read in _clean(chunks):
+        for chunk, n_read in _clean_chunks(chunks):
             held += chunk
             n_bytes += len(chunk)
             if max_bytes is not None and n_bytes > max_bytes:
@@ -143,7 +143,7 @@ def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         line = 1 + n_lines + held.count(b"\n")
         raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
-    except UnicodeDecodeError as error:  # of an open file, which knows of the lines not yet given
+    except UnicodeDecodeError as error:  # of an open file; `object` holds lines not yet returned
         line = 1 + n_lines + held.count(b"\n") + error.object.count(b"\n", 0, error.start)
         raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None
     if held:
@@ -151,10 +151,10 @@ def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
 
 
 def _read_file(path, source):
-    """Yield the text of a file in chunks, each with how many bytes have been read by then."""
+    """Yield chunks of the text of a file, each with the number of bytes read so far."""
     with open_bytes(source) as stream, gzip.open(stream) as unpacked:
         is_packed = stream.peek(2).startswith(_GZIP)
-        # `read` would lose what comes before an error.
+        # `read` would lose the text before an error.
         chunks = iter(lambda: unpacked.read1(_CHUNK), b"") if is_packed else iter_chunks(stream)
         for k, chunk in enumerate(chunks):
             if not k and (problem := describe_binary(chunk)):
@@ -163,7 +163,7 @@ def _read_file(path, source):
 
 
 def _read_open(path, file):
-    """Yield the lines of an open file, of which very long ones come in pieces."""
+    """Yield the lines of an open file, long ones in parts, each with 0 for the bytes read."""
     while line := file.readline(_CHUNK):
         if not isinstance(line, str):
             raise TypeError(
@@ -172,12 +172,12 @@ def _read_open(path, file):
         yield line.encode(errors="surrogatepass"), 0
 
 
-def _clean(chunks):
-    """Drop the byte order mark, and take "\\n" for "\\r\\n"."""
+def _clean_chunks(chunks):
+    """Remove the byte order mark from chunks of text, and replace "\\r\\n" by "\\n"."""
     held, n_read, mark = b"", 0, codecs.BOM_UTF8
     for chunk, n_read in chunks:
         text = held + chunk
-        if mark.startswith(text):  # only its beginning may have been read
+        if mark.startswith(text):  # the chunk may end within the mark
             held = text
             continue
         text, mark = text.removeprefix(mark), b""

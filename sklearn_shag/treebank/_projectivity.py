@@ -1,4 +1,4 @@
-"""Heads of trees: those that are known, arcs that they leave, lifted trees, punctuation."""
+"""Heads of trees: unknown heads, allowed arcs, projectivity, and removal of punctuation."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -62,18 +62,18 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
 
 
 def fill_unknown(trees):
-    """Say of unlabelled trees among others that their heads are not known (-1).
+    """Give the unlabelled trees among labelled ones unknown heads (-1).
 
     Parameters
     ----------
     trees : sequence
-        Of trees, or of whatever else stands for a sentence or its heads.
+        Trees, or any other sentences or heads.
 
     Returns
     -------
     trees : sequence
-        As they are if all are unlabelled, which is a mistake more often than not, and whatever
-        is no sequence.
+        Unchanged if all are unlabelled, which is a mistake more often than not, or if `trees` is
+        no sequence.
     """
     if not is_collection(trees):
         return trees
@@ -127,17 +127,17 @@ def allowed_arcs(heads: Heads) -> list[BoolArray]:
 
 
 def list_known_heads(heads):
-    """Check what :func:`allowed_arcs` takes, and list it as int ndarrays."""
+    """Check known and unknown (-1) heads of sentences, and return an int ndarray for each."""
     if not is_collection(heads) or isinstance(heads, DependencyTree):
         raise TypeError(
             f"heads must hold the heads of each sentence, got {shorten(heads)}. Wrap the heads of "
             f"a single sentence in a list: [heads]."
         )
-    return [_check(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
+    return [_copy_heads(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
 
 
 def arcs_left_by(known):
-    """List what :func:`allowed_arcs` does, of what :func:`list_known_heads` returns."""
+    """List masks of allowed arcs, of shape (n_tokens, n_tokens + 1), from checked heads."""
     return [
         (heads[:, None] == UNKNOWN) | (heads[:, None] == np.arange(heads.size + 1))
         for heads in known
@@ -173,7 +173,7 @@ def is_projective(heads: SentenceHeads) -> bool:
     >>> is_projective([2, 0, 2]), is_projective([3, 4, 0, 3]), is_projective([3, -1, 0, 3])
     (True, False, True)
     """
-    return has_no_crossing_arcs(_check(heads, "heads").tolist())
+    return has_no_crossing_arcs(_copy_heads(heads, "heads").tolist())
 
 
 def lift(heads: SentenceHeads) -> IntArray:
@@ -216,7 +216,7 @@ def lift(heads: SentenceHeads) -> IntArray:
     >>> lift([2, 4, 4, 0, 6, 2, 4])
     array([2, 4, 4, 0, 6, 4, 4])
     """
-    lifted = _check(heads, "heads")
+    lifted = _copy_heads(heads, "heads")
     if UNKNOWN in lifted:
         token = int(np.argmax(lifted == UNKNOWN)) + 1
         raise ValueError(
@@ -230,7 +230,7 @@ def lift(heads: SentenceHeads) -> IntArray:
 
 
 def _find_lift(heads):
-    """The token at the end of the shortest arc that is not projective, or None."""
+    """Return the dependent of the shortest arc that is not projective, or None."""
     crossing = [
         (max(arc) - min(arc), arc[0])
         for arc in enumerate(heads, start=1)
@@ -245,8 +245,8 @@ def _is_below(heads, token, ancestor):
     return token == ancestor
 
 
-def _check(heads, where):
-    """Check that they are a tree or part of one, of at least one token, and copy them."""
+def _copy_heads(heads, where):
+    """Check that heads are a whole or partial tree of at least one token, and copy them."""
     if isinstance(heads, DependencyTree):
         return np.full(len(heads), UNKNOWN) if heads.heads is None else heads.heads.astype(np.int64)
     return check_tree(heads, where)
@@ -315,22 +315,22 @@ def remove_punctuation(trees: Iterable[DependencyTree]) -> list[DependencyTree]:
             f"Tag the text first, or choose a column that has values with TokenFeature."
         )
     kept = ((tree, [not marks_punctuation(symbol) for symbol in tree.symbols]) for tree in trees)
-    return [tree if all(mask) else _take(tree, mask) for tree, mask in kept if any(mask)]
+    return [tree if all(mask) else _keep_tokens(tree, mask) for tree, mask in kept if any(mask)]
 
 
-def _take(tree, kept):
-    """Make a tree of the tokens that are kept."""
+def _keep_tokens(tree, kept):
+    """Make a tree of the tokens for which the mask `kept` is True."""
     columns = {
         attribute: list(compress(values, kept))
         for attribute in ATTRIBUTES.values()
         if (values := getattr(tree, attribute)) is not None
     }
-    heads = None if tree.heads is None else _climb(tree.heads.tolist(), kept)
+    heads = None if tree.heads is None else _attach_to_kept(tree.heads.tolist(), kept)
     return DependencyTree(heads=heads, **columns)
 
 
-def _climb(heads, kept):
-    """The heads of the tokens that are kept: those above whatever is not, in their new places."""
+def _attach_to_kept(heads, kept):
+    """Return the new heads of the kept tokens: their nearest kept ancestors, renumbered."""
     places = [0]
     for is_kept in kept:
         places.append(places[-1] + is_kept)

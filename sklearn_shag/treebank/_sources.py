@@ -1,4 +1,4 @@
-"""The files that a name means, their text, and the errors that name one of its lines."""
+"""Files given by path, folder or pattern, guesses of their formats, and ConlluError."""
 
 import codecs
 import glob
@@ -10,7 +10,7 @@ from sklearn_shag.utils._messages import printable, shorten
 
 
 def list_sources(path_or_file, suffix=".conllu"):
-    """List what :func:`read_conllu` reads one after the other.
+    """List the files that are given by paths, folders, patterns, or a list of them.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def list_sources(path_or_file, suffix=".conllu"):
         ``-`` is standard input. A folder stands for its ``.conllu`` and ``.conllu.gz`` files, a
         pattern such as ``UD_*/*-train.conllu`` for the files it matches, sorted by name.
     suffix : str, default=".conllu"
-        What the names of files in folders end in, before ``.gz``.
+        Ending of the names of files in folders, before ``.gz``.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def list_sources(path_or_file, suffix=".conllu"):
 
 
 def _list_files(folder, suffix):
-    """List the files of a folder, or what is no folder."""
+    """List the files in a folder that end in `suffix`, or the path itself if it is a file."""
     if not os.path.isdir(folder):
         return [folder]
     suffixes = suffix, f"{suffix}.gz"
@@ -100,7 +100,7 @@ def _describe_missing(path):
     return f"There is no file or folder {path}{seen_from}."
 
 
-# What no text begins with -> what it is.
+# First bytes of files that are not text -> a description.
 _BEGINNINGS = {
     codecs.BOM_UTF16_LE: "text in UTF-16, as some programs for Windows write it; save it in UTF-8",
     codecs.BOM_UTF16_BE: "text in UTF-16; save it in UTF-8",
@@ -113,17 +113,17 @@ _BEGINNINGS = {
 
 
 def describe_binary(data):
-    """Tell what a file is that is no text.
+    """Describe a file that is not text, by its first bytes.
 
     Parameters
     ----------
     data : bytes
-        The file.
+        The beginning of the file.
 
     Returns
     -------
     description : None or str
-        None for what may be text.
+        None for a file that may be text.
     """
     for beginning, description in _BEGINNINGS.items():
         if data.startswith(beginning):
@@ -143,7 +143,7 @@ def guess_format(line):
     Returns
     -------
     guess : None or str
-        What the line looks like, and what to do; None without a guess.
+        The probable format, and advice; None without a guess.
     """
     columns = line.split("\t")
     if "\r" in line:

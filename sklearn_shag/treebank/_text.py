@@ -1,4 +1,4 @@
-"""Text without annotation: a sentence of tokens a line, or as it is, to be split, and back."""
+"""Text without annotation: sentences of tokens, one per line, and raw text, to and from trees."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,26 +21,26 @@ from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import FilePath
 
-# What has no place between tokens, and what a file with it probably is.
+# Characters that may not stand between tokens -> their probable cause, and advice.
 _MISPLACED = {
     "\t": "a tab, as in CoNLL-U, which read_conllu reads (on the command line --input conllu); "
     "separate tokens with spaces",
     "\r": "'\\r', the line end of old Macs; convert line ends to '\\n'",
 }
 _TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
-# What may end at a character, each with all before it.
+# Kinds of ends at a character; multiword tokens and sentences end with a token.
 INSIDE, TOKEN, MULTIWORD, SENTENCE = range(4)
 _BEGINS_PARAGRAPH = re.compile(r"#\s*new(par|doc)\b")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _SPACE = re.compile(r"\s")
-# White space that no form can hold: what ends lines and columns, also for other readers. And what
-# stands before it.
+# The character before white space that no form can hold, since it ends lines or columns, also for
+# other readers.
 _BEFORE_BREAK = re.compile(r"\S(?=\s*?[\t\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029])")
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _ESCAPES = {" ": r"\s", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
 _UNESCAPES = {escape: sign for sign, escape in _ESCAPES.items()}
 _ESCAPE = re.compile(r"\\[stnr]")
-# Where pieces of files end, by preference.
+# Ends of pieces of files, in order of preference.
 _BOUNDARIES = b"\n\n", b"\n", b" "
 
 
@@ -140,7 +140,7 @@ def iter_horizontal(
 
 
 def _split_lines(text):
-    """Yield how many lines stand before each line with tokens, and its text."""
+    """Yield the number of lines before each line with tokens, and its text from the first token."""
     n_lines, end = 0, 0
     for match in _TOKENS.finditer(text):
         n_lines += text.count(b"\n", end, match.start())
@@ -163,7 +163,7 @@ HORIZONTAL = TextFormat(".txt", b"\n", _split_lines, _parse_line)
 
 
 class TextPiece(NamedTuple):
-    """A part of a text that ends where a sentence does."""
+    """A part of a text file, with its position in lines and characters."""
 
     path: str
     n_lines: int  # before it
@@ -182,8 +182,8 @@ def iter_text(path_or_file):
     Returns
     -------
     pieces : iterator of TextPiece
-        Each ends with a blank line, but in a paragraph of more than a megabyte with a line, or else
-        a word; all of a file together are its text, with "\n" as line end.
+        Each ends with a blank line, or, within a paragraph of more than a megabyte, with a line or
+        a word. Together the pieces of a file are its text, with "\n" as line end.
     """
     return _read_pieces(list_sources(path_or_file, ".txt"))
 
@@ -205,23 +205,23 @@ def _read_pieces(sources):
 
 
 def to_text(trees, begin_paragraphs=()):
-    """Make the text that trees were made from, and tell where its tokens and sentences end.
+    """Rebuild the text of trees, and mark the ends of its tokens and sentences.
 
     Sentences have a space between them, and a blank line before those with the comment "newpar" or
-    "newdoc". Each is its comment "text" if that has the same letters, and else its tokens, with a
-    space behind each that MISC does not deny one.
+    "newdoc". A sentence is its comment "text" if this has the same letters. Otherwise it is its
+    tokens, each with a space behind it unless MISC has SpaceAfter=No.
 
     Parameters
     ----------
     trees : iterable of DependencyTree
     begin_paragraphs : collection of int, default=()
-        Others that are to have a blank line before them.
+        Indices of further trees that get a blank line before them.
 
     Returns
     -------
     text : str
     ends : int8 ndarray of shape (n_characters,)
-        INSIDE, TOKEN, MULTIWORD or SENTENCE.
+        The kind of end: INSIDE, TOKEN, MULTIWORD or SENTENCE.
     """
     parts, found = [], []
     for index, tree in enumerate(trees):
@@ -237,7 +237,7 @@ def to_text(trees, begin_paragraphs=()):
 
 
 def _find_tokens(tree):
-    """The text of a sentence, where its tokens end, and which of these have several words."""
+    """Return the text of a sentence, the last character of each token, and the kinds of ends."""
     tokens = list_tokens(tree)
     forms = ["".join(token.form.split()) for token in tokens]
     kinds = [MULTIWORD if token.n_words > 1 else TOKEN for token in tokens]
@@ -250,8 +250,8 @@ def _find_tokens(tree):
     return text, letters[np.cumsum(list(map(len, forms))) - 1], kinds
 
 
-class Token(NamedTuple):
-    """What stands between two spaces of a text, or two other tokens."""
+class TextToken(NamedTuple):
+    """A token of the text: a word, or a multiword token."""
 
     form: str
     misc: str
@@ -260,27 +260,27 @@ class Token(NamedTuple):
 
 
 def list_tokens(tree):
-    """List the tokens of a tree, in their order."""
+    """List the tokens of the text of a tree: words and multiword tokens, in order."""
     ranges = {token.first: token for token in tree.multiword_tokens}
     found, position, misc = [], 0, tree.misc
     while position < len(tree):
         token = ranges.get(position + 1)
         if token is None:
-            found.append(Token(tree.forms[position], misc[position], 1, False))
+            found.append(TextToken(tree.forms[position], misc[position], 1, False))
         else:
             n_words = token.last - token.first + 1
-            found.append(Token(token.form, token.misc, n_words, True))
+            found.append(TextToken(token.form, token.misc, n_words, True))
         position += found[-1].n_words
     return found
 
 
 def blank_spaces(text):
-    """Put a space in the place of each character of white space."""
+    """Replace each character of white space by a space."""
     return _SPACE.sub(" ", text)
 
 
 def check_text(text):
-    """Refuse what is no text that trees can be made of.
+    """Check that a text is a str, is not blank, and has no NUL or surrogate.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ def check_text(text):
 
 
 def list_paragraphs(text):
-    """List where each paragraph of a text begins and ends, without white space around it."""
+    """List begin and end of each paragraph of a text, without white space around it."""
     begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
     found = []
     for match in _BLANK_LINES.finditer(text, begin, end):
@@ -317,17 +317,17 @@ def list_paragraphs(text):
 
 
 def correct_ends(ends, text, paragraphs, max_tokens=None):
-    """Let tokens and sentences end, in place, where they have to.
+    """Correct ends in place: none at spaces, and forced ones at ends of lines and paragraphs.
 
     Parameters
     ----------
     ends : int8 ndarray of shape (n_characters,)
-        What a splitter believes to end at each character.
+        The kind of end that a splitter predicts at each character.
     text : str
     paragraphs : list of pairs of int
-        Of :func:`list_paragraphs`, with all that is no white space.
+        From :func:`list_paragraphs`; they cover all characters except white space.
     max_tokens : int or None, default=None
-        Of a sentence.
+        Limit of the length of a sentence.
     """
     ends[[match.start() for match in _SPACE.finditer(text)]] = INSIDE
     last = [match.start() for match in _BEFORE_BREAK.finditer(text)]
@@ -349,14 +349,14 @@ def to_trees(text, ends, words_of, numbers, first_character=0):
     ----------
     text : str
     ends : int8 ndarray of shape (n_characters,)
-        What ends at each character, corrected.
+        The kind of end at each character, corrected.
     words_of : callable
-        Takes a token, and whether it seems to have several words, and returns these, or None if it
-        is a word.
+        Takes a token, and whether it seems to have several words; returns its words, or None if it
+        is a single word.
     numbers : iterator of int
-        Of the sentences.
+        Numbers of the sentences, for sent_id.
     first_character : int, default=0
-        That of the first character in the text that this is a part of.
+        Position of the first character in the whole text.
 
     Yields
     ------
@@ -367,14 +367,14 @@ def to_trees(text, ends, words_of, numbers, first_character=0):
     places = np.flatnonzero(ends)
     begin, misc = len(text) - len(text.lstrip()), ""
     if begin:
-        misc = f"|SpacesBefore={_escape(text[:begin])}"
+        misc = f"|SpacesBefore={_escape_spaces(text[:begin])}"
     begins_paragraph, rows, forms, shown = True, [], [], []
     for kind, stop in zip(ends[places].tolist(), (places + 1).tolist(), strict=True):
         behind = _skip_space(text, stop)
         form, space = text[begin:stop], text[stop:behind]
         misc = f"TokenRange={first_character + begin}:{first_character + stop}{misc}"
         if space != " ":
-            misc += f"|SpacesAfter={_escape(space)}" if space else "|SpaceAfter=No"
+            misc += f"|SpacesAfter={_escape_spaces(space)}" if space else "|SpaceAfter=No"
         shown += [form, " " if space else ""]
         words = words_of(form, kind == MULTIWORD)
         if words is not None:
@@ -409,7 +409,7 @@ def _make_tree(forms, source):
     return make_tree(state)
 
 
-def _escape(spaces):
+def _escape_spaces(spaces):
     return "".join(_ESCAPES.get(sign, sign) for sign in spaces)
 
 
@@ -445,8 +445,8 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
         for form, misc, *_ in list_tokens(tree):
             given = dict(pair.partition("=")[::2] for pair in misc.split("|"))
             space = " " if _space_behind(misc) else ""
-            parts += [_unescape(given.get("SpacesBefore", "")), form]
-            parts.append(_unescape(given.get("SpacesAfter", space)))
+            parts += [_unescape_spaces(given.get("SpacesBefore", "")), form]
+            parts.append(_unescape_spaces(given.get("SpacesAfter", space)))
     return "".join(parts)
 
 
@@ -454,5 +454,5 @@ def _space_behind(misc):
     return "SpaceAfter=No" not in misc.split("|")
 
 
-def _unescape(text):
+def _unescape_spaces(text):
     return _ESCAPE.sub(lambda match: _UNESCAPES[match.group()], text)

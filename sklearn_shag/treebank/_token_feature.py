@@ -1,4 +1,4 @@
-"""Choose in a pipeline what the grammar sees of each token."""
+"""TokenFeature, the step of a pipeline that makes symbols from columns of trees."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from sklearn_shag.utils._typing import StrArray
 
 
 class TreeTransformer(TransformerMixin, BaseEstimator):
-    """Transformer from trees to trees."""
+    """Base class of transformers from trees to trees."""
 
     def set_output(self, *, transform: Literal["default"] | None = None) -> Self:
         """Accept the default output; trees are no table.
@@ -178,7 +178,7 @@ class TokenFeature(TreeTransformer):
             silent = [name for name in silent if {*tree.column(name)} == {MISSING}]
         if not counts:
             raise ValueError("X is empty: at least one DependencyTree is needed")
-        if len(self._names()) > 1:  # one alone is refused where it is encoded
+        if len(self._names()) > 1:  # a single one is refused later, by the encoding
             for name in silent:
                 message = (
                     f"The column {name!r} is {MISSING!r} throughout and says nothing. Tag the text "
@@ -220,7 +220,7 @@ class TokenFeature(TreeTransformer):
             As in `fit`.
         """
         check_is_fitted(self)
-        _check_collection(X, "__len__")  # a pipeline has been through it once
+        _check_collection(X, "__len__")  # `fit` would have used up an iterator
         all_symbols = [symbols for _, symbols in self._join(X)]
         if self.min_count > 1:
             kept = frozenset(self.symbols_.tolist())
@@ -236,7 +236,7 @@ class TokenFeature(TreeTransformer):
         return (self.feature, *([others] if isinstance(others, str) else others))
 
     def _join(self, X):
-        """Each tree, and its joined symbols."""
+        """Yield each tree with its joined columns."""
         names = self._names()
         for name in names:
             check_column_name(name)
@@ -270,7 +270,7 @@ class TokenFeature(TreeTransformer):
 
 
 def _check_collection(X, method):
-    """Refuse what cannot be walked through as the name of a method says."""
+    """Check that X is a collection with the given method, `__iter__` or `__len__`."""
     if isinstance(X, str | DependencyTree) or hasattr(X, "columns") or not hasattr(X, method):
         raise TypeError(
             f"X must be a sequence of DependencyTree, got {type(X).__name__}. Pass a list of "

@@ -1,4 +1,4 @@
-"""Sentences with dependency trees, which do not change, and what is made of them."""
+"""DependencyTree: an immutable sentence with columns, heads, and all that its file holds."""
 
 import io
 import re
@@ -261,7 +261,7 @@ class DependencyTree:
         """
         if symbols is self.symbols:
             return self
-        return _change(self, symbols=check_strings("symbols", symbols, len(self)))
+        return _copy_with(self, symbols=check_strings("symbols", symbols, len(self)))
 
     def with_misc(self, name: str, values: Sequence[str | None]) -> "DependencyTree":
         """Copy the tree with more values in the column MISC.
@@ -379,14 +379,14 @@ class DependencyTree:
         }
 
     def _stored(self) -> str:
-        """The lines of the sentence, in which HEAD, DEPREL and DEPS may be of other heads."""
+        """Return the lines of the sentence; HEAD, DEPREL and DEPS may belong to other heads."""
         return self._source or lines.format_columns(self)
 
     def _with_stored(self, source: str) -> "DependencyTree":
-        return _change(self, _source=source, _reparsed=self._reparsed or self._source is None)
+        return _copy_with(self, _source=source, _reparsed=self._reparsed or self._source is None)
 
     def _written(self) -> str:
-        """The lines of the sentence as they are written."""
+        """Return the lines of the sentence in CoNLL-U, with the heads of this tree."""
         if self._source is not None and not self._reparsed:
             return self._source
         return lines.replace_heads(self._stored(), self.heads, self.deprels)
@@ -549,7 +549,7 @@ class DependencyTree:
         """
         deps = check_column("deps", deps, len(self))
         source = lines.replace_columns(self._written(), {8: deps})
-        return _change(self, _source=source, _reparsed=False)
+        return _copy_with(self, _source=source, _reparsed=False)
 
     def with_multiword_tokens(self, tokens: Sequence[MultiwordToken]) -> "DependencyTree":
         """Copy the tree with other multiword tokens.
@@ -585,7 +585,7 @@ class DependencyTree:
             check_column("form and misc", [token.form, token.misc], 2)
             end = token.last
         source = lines.replace_tokens(self._written(), tokens, self.empty_nodes)
-        return _change(self, _source=source, _reparsed=False)
+        return _copy_with(self, _source=source, _reparsed=False)
 
     def with_empty_nodes(self, nodes: Sequence[EmptyNode]) -> "DependencyTree":
         """Copy the tree with other empty nodes, words that the text leaves out.
@@ -621,7 +621,7 @@ class DependencyTree:
                 raise ValueError(f"{node} must follow a word from 0 to {len(self)}.")
             check_column("columns", node.columns, 9)
         source = lines.replace_tokens(self._written(), self.multiword_tokens, nodes)
-        return _change(self, _source=source, _reparsed=False)
+        return _copy_with(self, _source=source, _reparsed=False)
 
     def children(self, token: int) -> tuple[int, ...]:
         """List the modifiers of a token.
@@ -737,7 +737,7 @@ class DependencyTree:
         >>> [tree.depth(token) for token in range(5)]
         [0, 3, 2, 1, 2]
         """
-        *below, top = _ascend(*self._structure(token))
+        *below, top = _list_path_up(*self._structure(token))
         if top:
             self._refuse_way(top, "its depth is not known")
         return len(below)
@@ -768,7 +768,7 @@ class DependencyTree:
         >>> tree.path(1, 4)
         (1, 2, 3, 4)
         """
-        up, down = (_ascend(*self._structure(token)) for token in (start, end))
+        up, down = (_list_path_up(*self._structure(token)) for token in (start, end))
         top = next((token for token in up if token in down), None)
         if top is None:
             self._refuse_way(up[-1] or down[-1], f"there is no path from {start} to {end}")
@@ -890,10 +890,10 @@ class DependencyTree:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DependencyTree):
             return NotImplemented
-        return _key(self) == _key(other)
+        return _make_key(self) == _make_key(other)
 
     def __hash__(self) -> int:
-        return hash(_key(self))
+        return hash(_make_key(self))
 
     def __repr__(self) -> str:
         text = " ".join(self.forms)
@@ -915,7 +915,7 @@ class DependencyTree:
         return self.to_svg()
 
     def _repr_html_(self) -> str:
-        """Do so for notebooks that show HTML alone; what is wide can be scrolled."""
+        """Draw the tree in a box that scrolls sideways, for notebooks that show HTML only."""
         return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
 
     def __setattr__(self, name: str, value: Never) -> NoReturn:
@@ -937,7 +937,7 @@ class DependencyTree:
         return self
 
     def _structure(self, token=0):
-        """The heads, and the token as a plain int, both checked."""
+        """Return the heads, and the token as a plain int, after checking both."""
         if self.heads is None:
             raise ValueError(
                 f"{self!r} has no heads, so it has no arcs. Parse it, or give it heads with "
@@ -966,7 +966,7 @@ def _check_comment(comment):
 
 
 def require_trees(items, name, known):
-    """Check that items are trees, of which alone something is known."""
+    """Check that items are trees; `known` starts the reason in the message, as "symbols are"."""
     for index, item in enumerate(items):
         require_tree(item, f"{name}[{index}]", known)
 
@@ -981,7 +981,7 @@ def require_tree(item, name, known):
 
 
 def with_tags(tree, tags):
-    """Make a tree of the same sentence with other tags, features or lemmas, which are not checked.
+    """Copy a tree with other tags, features or lemmas, which are not checked.
 
     Parameters
     ----------
@@ -992,9 +992,8 @@ def with_tags(tree, tags):
     Returns
     -------
     tree : DependencyTree
-        Its symbols are the tags where they were those of the column before; also the forms of a
-        tree without UPOS, which stand for it, give way to that. All else stays, as with
-        :meth:`DependencyTree.with_heads`.
+        Its symbols become the new tags if they were the old ones, or were the forms because there
+        was no UPOS. All else stays, as with :meth:`DependencyTree.with_heads`.
     """
     changes = {ATTRIBUTES[name]: tuple(values) for name, values in tags.items()}
     columns = {PLACES[attribute]: values for attribute, values in changes.items()}
@@ -1004,13 +1003,13 @@ def with_tags(tree, tags):
             changes["symbols"] = changes[name]
     if tree._source is not None:
         changes["_source"] = lines.replace_columns(tree._source, columns)
-    return _change(tree, **changes)
+    return _copy_with(tree, **changes)
 
 
 def with_valid_heads(tree, heads, deprels):
-    """Do what :meth:`DependencyTree.with_heads` does with an array that is known to be valid."""
+    """Copy a tree with other heads, an array that is known to be valid, and relations."""
     deprels = check_column("deprels", deprels, len(tree))
-    return _change(tree, heads=heads, deprels=deprels, _reparsed=True)
+    return _copy_with(tree, heads=heads, deprels=deprels, _reparsed=True)
 
 
 def make_tree(state):
@@ -1049,11 +1048,11 @@ def _get_state(tree):
     return {name: getattr(tree, name) for name in DependencyTree.__slots__}
 
 
-def _change(tree, **changes):
+def _copy_with(tree, **changes):
     return make_tree({**_get_state(tree), **changes})
 
 
-def _key(tree):
+def _make_key(tree):
     columns = tuple(getattr(tree, attribute) for attribute in ATTRIBUTES.values())
     return columns, None if tree.heads is None else tree.heads.tobytes()
 
@@ -1062,8 +1061,8 @@ def _heads_as_list(tree):
     return None if tree.heads is None else tree.heads.tolist()
 
 
-def _ascend(heads, token):
-    """The way from a token up to the root, or to a token without a known head, both included."""
+def _list_path_up(heads, token):
+    """List a token and its ancestors, up to the root 0 or to a token with an unknown head."""
     way = [token]
     while way[-1] and (head := int(heads[way[-1] - 1])) != UNKNOWN:
         way.append(head)
