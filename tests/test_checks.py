@@ -146,7 +146,7 @@ BAD_SHAPES = [
         lambda operators: sequence_values(operators, SEQUENCES),
         lambda operators: log_values(operators, SEQUENCES),
         branching_radius,
-        lambda operators: sample_derivations(operators, 2, 9, np.random.RandomState(0)),
+        lambda operators: sample_derivations(operators, 2, 0, max_length=9),
     ],
     ids=["sequence_values", "log_values", "branching_radius", "sample_derivations"],
 )

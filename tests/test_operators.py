@@ -336,7 +336,8 @@ def test_the_fallback_grammar_adds_one_use_of_every_outcome(seed):
 
 
 def sample_trees(grammar, symbols, n_sentences, max_length, rng):
-    return decode_trees(symbols, *sample_derivations(grammar, n_sentences, max_length, rng))
+    drawn = sample_derivations(grammar, n_sentences, rng, max_length=max_length)
+    return decode_trees(symbols, *drawn)
 
 
 def test_samples_follow_the_grammar():
@@ -370,8 +371,8 @@ def test_samples_of_a_grammar_that_explodes_are_refused():
         sample_trees(grammar, ["a"], 1000, 5, np.random.RandomState(0))
 
 
-class Drawn:
-    """In place of a RandomState: numbers that are known."""
+class Drawn(np.random.RandomState):
+    """Draws numbers that are known."""
 
     def __init__(self, numbers):
         self.numbers = iter(numbers)

@@ -711,7 +711,7 @@ def count_and_learn() -> None:
     assert_type(sequence_values(grammar, sequences), NDArray[np.float64])
     assert_type(log_values(grammar, sequences), NDArray[np.float64])
     rng = np.random.RandomState(0)
-    codes, heads, indptr = sample_derivations(grammar, 1, 20, rng)
+    codes, heads, indptr = sample_derivations(grammar, 1, rng, max_length=20)
     assert_type(branching_radius(grammar), float)
     for array in (codes, heads, indptr):
         assert_type(array, NDArray[np.int64])

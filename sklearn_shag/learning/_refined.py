@@ -614,7 +614,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
 
     def _draw(self, n_samples, max_length, rng):
         grammar = unfold(self._grammar)
-        codes, *trees = sample_derivations(grammar, n_samples, max_length, rng)
+        codes, *trees = sample_derivations(grammar, n_samples, rng, max_length=max_length)
         return decode_trees(self.symbols_, codes // self.refined_operators_.roots.shape[1], *trees)
 
 
