@@ -180,7 +180,7 @@ def test_uses_of_any_weight(random_grammar):
     operators, potentials = random_grammar(0), Potentials(np.array([0, 3]), np.array([0, 1, 2]))
     plain = chart(operators, potentials, counts=True).counts
     for weight in (2.0**300, -(2.0**-300)):
-        found = chart(operators, potentials, counts=True, weights=[weight]).counts
+        found = chart(operators, potentials, counts=True, sample_weight=[weight]).counts
         for one, other in zip(plain, found, strict=True):
             assert_array_equal(weight * one, other)
 

@@ -685,7 +685,7 @@ def use_scikit_learn(folder: Path) -> None:
 def count_and_learn() -> None:
     """The stages of a learner, by hand."""
     codes, tree, indptr = np.array([0, 1, 1]), np.array([2, 0, 2]), np.array([0, 3])
-    sequences = extract_sequences(codes, tree, indptr, n_symbols=2, weights=[2.0])
+    sequences = extract_sequences(codes, tree, indptr, n_symbols=2, sample_weight=[2.0])
     assert_type(sequences, HeadModifierSequences)
     assert_type(sequences.modifiers, NDArray[np.int64])
     assert_type(sequences.weights, NDArray[np.float64])
@@ -737,7 +737,7 @@ def count_and_learn() -> None:
     without_grammar = sentence._replace(codes=None)
     assert best_trees(None, without_grammar)[1][0] == 3.0
     assert tree_values(None, without_grammar, [(2, 0)])[0][0] == 1
-    sums = chart(grammar, sentence, counts=True, weights=[2.0], n_jobs=2)
+    sums = chart(grammar, sentence, counts=True, sample_weight=[2.0], n_jobs=2)
     assert_type(sums, ChartResults)
     assert_type(sums.sign, NDArray[np.int8])
     assert_type(sums.log_abs_z, NDArray[np.float64])

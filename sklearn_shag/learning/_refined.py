@@ -219,7 +219,7 @@ def expect(treebank, refined, unrefined):
             treebank.partial,
             marginals=False,
             counts=True,
-            weights=treebank.partial_weights,
+            sample_weight=treebank.partial_weights,
             n_jobs=treebank.n_jobs,
         )
         uses = RefinedOperators(*map(np.add, uses, results.counts))._replace(blocks=refined.blocks)
