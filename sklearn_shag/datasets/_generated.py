@@ -253,9 +253,8 @@ def make_treebank(
     )
     operators = complete_grammar(_with_moves(automata, share), roots)
     width = len(str(n_symbols - 1))
-    symbols = [f"x{code:0{width}d}" for code in range(n_symbols)]
     drawn = sample_derivations(operators, n_samples, rng, max_length=max_length)
-    trees = decode_trees(symbols, *drawn)
+    trees = decode_trees([f"x{code:0{width}d}" for code in range(n_symbols)], *drawn)
     return (trees, operators) if return_operators else trees
 
 

@@ -256,9 +256,8 @@ def top_modifiers(
     _, grammar = open_grammar(estimator)
     symbols = grammar.symbols_
     root = Alphabet(symbols.size).root
-    if head is None:
-        codes = [*range(symbols.size), root]
-    else:
+    codes = [*range(symbols.size), root]
+    if head is not None:
         is_root = isinstance(head, str) and head == ROOT_NAME
         codes = [root if is_root else head_code(head, symbols)]
     return _make_table(grammar, codes, n)
