@@ -34,7 +34,8 @@ class DummyParser(Parser):
         - "random": the best projective tree for random arc scores, always the same for the same
           sentence.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="viterbi"
-        How trees are chosen, as for other parsers; chains do not depend on it.
+        How trees are chosen, as for other parsers; chains do not depend on it. The default differs
+        from theirs because a random tree is, by definition, the best one for its scores.
     random_state : int, RandomState instance or None, default=None
         Seeds the random trees, in `fit`.
     max_tokens : None or int, default=None

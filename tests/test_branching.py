@@ -108,7 +108,7 @@ def test_expected_numbers_of_hidden_states_are_those_of_all_sequences():
 
 def test_it_tells_the_mean_length_of_sentences():
     grammar, n_sentences = grammar_of([geometric(0.8)], [1]), 4000
-    codes, _, _ = sample_derivations(grammar, n_sentences, 1000, np.random.RandomState(0))
+    codes, _, _ = sample_derivations(grammar, n_sentences, 0, max_length=1000)
     mean = 1 / (1 - branching_radius(grammar))
     assert abs(codes.size / n_sentences - mean) < 0.05
 
@@ -133,7 +133,7 @@ def test_relative_frequencies_of_trees_are_tight(english):
 
 def test_sampling_that_gives_up_tells_the_radius():
     def draw(grammar, max_length):
-        sample_derivations(grammar, 100, max_length, np.random.RandomState(0))
+        sample_derivations(grammar, 100, 0, max_length=max_length)
 
     with pytest.raises(ValueError, match=r"1000 sentences.*is 2, not below 1: .*fewer mod"):
         draw(catalan(0.9999), 2)

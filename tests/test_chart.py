@@ -152,7 +152,7 @@ def test_uses_are_derivatives_of_log_z(any_grammar, n_states, name):
 def test_counts_are_derivatives_of_log_z(any_grammar, n_states):
     operators, given = any_grammar(6, n_states), drawn(6, [9, 5], 2)
     weights, step, rng = np.array([0.5, 2.0]), 1e-5, np.random.default_rng(0)
-    counts = chart(operators, Potentials(**given), counts=True, weights=weights).counts
+    counts = chart(operators, Potentials(**given), counts=True, sample_weight=weights).counts
     for name, part in zip(Operators._fields, counts, strict=True):
         for place in zip(*(rng.integers(size, size=20) for size in part.shape), strict=True):
             values = []
@@ -348,7 +348,7 @@ def test_neither_workers_nor_neighbours_decide_over_a_bit(any_grammar, n_states,
     given = drawn(9, rng.integers(1, 30, size=40), 2)
     weights = rng.uniform(size=40)
     one, two = (
-        chart(operators, Potentials(**given), counts=True, weights=weights, n_jobs=n_jobs)
+        chart(operators, Potentials(**given), counts=True, sample_weight=weights, n_jobs=n_jobs)
         for n_jobs in (1, 2)
     )
     for a, b in zip((*one[:6], *one.counts), (*two[:6], *two.counts), strict=True):
@@ -543,11 +543,13 @@ def test_bad_grammars_and_weights_are_refused(any_grammar):
     for n_jobs in (0, "2", 1.5):
         with pytest.raises(ValueError, match=f"n_jobs must be None or a whole .*, got {n_jobs!r}"):
             chart(operators, potentials, n_jobs=n_jobs)
-    with pytest.raises(ValueError, match="weights must be an array of numbers, got 'balanced'"):
-        chart(operators, potentials, counts=True, weights="balanced")
+    with pytest.raises(
+        ValueError, match="sample_weight must be an array of numbers, got 'balanced'"
+    ):
+        chart(operators, potentials, counts=True, sample_weight="balanced")
     for weights in ([1.0], [1.0, np.nan]):
-        with pytest.raises(ValueError, match="weights must be 2 finite numbers"):
-            chart(operators, potentials, counts=True, weights=weights)
+        with pytest.raises(ValueError, match="sample_weight must be 2 finite numbers"):
+            chart(operators, potentials, counts=True, sample_weight=weights)
 
 
 @over("function", [chart, best_trees, partial(tree_values, heads=[[2, 0]])])

@@ -56,8 +56,8 @@ GRAMMAR = Operators(np.ones((5, 2, 1)), np.ones((5, 2, 1)), np.full((5, 2, 4, 1,
         ({"indptr": []}, "indptr must grow"),
         ({"indptr": [0, 1, 3]}, r"heads\[0\] must be from 0 to 1, got 2"),
         (
-            {"weights": [1.0, 2.0]},
-            r"weights must have the shape \(n_sentences,\) = \(1,\), got \(2,\)",
+            {"sample_weight": [1.0, 2.0]},
+            r"sample_weight must have the shape \(n_sentences,\) = \(1,\), got \(2,\)",
         ),
     ],
 )
@@ -146,7 +146,7 @@ BAD_SHAPES = [
         lambda operators: sequence_values(operators, SEQUENCES),
         lambda operators: log_values(operators, SEQUENCES),
         branching_radius,
-        lambda operators: sample_derivations(operators, 2, 9, np.random.RandomState(0)),
+        lambda operators: sample_derivations(operators, 2, 0, max_length=9),
     ],
     ids=["sequence_values", "log_values", "branching_radius", "sample_derivations"],
 )

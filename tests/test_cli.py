@@ -753,7 +753,7 @@ class TestSuggest:
 
     def test_sentences(self, run, model, partial):
         trees = read_conllu(partial)
-        expected = least_certain_sentences(load_model(model)[-1], trees, 4)
+        expected = least_certain_sentences(load_model(model)[-1], trees, n=4)
         out = run("suggest", model, partial, "--by", "sentences", "-n", "4")
         header, *rows = [line.split("\t") for line in out.splitlines()]
         assert " ".join(header) == (
@@ -768,7 +768,7 @@ class TestSuggest:
 
     def test_whole_trees(self, run, model, partial):
         trees = read_conllu(partial)
-        expected = least_certain_sentences(load_model(model)[-1], trees, 4, by="trees")
+        expected = least_certain_sentences(load_model(model)[-1], trees, n=4, by="trees")
         out = run("suggest", model, partial, "--by", "trees", "-n", "4")
         found = [int(line.split("\t")[1]) - 1 for line in out.splitlines()[1:]]
         assert found == expected.sentences.tolist()

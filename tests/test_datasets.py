@@ -329,8 +329,8 @@ class TestMakeTreebank:
     @over(
         "params",
         [
-            {"n_sentences": 0},
-            {"n_sentences": 2.5},
+            {"n_samples": 0},
+            {"n_samples": 2.5},
             {"n_states": 0},
             {"n_symbols": 0},
             {"n_symbols": "8"},

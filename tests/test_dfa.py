@@ -108,7 +108,9 @@ def comes_back(seed, kind):
         automaton = change_basis(automaton, basis)
     trees = stars(words(targets, n_states + 1))
     model = with_automaton(automaton, trees)
-    dfa = approximate_dfa(model, "H", "left", trees, n_clusters=n_states, min_count=1)
+    dfa = approximate_dfa(
+        model, trees, head="H", direction="left", n_clusters=n_states, min_count=1
+    )
     pairs = {(path(targets, w), dfa.run(w)) for w in words(targets, n_states + 1)}
     name = dict(pairs)
     expected = {
@@ -142,11 +144,12 @@ def test_a_rotation_changes_nothing(model, english):
     n_states = model.operators_.alpha_1.shape[-1]
     for head, direction in (("NOUN", "left"), ("VERB", "right")):
         for n_clusters in (3, 8, 20):
-            call = (head, direction, english)
-            expected = approximate_dfa(model, *call, n_clusters=n_clusters, min_count=5)
+            options = {"n_clusters": n_clusters, "min_count": 5}
+            call = {"head": head, "direction": direction, **options}
+            expected = approximate_dfa(model, english, **call)
             rotation = np.linalg.qr(rng.normal(size=(n_states, n_states)))[0]
             turned.operators_ = change_basis(model.operators_, rotation)
-            found = approximate_dfa(turned, *call, n_clusters=n_clusters, min_count=5)
+            found = approximate_dfa(turned, english, **call)
             assert_same_dfa(found, expected)
 
 
@@ -166,7 +169,9 @@ def sequences_of(trees, head, direction):
 def test_deterministic_and_true_to_the_prefixes_and_counts(model, english):
     model = clone(model).fit(english)
     for head, direction, n_clusters in (("NOUN", "left", 12), ("VERB", "right", 5)):
-        dfa = approximate_dfa(model, head, direction, english, n_clusters=n_clusters, min_count=4)
+        dfa = approximate_dfa(
+            model, english, head=head, direction=direction, n_clusters=n_clusters, min_count=4
+        )
         states, moves = dfa.states, dfa.transitions
         n_states = len(states.visits)
         assert n_states <= dfa.n_clusters <= n_clusters
@@ -205,9 +210,9 @@ def test_deterministic_and_true_to_the_prefixes_and_counts(model, english):
 
 def test_the_order_of_sentences_does_not_matter(english):
     model = SpectralSHAG(6).fit(english)
-    expected = approximate_dfa(model, "VERB", "left", english, min_count=3)
+    expected = approximate_dfa(model, english, head="VERB", direction="left", min_count=3)
     shuffled = [english[k] for k in np.random.default_rng(0).permutation(len(english))]
-    found = approximate_dfa(model, "VERB", "left", shuffled, min_count=3)
+    found = approximate_dfa(model, shuffled, head="VERB", direction="left", min_count=3)
     assert_same_dfa(found, expected)
     firsts = [min(map(len, own)) for own in expected.states.prefixes]
     assert firsts == sorted(firsts)
@@ -260,10 +265,12 @@ def one_state(value):
 
 def test_equal_directions_are_one_state_and_opposite_ones_two():
     trees = stars(["", "a", "aa", "aaa", "b"])
-    same = approximate_dfa(with_automaton(one_state(0.1), trees), "H", "left", trees, min_count=1)
+    same = approximate_dfa(
+        with_automaton(one_state(0.1), trees), trees, head="H", direction="left", min_count=1
+    )
     assert (same.n_clusters, len(same.states.visits)) == (1, 1)
     opposite = with_automaton(one_state(-0.1), trees)
-    two = approximate_dfa(opposite, "H", "left", trees, min_count=1)
+    two = approximate_dfa(opposite, trees, head="H", direction="left", min_count=1)
     assert (two.n_clusters, len(two.states.visits)) == (2, 2)
     assert [run(two, "a" * k) for k in range(4)] == [0, 1, 0, 1]
 
@@ -272,7 +279,9 @@ def test_what_cannot_be_generated_has_no_state():
     targets = np.array([[1, -1, -1], [-1, -1, -1]])  # a, and no more
     trees = stars(["", "a", "ab", "abc", "b", "c"])
     automaton = operators_of(targets, np.random.default_rng(0))
-    dfa = approximate_dfa(with_automaton(automaton, trees), "H", "left", trees, min_count=1)
+    dfa = approximate_dfa(
+        with_automaton(automaton, trees), trees, head="H", direction="left", min_count=1
+    )
     assert run(dfa, "a") == 1
     assert run(dfa, "ab") is run(dfa, "b") is run(dfa, "c") is None
     assert dfa.n_sequences == 6
@@ -282,7 +291,9 @@ def test_what_cannot_be_generated_has_no_state():
     A[0] = [[1.0, -1.0], [0.0, 0.0]]
     noise = Operators(np.array([0.1 + 0.2, 0.3]), np.ones(2), A)
     assert (A[0] @ noise.alpha_1)[0] != 0
-    dfa = approximate_dfa(with_automaton(noise, trees), "H", "left", trees, min_count=1)
+    dfa = approximate_dfa(
+        with_automaton(noise, trees), trees, head="H", direction="left", min_count=1
+    )
     assert run(dfa, "a") is None
 
 
@@ -290,7 +301,7 @@ def test_unknown_symbols_end_a_path():
     trees = stars(["", "a", "a"])
     model = with_automaton(one_state(0.1), trees)
     strange = [*trees, *stars(["?", "a?", "a?a"])] + stars(["a"]) * 60
-    dfa = approximate_dfa(model, "H", "left", strange, min_count=1)
+    dfa = approximate_dfa(model, strange, head="H", direction="left", min_count=1)
     assert run(dfa, "?") is None
     assert (dfa.n_sequences, int(dfa.states.stops.sum())) == (66, 63)
 
@@ -298,7 +309,7 @@ def test_unknown_symbols_end_a_path():
 def test_rare_prefixes_are_counted_where_they_have_a_path():
     trees = stars(["", "", "a", "a", "aa"])
     model = with_automaton(one_state(0.1), trees)
-    dfa = approximate_dfa(model, "H", "left", trees, min_count=2)
+    dfa = approximate_dfa(model, trees, head="H", direction="left", min_count=2)
     assert dfa.states.prefixes[0] == ((), ("a",))
     assert run(dfa, "aaaa") == 0
     assert dfa.transitions.counts.tolist() == [4]
@@ -307,12 +318,14 @@ def test_rare_prefixes_are_counted_where_they_have_a_path():
 
 def test_one_prefix_and_one_cluster(english):
     alone = stars(["", ""])
-    dfa = approximate_dfa(with_automaton(one_state(0.1), alone), "H", "left", alone, min_count=1)
+    dfa = approximate_dfa(
+        with_automaton(one_state(0.1), alone), alone, head="H", direction="left", min_count=1
+    )
     assert dfa.states.prefixes[0] == ((),)
     assert dfa.transitions.counts.size == 0
     assert dfa.run(["a"]) is None
     model = SpectralSHAG(4).fit(english)
-    single = approximate_dfa(model, "NOUN", "left", english, n_clusters=1)
+    single = approximate_dfa(model, english, head="NOUN", direction="left", n_clusters=1)
     assert single.states.visits.size == 1
     assert set(single.transitions.targets) == {0}
 
@@ -320,17 +333,17 @@ def test_one_prefix_and_one_cluster(english):
 def test_heads_may_be_given_as_y(english):
     model = SpectralSHAG(4).fit(english)
     X, y = [tree.symbols for tree in english], [tree.heads for tree in english]
-    expected = approximate_dfa(model, "NOUN", "left", english)
-    assert_same_dfa(approximate_dfa(model, "NOUN", "left", X, y), expected)
+    expected = approximate_dfa(model, english, head="NOUN", direction="left")
+    assert_same_dfa(approximate_dfa(model, X, y, head="NOUN", direction="left"), expected)
     frozen = FrozenEstimator(model)
-    assert_same_dfa(approximate_dfa(frozen, "NOUN", "left", english), expected)
+    assert_same_dfa(approximate_dfa(frozen, english, head="NOUN", direction="left"), expected)
 
 
 def test_pipelines_are_opened(english):
     pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(4)).fit(english)
-    parts = pipeline[-1], "NOUN|NN", "left", pipeline[:-1].transform(english)
-    found = approximate_dfa(pipeline, "NOUN|NN", "left", english)
-    assert_same_dfa(found, approximate_dfa(*parts))
+    call = {"head": "NOUN|NN", "direction": "left"}
+    found = approximate_dfa(pipeline, english, **call)
+    assert_same_dfa(found, approximate_dfa(pipeline[-1], pipeline[:-1].transform(english), **call))
 
 
 @pytest.mark.parametrize("learner", [SpectralAutomaton(3, mixing=0.0), EMAutomaton(3)], ids=str)
@@ -340,7 +353,7 @@ def test_models_of_sequences(learner, symbols):
     a, b = symbols
     sequences = [[a] * (2 * (k % 3)) + [b] for k in range(60)]
     model = learner.set_params(smoothing=0.0).fit(sequences)
-    found = approximate_dfa(model, None, None, sequences, n_clusters=3)
+    found = approximate_dfa(model, sequences, n_clusters=3)
     assert found.head is None
     assert found.direction is None
     assert found.states.visits.tolist() == [120, 60, 60]
@@ -350,7 +363,7 @@ def test_models_of_sequences(learner, symbols):
     assert found.coverage == 1.0
     assert str(found).startswith("Sequences: 3 states of 3 clusters, paths for 100% of 60")
     with pytest.raises(ValueError, match=r"X has 2 sequences .* Pass more sequences"):
-        approximate_dfa(model, None, None, sequences[:2])
+        approximate_dfa(model, sequences[:2])
 
 
 @pytest.fixture(scope="module")
@@ -359,7 +372,7 @@ def dfa():
     targets = np.array([[1, -1, 2], [-1, 2, -1], [-1, 2, -1]])
     automaton = operators_of(targets, np.random.default_rng(0))
     model = with_automaton(automaton, trees)
-    return approximate_dfa(model, "H", "left", trees[1:5], min_count=1)
+    return approximate_dfa(model, trees[1:5], head="H", direction="left", min_count=1)
 
 
 class TestValue:
@@ -411,7 +424,7 @@ class TestValue:
         odd = ['"', "\\", "x"]
         trees = [DependencyTree([s, "H"], [2, 0]) for s in odd]
         dfa = approximate_dfa(
-            DeterministicSHAG("single").fit(trees), "H", "left", trees, min_count=1
+            DeterministicSHAG("single").fit(trees), trees, head="H", direction="left", min_count=1
         )
         assert r'0 -> 0 [label="\" 0.17\n\\ 0.17\nx 0.17"];' in dfa.to_dot()
 
@@ -427,7 +440,9 @@ class TestErrors:
         model = SpectralSHAG(2).fit(english)
         message = r"is none of the 15 symbols .* ADJ, ADP"
         cases = [(head, message) for head in ("NN", "<root>", None, ["NOUN"])]
-        assert not not_refused(cases, lambda head: approximate_dfa(model, head, "left", english))
+        assert not not_refused(
+            cases, lambda head: approximate_dfa(model, english, head=head, direction="left")
+        )
         cases = [
             (
                 [DependencyTree(["a"], [0], upos=["VERB"])],
@@ -435,28 +450,30 @@ class TestErrors:
             ),
             ([["NOUN"]], r"X\[0\] has no heads"),
         ]
-        assert not not_refused(cases, lambda X: approximate_dfa(model, "NOUN", "left", X))
+        assert not not_refused(
+            cases, lambda X: approximate_dfa(model, X, head="NOUN", direction="left")
+        )
 
     def test_an_automaton_that_generates_nothing(self):
         trees = stars(["a"])
         model = with_automaton(one_state(0.1)._replace(alpha_1=np.zeros(1)), trees)
         with pytest.raises(ValueError, match="'H, left' starts with a vector of zeros"):
-            approximate_dfa(model, "H", "left", trees, min_count=1)
+            approximate_dfa(model, trees, head="H", direction="left", min_count=1)
 
     def test_parameters(self, english):
         wrong = [{"direction": "up"}, {"direction": 0}, {"n_clusters": 0}, {"min_count": 0.5}]
         cases = [(o, f"The '{name}' parameter of approximate_dfa") for o in wrong for name in o]
 
         def approximate(options):
-            call = {"head": "NOUN", "direction": "left", "X": english, **options}
-            approximate_dfa(SpectralSHAG(2), **call)
+            call = {"head": "NOUN", "direction": "left", **options}
+            approximate_dfa(SpectralSHAG(2), english, **call)
 
         assert not not_refused(cases, approximate)
 
     def test_other_models(self, english):
         with pytest.raises(NotFittedError):
-            approximate_dfa(SpectralSHAG(), "NOUN", "left", english)
+            approximate_dfa(SpectralSHAG(), english, head="NOUN", direction="left")
         members = AveragedParser([("one", SpectralSHAG(2))])
         for model in (members, LexicalizedSHAG()):
             with pytest.raises(TypeError, match=f"got a {type(model).__name__}"):
-                approximate_dfa(model.fit(english), "NOUN", "left", english)
+                approximate_dfa(model.fit(english), english, head="NOUN", direction="left")

@@ -291,9 +291,17 @@ def random_dfa(n_states, n_symbols, seed=0):
 class TestAutomaton:
     def test_from_estimator(self, model, english):
         display = AutomatonDisplay.from_estimator(
-            model, "NOUN", "left", english, n_clusters=2, min_count=5, min_probability=0.03
+            model,
+            english,
+            head="NOUN",
+            direction="left",
+            n_clusters=2,
+            min_count=5,
+            min_probability=0.03,
         )
-        dfa = approximate_dfa(model, "NOUN", "left", english, n_clusters=2, min_count=5)
+        dfa = approximate_dfa(
+            model, english, head="NOUN", direction="left", n_clusters=2, min_count=5
+        )
         assert str(display.dfa) == str(dfa)
         expected = {}
         for source, symbol, target, _, probability in zip(*dfa.transitions, strict=True):

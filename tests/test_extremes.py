@@ -98,9 +98,7 @@ def test_values_beyond_doubles_are_infinite():
 def test_samples_do_not_depend_on_the_magnitude_of_vectors(english, names, magnitude):
     operators = DeterministicSHAG(smoothing=1).fit(english).operators_
     scaled = times(operators, **dict.fromkeys(names, magnitude))
-    plain, found = (
-        sample_derivations(each, 5, 100, np.random.RandomState(0)) for each in (operators, scaled)
-    )
+    plain, found = (sample_derivations(each, 5, 0, max_length=100) for each in (operators, scaled))
     assert same(plain, found)
 
 
@@ -110,7 +108,7 @@ def test_samples_of_huge_operators():
     signed = np.r_[-ones[:3], ones[3:]]  # what goes on has a positive mass
     A = np.full((4, 2, 3, 1, 1), 1e90)
     with pytest.raises(ValueError, match="1000 sentences in a row"):
-        sample_derivations(Operators(ones, signed, A), 1, 5, np.random.RandomState(0))
+        sample_derivations(Operators(ones, signed, A), 1, 0, max_length=5)
     assert branching_radius(Operators(ones, ones, A)) == np.inf
 
 
@@ -118,7 +116,7 @@ def test_no_root_can_be_drawn_without_mass():
     ones = np.ones((3, 2, 1))
     operators = Operators(ones, ones, np.zeros((3, 2, 2, 1, 1)))
     with pytest.raises(ValueError, match="no symbol any mass as the root"):
-        sample_derivations(operators, 1, 5, np.random.RandomState(0))
+        sample_derivations(operators, 1, 0, max_length=5)
 
 
 # Weights and parameters
@@ -182,7 +180,7 @@ def test_uses_of_any_weight(random_grammar):
     operators, potentials = random_grammar(0), Potentials(np.array([0, 3]), np.array([0, 1, 2]))
     plain = chart(operators, potentials, counts=True).counts
     for weight in (2.0**300, -(2.0**-300)):
-        found = chart(operators, potentials, counts=True, weights=[weight]).counts
+        found = chart(operators, potentials, counts=True, sample_weight=[weight]).counts
         for one, other in zip(plain, found, strict=True):
             assert_array_equal(weight * one, other)
 

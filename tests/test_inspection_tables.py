@@ -52,7 +52,7 @@ def rows_of(table):
 class TestGains:
     def test_against_a_loop(self, models, english):
         test = english[200:]
-        gains = automaton_gains(*models, test)
+        gains = automaton_gains(models[0], test, baseline=models[1])
         counts, hits = Counter(), [Counter(), Counter()]
         predicted = [model.predict(test) for model in models]
         for s, tree in enumerate(test):
@@ -76,7 +76,7 @@ class TestGains:
 
     def test_the_scores_are_those_of_the_metric(self, models, english):
         test = english[200:]
-        gains = automaton_gains(*models, test)
+        gains = automaton_gains(models[0], test, baseline=models[1])
         breakdown = attachment_breakdown(test, models[0].predict(test))
         for head, direction, count, _, score, _ in rows_of(gains):
             cell = list(breakdown.symbols).index(head), ["left", "right"].index(direction)
@@ -85,7 +85,7 @@ class TestGains:
         assert breakdown.total.sum() == gains.counts.sum()
 
     def test_nothing_is_gained_over_oneself(self, models, english):
-        gains = automaton_gains(models[0], models[0], english[200:])
+        gains = automaton_gains(models[0], english[200:], baseline=models[0])
         assert not gains.gains.any()
         assert_array_equal(gains.scores, gains.baseline_scores)
         names = rows_of(gains[:2])
@@ -94,31 +94,33 @@ class TestGains:
     def test_pipelines_searches_iterators_and_y(self, models, english):
         pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(2)).fit(english[:200])
         test = english[200:]
-        expected = automaton_gains(pipeline, models[1], test)
+        expected = automaton_gains(pipeline, test, baseline=models[1])
         assert set(expected.heads) <= {*models[0].symbols_, "<root>"}
-        assert_equal(automaton_gains(pipeline, models[1], iter(test)), expected)
+        assert_equal(automaton_gains(pipeline, iter(test), baseline=models[1]), expected)
         y = [tree.heads for tree in test]
         bare = [tree.with_heads(None) for tree in test]
-        assert_equal(automaton_gains(pipeline, models[1], bare, y), expected)
+        assert_equal(automaton_gains(pipeline, bare, y, baseline=models[1]), expected)
 
     def test_printed(self, models, english):
-        lines = str(automaton_gains(*models, english[200:])).splitlines()
-        assert lines[0].split() == list(automaton_gains(*models, english[:2])._fields)
+        lines = str(automaton_gains(models[0], english[200:], baseline=models[1])).splitlines()
+        assert lines[0].split() == list(
+            automaton_gains(models[0], english[:2], baseline=models[1])._fields
+        )
 
     def test_errors(self, models, english):
         with pytest.raises(TypeError, match=r"baseline must be a fitted parser.*got a list"):
-            automaton_gains(models[0], english, english)
+            automaton_gains(models[0], english, baseline=english)
         with pytest.raises(NotFittedError):
-            automaton_gains(models[0], SpectralSHAG(), english)
+            automaton_gains(models[0], english, baseline=SpectralSHAG())
         with pytest.raises(ValueError, match=r"X\[0\] has no heads"):
-            automaton_gains(*models, [["NOUN"]])
+            automaton_gains(models[0], [["NOUN"]], baseline=models[1])
 
         class Classifier(LogisticRegression):
             def predict(self, X):
                 return np.zeros(len(X), dtype=int)
 
         with pytest.raises(ValueError, match=r"estimator\.predict\(X\)\[0\] must be a flat seq"):
-            automaton_gains(Classifier(), models[1], english)
+            automaton_gains(Classifier(), english, baseline=models[1])
 
 
 def nilpotent(rng, n_symbols, n_states):
@@ -160,7 +162,7 @@ class TestArcs:
         grammar.A[1, 0, :3] = automaton.A
         model.operators_ = grammar
         probabilities, counts = enumerated(automaton, 4)
-        arcs = top_modifiers(model, "b", n=3)
+        arcs = top_modifiers(model, head="b", n=3)
         left = {row[2]: row[3:] for row in rows_of(arcs) if row[1] == "left"}
         for k, name in enumerate("abc"):
             assert_allclose(
@@ -191,7 +193,7 @@ class TestArcs:
         # Stops with 1/2, else a: at least one a in half the sequences, one on average.
         trees = [DependencyTree(["h", "a"], [0, 1]), DependencyTree(["a", "h"], [0, 1])]
         trees += [DependencyTree(["h", "a", "a", "a"], [0, 1, 1, 1]), DependencyTree(["h"], [0])]
-        arcs = top_modifiers(DeterministicSHAG("single").fit(trees), "h", n=1)
+        arcs = top_modifiers(DeterministicSHAG("single").fit(trees), head="h", n=1)
         assert rows_of(arcs)[1] == ("h", "right", "a", 0.5, 1.0)
 
     @pytest.mark.parametrize("model", [SpectralSHAG(4), EMSHAG(2, init="moments", tol=0.1)])
@@ -217,8 +219,13 @@ class TestArcs:
             expected = []
             for direction in ("left", "right"):
                 expected += [row for row in arcs if row[:2] == (head, direction)][:2]
-            assert rows_of(top_modifiers(models[0], head, n=2)) == expected
-        assert len(rows_of(top_modifiers(models[0], "VERB", n=100))) == 2 * models[0].symbols_.size
+            assert rows_of(top_modifiers(models[0], head=head, n=2)) == expected
+        everything = rows_of(top_modifiers(models[0], head="VERB", n=100))
+        assert len(everything) == 2 * models[0].symbols_.size
+        expected = [
+            row for h in models[0].symbols_ for row in rows_of(top_modifiers(models[0], head=h))
+        ]
+        assert rows_of(top_modifiers(models[0]))[:-5] == expected  # before those of the root
 
     def test_a_sum_without_limit(self, models):
         model = DeterministicSHAG("single").fit([DependencyTree(list("ab"), [0, 1])])
@@ -234,9 +241,9 @@ class TestArcs:
 
     def test_errors(self, models, english):
         with pytest.raises(ValueError, match=r"head='NN' is none of the 15 symbols"):
-            top_modifiers(models[0], "NN")
+            top_modifiers(models[0], head="NN")
         with pytest.raises(ValueError, match="The 'n' parameter of top_modifiers"):
-            top_modifiers(models[0], "NOUN", n=0)
+            top_modifiers(models[0], head="NOUN", n=0)
         with pytest.raises(NotFittedError):
             arc_table(SpectralSHAG())
         members = ProductParser([("one", DeterministicSHAG("single"))]).fit(english[:50])
@@ -253,7 +260,7 @@ def test_pipelines_and_searches_are_opened(english):
     for estimator in (search, search.best_estimator_):
         assert_equal(arc_table(estimator), arc_table(grammar))
         assert_equal(automaton_ranks(estimator), automaton_ranks(grammar))
-        assert_equal(top_modifiers(estimator, head), top_modifiers(grammar, head))
+        assert_equal(top_modifiers(estimator, head=head), top_modifiers(grammar, head=head))
 
 
 class TestRanks:
@@ -328,7 +335,7 @@ class TestForms:
 
     def test_dfa(self, english):
         model = DeterministicSHAG("sibling").fit(english)
-        dfa = approximate_dfa(model, "NOUN", "left", english)
+        dfa = approximate_dfa(model, english, head="NOUN", direction="left")
         html = dfa._repr_html_()
         assert html.startswith("<p>NOUN, left")
         assert html.count("<tr>") == len(dfa.states.visits) + len(dfa.transitions.counts) + 2

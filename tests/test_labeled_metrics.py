@@ -1,17 +1,19 @@
 """Labelled scores against naive counting and against the official evaluation of UD."""
 
 import io
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import DeterministicSHAG, LexicalizedSHAG, SpectralSHAG, SpectralSHAGCV
 from sklearn_shag.metrics import (
+    attachment_breakdown,
     content_labeled_attachment_score,
     is_punctuation,
     label_accuracy_score,
@@ -148,6 +150,18 @@ def check_breakdown(by, gold, system, masks, weights):
     assert values.tolist() == sorted(rows)
     expected = [rows[v] for v in sorted(rows)]
     assert_allclose(np.transpose(columns), expected, rtol=1e-12, err_msg=by)
+
+
+def test_a_length_is_a_filter(english):
+    gold, parsed = english[300:], SpectralSHAG(2).fit(english[:300]).parse(english[300:])
+    short = [k for k, tree in enumerate(gold) if len(tree) <= 8]
+    sides = [gold[k] for k in short], [parsed[k] for k in short]
+    by_depth = partial(labeled_breakdown, by="depth")
+    for score in (*SCORES.values(), labeled_breakdown, by_depth, attachment_breakdown):
+        assert_equal(score(gold, parsed, max_length=8), score(*sides), err_msg=score)
+    for score in SCORES.values():
+        with pytest.raises(ValueError, match=r"left to score\. Change .*max_length"):
+            score(gold[:1], parsed[:1], max_length=1)
 
 
 def test_breakdown_sums_to_the_scores(english):

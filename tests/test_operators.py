@@ -335,8 +335,9 @@ def test_the_fallback_grammar_adds_one_use_of_every_outcome(seed):
     assert_allclose(grammar.A[-1, 1, :n, 0, 0], (roots + 1) / (roots + 1).sum(), rtol=1e-12)
 
 
-def sample_heads(grammar, symbols, n_sentences, max_length, rng):
-    return decode_trees(symbols, *sample_derivations(grammar, n_sentences, max_length, rng))
+def draw_trees(grammar, symbols, n_sentences, max_length, rng):
+    drawn = sample_derivations(grammar, n_sentences, rng, max_length=max_length)
+    return decode_trees(symbols, *drawn)
 
 
 def test_samples_follow_the_grammar():
@@ -346,7 +347,7 @@ def test_samples_follow_the_grammar():
     automata = automata._replace(A=automata.A * 0.4)
     automata = automata._replace(alpha_inf=1 - automata.A.sum(axis=(2, 3)))
     grammar = complete_grammar(automata, np.array([0.3, 0.7]))
-    trees = sample_heads(grammar, ["a", "b"], 4000, 1000, rng)
+    trees = draw_trees(grammar, ["a", "b"], 4000, 1000, rng)
     found, total = {}, 0
     for tree in trees:
         for h, direction, modifiers in oracles.tree_sequences(tree.heads.tolist()):
@@ -367,11 +368,11 @@ def test_samples_of_a_grammar_that_explodes_are_refused():
     automata = Operators(np.ones((2, 2, 1)), rare, np.full((2, 2, 1, 1, 1), 1 - 1e-4))
     grammar = complete_grammar(automata, np.ones(1))
     with pytest.raises(ValueError, match="max_length=5"):
-        sample_heads(grammar, ["a"], 1000, 5, np.random.RandomState(0))
+        draw_trees(grammar, ["a"], 1000, 5, np.random.RandomState(0))
 
 
-class Drawn:
-    """In place of a RandomState: numbers that are known."""
+class Drawn(np.random.RandomState):
+    """Draws numbers that are known."""
 
     def __init__(self, numbers):
         self.numbers = iter(numbers)
@@ -448,9 +449,9 @@ def two_kinds_of_sentences():
 
 def test_the_longest_sentences_are_drawn():
     grammar = two_kinds_of_sentences()
-    trees = sample_heads(grammar, ["a", "b"], 50, 3, np.random.RandomState(0))
+    trees = draw_trees(grammar, ["a", "b"], 50, 3, np.random.RandomState(0))
     assert {tree.symbols for tree in trees} == {("a", "b", "b"), ("b",)}
-    trees = sample_heads(grammar, ["a", "b"], 50, 2, np.random.RandomState(0))
+    trees = draw_trees(grammar, ["a", "b"], 50, 2, np.random.RandomState(0))
     assert {tree.symbols for tree in trees} == {("b",)}
 
 
@@ -459,20 +460,20 @@ def test_a_thousand_long_sentences_in_a_row_are_too_many():
     too_long, short = [0.1, 0.5, 0.5, 0.5], [0.9, 0.5, 0.5]
     grammar = two_kinds_of_sentences()
     numbers = 2 * (999 * too_long + short)
-    assert len(sample_heads(grammar, ["a", "b"], 2, 2, Drawn(numbers))) == 2
+    assert len(draw_trees(grammar, ["a", "b"], 2, 2, Drawn(numbers))) == 2
     with pytest.raises(ValueError, match="1000 sentences in a row grew beyond max_length=2"):
-        sample_heads(grammar, ["a", "b"], 1, 2, Drawn(1000 * too_long + short))
+        draw_trees(grammar, ["a", "b"], 1, 2, Drawn(1000 * too_long + short))
 
 
 def test_roots_of_negative_mass_are_not_drawn():
     grammar = two_kinds_of_sentences()
     grammar.A[3, 1, :2, 0, 0] = [-0.5, 0.5]
     for number in (0.0, 0.3, 0.6, 0.99):
-        (tree,) = sample_heads(grammar, ["a", "b"], 1, 3, Drawn([number, 0.5, 0.5]))
+        (tree,) = draw_trees(grammar, ["a", "b"], 1, 3, Drawn([number, 0.5, 0.5]))
         assert tree.symbols == ("b",)
 
 
 def test_what_has_no_mass_is_not_drawn_at_the_edge_either():
     """0.0 is a number that a generator may draw; the first outcome need not be possible."""
-    (tree,) = sample_heads(two_kinds_of_sentences(), ["a", "b"], 1, 3, Drawn([0.0] * 9))
+    (tree,) = draw_trees(two_kinds_of_sentences(), ["a", "b"], 1, 3, Drawn([0.0] * 9))
     assert tree.symbols == ("a", "b", "b")

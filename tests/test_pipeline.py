@@ -57,7 +57,7 @@ def test_methods_are_those_of_the_parser(model, test):
     assert model.parse(test, **given) == parser.parse(text, **given)
     kept = model.parse(known, keep_heads=True)
     assert [tree.heads[0] for tree in kept] == [tree.heads[0] for tree in test]
-    assert len(least_certain_arcs(model, known, 3).margins) == 3
+    assert len(least_certain_arcs(model, known, n=3).margins) == 3
 
 
 def test_it_has_what_its_parser_has(model, test, english):

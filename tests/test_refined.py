@@ -556,24 +556,28 @@ def test_automaton_of_a_refinement(model, trees):
     assert_allclose(automaton.A[-1], A[-1], rtol=1e-12)
     assert_allclose(automaton.alpha_1, operators.alpha_1[noun * 5 + 2, 0])
     assert_allclose(automaton.alpha_inf, operators.alpha_inf[noun * 5 + 2, 0])
-    whole = approximate_dfa(model, "NOUN", "left", trees, min_count=1)
+    whole = approximate_dfa(model, trees, head="NOUN", direction="left", min_count=1)
     sentences = [tree.symbols for tree in trees]
     codes, indptr = encode_sentences(sentences, model.symbols_)
     heads = np.concatenate([tree.heads for tree in trees])
     best = model._token_posteriors(codes, heads, indptr).argmax(axis=1)[codes == noun]
     for g in np.unique(best):
-        found = approximate_dfa(model, "NOUN", "left", trees, min_count=1, refinement=int(g))
+        found = approximate_dfa(
+            model, trees, head="NOUN", direction="left", min_count=1, refinement=int(g)
+        )
         assert (found.head, found.n_sequences) == (f"NOUN.{g}", np.sum(best == g))
     assert best.size == whole.n_sequences
     with pytest.raises(ValueError, match="NOUN has the refinements 0 to 4; got refinement=5"):
-        approximate_dfa(model, "NOUN", "left", trees, refinement=5)
+        approximate_dfa(model, trees, head="NOUN", direction="left", refinement=5)
     with pytest.raises(TypeError, match="must be a RefinedSHAG"):
-        approximate_dfa(EMSHAG(2, max_iter=1).fit(trees), "NOUN", "left", trees, refinement=0)
+        approximate_dfa(
+            EMSHAG(2, max_iter=1).fit(trees), trees, head="NOUN", direction="left", refinement=0
+        )
 
 
 @compiled
 def test_typical_relations_sum_to_the_counts_of_the_trees(model, trees):
-    table = top_refinements(model, "NOUN", trees, n=1000, n_words=1000, n_examples=2)
+    table = top_refinements(model, trees, symbol="NOUN", n=1000, n_words=1000, n_examples=2)
     n_nouns = sum(tree.symbols.count("NOUN") for tree in trees)
     n_left, n_root = 0, 0
     for tree in trees:
@@ -601,6 +605,8 @@ def test_typical_relations_sum_to_the_counts_of_the_trees(model, trees):
     of_first = (table.refinements == table.refinements[0]) & ~is_example & ~is_word
     assert (np.diff(gains[of_first]) <= 1e-12).all()
     with pytest.raises(ValueError, match="No token of X has the symbol 'NOUN'"):
-        top_refinements(model, "NOUN", [DependencyTree(["VERB"], [0])])
+        top_refinements(model, [DependencyTree(["VERB"], [0])], symbol="NOUN")
+    with pytest.raises(ValueError, match="The 'n' parameter of top_refinements"):
+        top_refinements(model, trees, symbol="NOUN", n=0)
     with pytest.raises(TypeError, match="must be a RefinedSHAG"):
-        top_refinements(EMSHAG(2, max_iter=1).fit(trees), "NOUN", trees)
+        top_refinements(EMSHAG(2, max_iter=1).fit(trees), trees, symbol="NOUN")

@@ -66,9 +66,9 @@ def records(english):
     yield sentence
     yield chart(model.operators_, sentence, counts=True)
     yield inspect_marginals(model, english[:3])
-    yield approximate_dfa(model, "NOUN", "left", english)
+    yield approximate_dfa(model, english, head="NOUN", direction="left")
     yield arc_table(model)
-    yield automaton_gains(model, DeterministicSHAG().fit(english), english[:3])
+    yield automaton_gains(model, english[:3], baseline=DeterministicSHAG().fit(english))
     yield automaton_ranks(model)
     yield AttachmentByDistanceDisplay.from_estimator(model, english[:3]).by_symbol
     yield attachment_breakdown(english[:3], model.predict(english[:3]))

@@ -157,7 +157,7 @@ class TestErrors:
     @over("n", [0, -1, 2.5, "all"])
     def test_number(self, function, first, n):
         with pytest.raises(ValueError, match="'n' parameter"):
-            function(first, [["NOUN"]], n)
+            function(first, [["NOUN"]], n=n)
 
     def test_no_parser(self, function):
         for other in (LogisticRegression(), make_pipeline(LogisticRegression())):

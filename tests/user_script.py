@@ -390,7 +390,7 @@ def parse(folder: Path) -> None:
     assert_type(refined.stages_, list[RefinedOperators])
     unfolded = unfold(RefinedGrammar(refined.refined_operators_, refined.operators_))
     assert_type(unfolded, Operators)
-    typical = top_refinements(refined, "NOUN", train, n=2)
+    typical = top_refinements(refined, train, symbol="NOUN", n=2)
     assert_type(typical, RefinementTable)
     assert_type(typical.shares, NDArray[np.float64])
 
@@ -524,7 +524,7 @@ def look_inside() -> None:
     """What was learned."""
     trees = load_english().data
     model, baseline = SpectralSHAG(4).fit(trees), DeterministicSHAG().fit(trees)
-    dfa = approximate_dfa(model, "NOUN", "left", trees, n_clusters=4, min_count=5)
+    dfa = approximate_dfa(model, trees, head="NOUN", direction="left", n_clusters=4, min_count=5)
     assert_type(dfa, ApproximateDFA)
     assert_type(dfa.states, DFAStates)
     assert_type(dfa.states.visits, NDArray[np.int64])
@@ -536,12 +536,12 @@ def look_inside() -> None:
     assert_type(dfa.to_dot(), str)
     print(dfa, dfa.to_networkx().number_of_nodes())
 
-    gains = automaton_gains(model, baseline, trees, heads(trees))
+    gains = automaton_gains(model, trees, heads(trees), baseline=baseline)
     assert_type(gains, AutomatonGains)
     assert_type(gains.heads, NDArray[np.object_])
     assert_type(gains.directions, NDArray[np.str_])
     assert_type(gains.gains, NDArray[np.int64])
-    for table in (arc_table(baseline), top_modifiers(model, "NOUN", n=2)):
+    for table in (arc_table(baseline), top_modifiers(model, head="NOUN", n=2)):
         assert_type(table, ArcTable)
         assert_type(table.counts, NDArray[np.float64])
     ranks = automaton_ranks(model)
@@ -568,13 +568,15 @@ def look_at_pictures() -> None:
     assert_type(calibration.bins.expected_error, float)
     assert_type(calibration.plot(ax=calibration.ax_), ArcCalibrationDisplay)
     ArcCalibrationDisplay.from_predictions(trees[:2], model.predict_marginals(trees[:2]), n_bins=2)
-    automaton = AutomatonDisplay.from_estimator(model, "NOUN", "left", trees, n_clusters=4)
+    automaton = AutomatonDisplay.from_estimator(
+        model, trees, head="NOUN", direction="left", n_clusters=4
+    )
     assert_type(automaton, AutomatonDisplay)
     assert_type(automaton.dfa, ApproximateDFA)
     assert_type(automaton.plot(min_probability=0.1), AutomatonDisplay)
     tags = [tree.symbols for tree in trees]
     of_tags = SpectralAutomaton(n_states=2, mixing=0.1).fit(tags)
-    AutomatonDisplay.from_estimator(of_tags, None, None, tags, n_clusters=4)
+    AutomatonDisplay.from_estimator(of_tags, tags, n_clusters=4)
     errors = AttachmentByDistanceDisplay.from_estimator(model, trees, heads(trees))
     assert_type(errors, AttachmentByDistanceDisplay)
     assert_type(errors.by_distance, AttachmentCounts)
@@ -683,7 +685,7 @@ def use_scikit_learn(folder: Path) -> None:
 def count_and_learn() -> None:
     """The stages of a learner, by hand."""
     codes, tree, indptr = np.array([0, 1, 1]), np.array([2, 0, 2]), np.array([0, 3])
-    sequences = extract_sequences(codes, tree, indptr, n_symbols=2, weights=[2.0])
+    sequences = extract_sequences(codes, tree, indptr, n_symbols=2, sample_weight=[2.0])
     assert_type(sequences, HeadModifierSequences)
     assert_type(sequences.modifiers, NDArray[np.int64])
     assert_type(sequences.weights, NDArray[np.float64])
@@ -709,7 +711,7 @@ def count_and_learn() -> None:
     assert_type(sequence_values(grammar, sequences), NDArray[np.float64])
     assert_type(log_values(grammar, sequences), NDArray[np.float64])
     rng = np.random.RandomState(0)
-    codes, heads, indptr = sample_derivations(grammar, 1, 20, rng)
+    codes, heads, indptr = sample_derivations(grammar, 1, rng, max_length=20)
     assert_type(branching_radius(grammar), float)
     for array in (codes, heads, indptr):
         assert_type(array, NDArray[np.int64])
@@ -735,7 +737,7 @@ def count_and_learn() -> None:
     without_grammar = sentence._replace(codes=None)
     assert best_trees(None, without_grammar)[1][0] == 3.0
     assert tree_values(None, without_grammar, [(2, 0)])[0][0] == 1
-    sums = chart(grammar, sentence, counts=True, weights=[2.0], n_jobs=2)
+    sums = chart(grammar, sentence, counts=True, sample_weight=[2.0], n_jobs=2)
     assert_type(sums, ChartResults)
     assert_type(sums.sign, NDArray[np.int8])
     assert_type(sums.log_abs_z, NDArray[np.float64])

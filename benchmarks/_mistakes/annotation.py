@@ -6,7 +6,7 @@ ECE = "expected_calibration_error"
 RAW = "raw = [tree.with_heads(None) for tree in trees]"
 
 MISTAKES = [
-    Mistake("least_certain_arcs(model, raw, 5)", works("len(result.tokens) == 5"), before=RAW),
+    Mistake("least_certain_arcs(model, raw, n=5)", works("len(result.tokens) == 5"), before=RAW),
     Mistake("least_certain_arcs(model, tags)", works("len(result.tokens) > 60")),
     Mistake("least_certain_arcs(model, trees)", raises(ValueError, r"all heads", r"-1", r"None")),
     Mistake("least_certain_sentences(model, trees)", raises(ValueError, r"all heads", r"-1")),

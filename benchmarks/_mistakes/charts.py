@@ -100,10 +100,13 @@ MISTAKES = [
         raises(ValueError, r"stop_memory.*\(n_tokens, 2, n_classes\)"),
     ),
     Mistake("chart(None, Potentials([0, 2]), counts=True)", raises(ValueError, r"need a grammar")),
-    Mistake("chart(grammar, potentials, weights=[1.0])", raises(ValueError, r"weights must be 2")),
     Mistake(
-        "chart(grammar, potentials, weights='balanced')",
-        raises(ValueError, r"weights", r"'balanced'"),
+        "chart(grammar, potentials, sample_weight=[1.0])",
+        raises(ValueError, r"sample_weight must be 2"),
+    ),
+    Mistake(
+        "chart(grammar, potentials, sample_weight='balanced')",
+        raises(ValueError, r"sample_weight", r"'balanced'"),
     ),
     Mistake("chart(grammar, potentials, n_jobs=0)", raises(ValueError, r"n_jobs.*got 0")),
     Mistake("best_trees(grammar, potentials, n_jobs='2')", raises(ValueError, r"n_jobs.*got '2'")),

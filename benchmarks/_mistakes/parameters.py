@@ -141,19 +141,19 @@ MISTAKES = [
         raises(TypeError, r"LogisticRegression", r"of this package"),
     ),
     Mistake(
-        "approximate_dfa(model, 'noun', 'left', trees)",
+        "approximate_dfa(model, trees, head='noun', direction='left')",
         raises(ValueError, r"'noun'", r"none of the \d+ symbols", r"NOUN"),
     ),
     Mistake(
-        "approximate_dfa(model, 'NOUN', LEFT, trees)",
+        "approximate_dfa(model, trees, head='NOUN', direction=LEFT)",
         raises(ValueError, r"'direction'", r"'left'", r"0"),
     ),
     Mistake(
-        "approximate_dfa(model, 'NOUN', 'left', trees, n_clusters=0)",
+        "approximate_dfa(model, trees, head='NOUN', direction='left', n_clusters=0)",
         raises(ValueError, r"'n_clusters'", r"\[1, inf\)", r"0"),
     ),
     Mistake(
-        "approximate_dfa(model, 'NOUN', 'left', trees[:1], min_count=100)",
+        "approximate_dfa(model, trees[:1], head='NOUN', direction='left', min_count=100)",
         raises(
             ValueError,
             r"X has \d sequences of the automaton 'NOUN, left'",
@@ -162,25 +162,26 @@ MISTAKES = [
         ),
     ),
     Mistake(
-        "approximate_dfa(model, 'NOUN', 'left', tags)",
+        "approximate_dfa(model, tags, head='NOUN', direction='left')",
         raises(ValueError, r"X\[0\] has no heads", r"as y"),
     ),
     Mistake(
-        "approximate_dfa(SpectralSHAG(), 'NOUN', 'left', trees)", raises(ValueError, *NOT_FITTED)
+        "approximate_dfa(SpectralSHAG(), trees, head='NOUN', direction='left')",
+        raises(ValueError, *NOT_FITTED),
     ),
     Mistake(
-        "approximate_dfa(model, 'NOUN', 'left', trees, min_count=2).run('DET')",
+        "approximate_dfa(model, trees, head='NOUN', direction='left', min_count=2).run('DET')",
         raises(TypeError, r"prefix", r"'DET'", r"\['DET'\]"),
     ),
-    Mistake("top_modifiers('NOUN', model)", raises(TypeError, r"estimator", r"str")),
-    Mistake("top_modifiers(model, 'NN')", raises(ValueError, r"'NN'", r"none of", r"NOUN")),
+    Mistake("top_modifiers('NOUN')", raises(TypeError, r"estimator", r"str")),
+    Mistake("top_modifiers(model, head='NN')", raises(ValueError, r"'NN'", r"none of", r"NOUN")),
     Mistake(
         "automaton_ranks(DeterministicSHAG().fit(trees))",
         raises(TypeError, r"SpectralSHAG", r"singular_values_", r"DeterministicSHAG"),
     ),
-    Mistake("automaton_gains(model, trees)", raises(TypeError, r"X")),
+    Mistake("automaton_gains(model, trees)", raises(TypeError, r"baseline")),
     Mistake(
-        "automaton_gains(model, trees, trees)",
+        "automaton_gains(model, trees, baseline=trees)",
         raises(TypeError, r"baseline", r"fitted parser", r"list"),
     ),
     Mistake("model.partial_fit(tags)", raises(ValueError, r"X\[0\] has no heads", r"as y")),

@@ -80,7 +80,9 @@ def draw_automaton(folder):
     """What the states of nouns tell apart, left of them."""
     trees = load_english().data
     model = SpectralSHAG().fit(trees)
-    display = AutomatonDisplay.from_estimator(model, "NOUN", "left", trees, n_clusters=4)
+    display = AutomatonDisplay.from_estimator(
+        model, trees, head="NOUN", direction="left", n_clusters=4
+    )
     _save(display.figure_, folder / "automaton.svg")
 
 

@@ -33,7 +33,7 @@ def ask_at_random(parser, partial, n, rng):
 
 
 def ask_least_certain(parser, partial, n, rng):
-    arcs = least_certain_arcs(parser, partial, n)
+    arcs = least_certain_arcs(parser, partial, n=n)
     return zip(arcs.sentences, arcs.tokens - 1, strict=True)
 
 

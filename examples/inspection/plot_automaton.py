@@ -30,7 +30,7 @@ from sklearn_shag.inspection import (
 
 train, development = train_test_split(load_english().data, test_size=0.5, random_state=0)
 model = SpectralSHAG(9).fit(train)
-gains = automaton_gains(model, DeterministicSHAG("first").fit(train), development)
+gains = automaton_gains(model, development, baseline=DeterministicSHAG("first").fit(train))
 print(f"{gains.gains.sum()} of {gains.counts.sum()} heads gained")
 print(gains)
 
@@ -40,7 +40,7 @@ print(gains)
 # This is the learned grammar in words: how probable it is that a noun has such a modifier on that
 # side, and how many it has on average.
 
-print(top_modifiers(model, "NOUN"))
+print(top_modifiers(model, head="NOUN"))
 
 # %%
 # The automaton
@@ -49,7 +49,7 @@ print(top_modifiers(model, "NOUN"))
 # vectors. Clusters that the same symbol reaches from the same cluster are merged. Modifiers are
 # read from the noun outwards, so the first is the one closest to it.
 
-dfa = approximate_dfa(model, "NOUN", "left", development, n_clusters=6, min_count=4)
+dfa = approximate_dfa(model, development, head="NOUN", direction="left", n_clusters=6, min_count=4)
 print(dfa)
 
 # %%

@@ -51,7 +51,7 @@ plt.show()
 # left.
 
 model = RefinedSHAG(n_refinements=4, random_state=0).fit(train)
-print(top_refinements(model, "VERB", train, n=3, n_words=1))
+print(top_refinements(model, train, symbol="VERB", n=3, n_words=1))
 
 # %%
 # The automaton of a refinement
@@ -59,10 +59,10 @@ print(top_refinements(model, "VERB", train, n=3, n_words=1))
 # Each refinement has its own automata on both sides. This is the left automaton of the most
 # frequent one, made deterministic and drawn. States are shaded by their probability of stopping.
 
-table = top_refinements(model, "VERB", train, n=1, n_words=0, n_examples=0)
+table = top_refinements(model, train, symbol="VERB", n=1, n_words=0, n_examples=0)
 most_frequent = int(table.refinements[0].split(".")[-1])
 dfa = approximate_dfa(
-    model, "VERB", "left", train, n_clusters=4, min_count=4, refinement=most_frequent
+    model, train, head="VERB", direction="left", n_clusters=4, min_count=4, refinement=most_frequent
 )
 AutomatonDisplay(dfa).plot(min_probability=0.02)
 plt.show()

@@ -85,5 +85,5 @@ print("after th:", ", ".join(f"{[*model.symbols_, 'the end'][k]} {following[k]:.
 
 tags = [tree.symbols for tree in trees]
 model = SpectralAutomaton(8).fit(tags)
-AutomatonDisplay.from_estimator(model, None, None, tags, n_clusters=4, min_probability=0.1)
+AutomatonDisplay.from_estimator(model, tags, n_clusters=4, min_probability=0.1)
 plt.show()

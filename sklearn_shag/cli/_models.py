@@ -423,10 +423,10 @@ def _list_rows(options, opened, part):
     transform, parser = opened
     trees = transform([sentence.tree for sentence in part])
     if options.by == "arcs":
-        found, describe = least_certain_arcs(parser, trees, options.number), _describe_arc
+        found, describe = least_certain_arcs(parser, trees, n=options.number), _describe_arc
     else:
         by = "trees" if options.by == "trees" else "errors"
-        found = least_certain_sentences(parser, trees, options.number, by=by)
+        found = least_certain_sentences(parser, trees, n=options.number, by=by)
         describe = _describe_sentence
     for s, *values in rows_of(found):
         path, number, tree = part[s]

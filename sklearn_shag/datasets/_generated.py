@@ -156,7 +156,7 @@ def load_parser(name: str = "english") -> Any:
 
 @overload
 def make_treebank(
-    n_sentences: int = 1000,
+    n_samples: int = 1000,
     n_states: int = 3,
     *,
     n_symbols: int = 8,
@@ -167,7 +167,7 @@ def make_treebank(
 ) -> list[DependencyTree]: ...
 @overload
 def make_treebank(
-    n_sentences: int = 1000,
+    n_samples: int = 1000,
     n_states: int = 3,
     *,
     n_symbols: int = 8,
@@ -178,7 +178,7 @@ def make_treebank(
 ) -> tuple[list[DependencyTree], Operators]: ...
 @validate_params(
     {
-        "n_sentences": [Interval(Integral, 1, None, closed="left")],
+        "n_samples": [Interval(Integral, 1, None, closed="left")],
         "n_states": [Interval(Integral, 1, None, closed="left")],
         "n_symbols": [Interval(Integral, 1, None, closed="left")],
         "mean_length": [Interval(Real, 1, 1e6, closed="right")],
@@ -188,7 +188,7 @@ def make_treebank(
     }
 )
 def make_treebank(
-    n_sentences: int = 1000,
+    n_samples: int = 1000,
     n_states: int = 3,
     *,
     n_symbols: int = 8,
@@ -201,7 +201,7 @@ def make_treebank(
 
     Parameters
     ----------
-    n_sentences : int, default=1000
+    n_samples : int, default=1000
         Number of trees.
     n_states : int, default=3
         Number of hidden states of the automaton of each head and direction.
@@ -253,8 +253,8 @@ def make_treebank(
     )
     operators = complete_grammar(_with_moves(automata, share), roots)
     width = len(str(n_symbols - 1))
-    symbols = [f"x{code:0{width}d}" for code in range(n_symbols)]
-    trees = decode_trees(symbols, *sample_derivations(operators, n_sentences, max_length, rng))
+    drawn = sample_derivations(operators, n_samples, rng, max_length=max_length)
+    trees = decode_trees([f"x{code:0{width}d}" for code in range(n_symbols)], *drawn)
     return (trees, operators) if return_operators else trees
 
 
@@ -287,7 +287,7 @@ def _mean_length(automata, roots):
 
 @overload
 def make_sequences(
-    n_sequences: int = 1000,
+    n_samples: int = 1000,
     n_states: int = 10,
     *,
     n_symbols: int = 8,
@@ -299,7 +299,7 @@ def make_sequences(
 ) -> list[list[int]]: ...
 @overload
 def make_sequences(
-    n_sequences: int = 1000,
+    n_samples: int = 1000,
     n_states: int = 10,
     *,
     n_symbols: int = 8,
@@ -311,7 +311,7 @@ def make_sequences(
 ) -> tuple[list[list[int]], Operators]: ...
 @validate_params(
     {
-        "n_sequences": [Interval(Integral, 1, None, closed="left")],
+        "n_samples": [Interval(Integral, 1, None, closed="left")],
         "n_states": [Interval(Integral, 1, None, closed="left")],
         "n_symbols": [Interval(Integral, 1, None, closed="left")],
         "kind": [StrOptions({"nondeterministic", "deterministic", "hmm"})],
@@ -322,7 +322,7 @@ def make_sequences(
     }
 )
 def make_sequences(
-    n_sequences: int = 1000,
+    n_samples: int = 1000,
     n_states: int = 10,
     *,
     n_symbols: int = 8,
@@ -336,7 +336,7 @@ def make_sequences(
 
     Parameters
     ----------
-    n_sequences : int, default=1000
+    n_samples : int, default=1000
         Number of sequences.
     n_states : int, default=10
         Number of hidden states of the automaton.
@@ -397,7 +397,7 @@ def make_sequences(
 
     operators = automaton(brentq(excess, -20.0, 20.0))
     sequences = EMAutomaton.from_operators(operators).sample(
-        n_sequences, max_length=int(100 * mean_length) + 100, random_state=rng
+        n_samples, max_length=int(100 * mean_length) + 100, random_state=rng
     )
     return (sequences, operators) if return_operators else sequences
 

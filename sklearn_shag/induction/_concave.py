@@ -113,7 +113,9 @@ class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="viterbi"
         How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper),
         "max_marginal" the sum of marginals (the expected number of correct arcs), and "viterbi" the
-        product of probabilities. "mst" is like "mbr", but its trees may have crossing arcs.
+        product of probabilities. "mst" is like "mbr", but its trees may have crossing arcs. The
+        default is the model's own best tree, the most probable choice of all heads together; "mbr"
+        was 1 to 7 points better on UD English EWT, French Sequoia and Turkish IMST.
     max_tokens : None or int, default=None
         Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
         the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.

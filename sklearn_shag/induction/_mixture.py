@@ -89,8 +89,9 @@ def _roots_of(grammars):
 
 def _expect_sequences(grammars, text, n_jobs, weights):
     """The E step (theory, eq. 48): expected sequences of each grammar, head and direction."""
-    grammar, options = mix_grammars(grammars, weights), {"weights": text.weights, "n_jobs": n_jobs}
-    found = chart(grammar, text.potentials, marginals=False, counts=True, **options)
+    options = {"marginals": False, "counts": True, "n_jobs": n_jobs}
+    grammar = mix_grammars(grammars, weights)
+    found = chart(grammar, text.potentials, sample_weight=text.weights, **options)
     ends = np.cumsum([grammar.alpha_1.shape[-1] for grammar in grammars])
     starts = np.split(found.counts.alpha_1, ends[:-1], axis=-1)
     uses = np.stack([each.sum(axis=-1) for each in starts])

@@ -247,9 +247,8 @@ def _expect_uses(text, form, n_jobs, estimated, viterbi):
     if viterbi:
         heads, scores = best_trees(grammar, potentials, n_jobs=n_jobs)
         potentials = keep_known(potentials, np.concatenate(heads))
-    found = chart(
-        grammar, potentials, marginals=False, counts=True, weights=text.weights, n_jobs=n_jobs
-    )
+    options = {"marginals": False, "counts": True, "n_jobs": n_jobs}
+    found = chart(grammar, potentials, sample_weight=text.weights, **options)
     scores = found.log_abs_z if scores is None else scores
     log_likelihood = float(text.weights @ scores)
     return Expected(found.counts, log_likelihood, log_likelihood + estimated.log_prior)

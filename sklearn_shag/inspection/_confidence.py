@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads, check_sentences, check_trees, describe_sentence
 from sklearn_shag.inspection._display import Display
-from sklearn_shag.inspection._grammars import known_tokens
+from sklearn_shag.inspection._grammars import N_ROWS, known_tokens
 from sklearn_shag.inspection._tables import largest_first, table_html, table_text, to_dataframe
 from sklearn_shag.parsing import ask, find_impossible, head_probabilities, list_best, list_corrected
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, allowed_arcs, list_known_heads
@@ -29,7 +29,6 @@ BINNING = {
     "n_bins": [Interval(Integral, 1, None, closed="left")],
     "strategy": [StrOptions({"uniform", "quantile"})],
 }
-_N_ROWS = {"n": [None, Interval(Integral, 1, None, closed="left")]}
 
 
 class CalibrationBins(NamedTuple):
@@ -531,9 +530,9 @@ class UncertainSentences(NamedTuple):
     to_dataframe = to_dataframe
 
 
-@validate_params(_N_ROWS)
+@validate_params(N_ROWS)
 def least_certain_arcs(
-    estimator: BaseEstimator, X: Sentences, n: int | None = None
+    estimator: BaseEstimator, X: Sentences, *, n: int | None = None
 ) -> UncertainArcs:
     """List the predicted arcs that a parser is least sure of: the heads to annotate next.
 
@@ -605,12 +604,12 @@ def least_certain_arcs(
     return largest_first(arcs, -arcs.margins, n)
 
 
-@validate_params({**_N_ROWS, "by": [StrOptions({"errors", "trees"})]})
+@validate_params({**N_ROWS, "by": [StrOptions({"errors", "trees"})]})
 def least_certain_sentences(
     estimator: BaseEstimator,
     X: Sentences,
-    n: int | None = None,
     *,
+    n: int | None = None,
     by: Literal["errors", "trees"] = "errors",
 ) -> UncertainSentences:
     """List the sentences that a parser is least sure of: those to annotate next.

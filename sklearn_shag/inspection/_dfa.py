@@ -59,7 +59,7 @@ class DFAStates(NamedTuple):
     >>> from sklearn_shag.inspection import approximate_dfa
     >>> X, y = [["DET", "NOUN"], ["DET", "ADJ", "NOUN"], ["NOUN"]], [[2, 0], [3, 3, 0], [0]]
     >>> model = DeterministicSHAG("sibling").fit(X, y)
-    >>> dfa = approximate_dfa(model, "NOUN", "left", X, y, min_count=1)
+    >>> dfa = approximate_dfa(model, X, y, head="NOUN", direction="left", min_count=1)
     >>> for stop, prefixes in zip(dfa.states.stop_probabilities, dfa.states.prefixes):
     ...     print(stop.round(2), prefixes)
     0.33 ((),)
@@ -106,7 +106,7 @@ class DFATransitions(NamedTuple):
     >>> from sklearn_shag.inspection import approximate_dfa
     >>> X, y = [["DET", "NOUN"], ["DET", "ADJ", "NOUN"], ["NOUN"]], [[2, 0], [3, 3, 0], [0]]
     >>> model = DeterministicSHAG("sibling").fit(X, y)
-    >>> dfa = approximate_dfa(model, "NOUN", "left", X, y, min_count=1)
+    >>> dfa = approximate_dfa(model, X, y, head="NOUN", direction="left", min_count=1)
     >>> moves = dfa.transitions
     >>> list(zip(moves.sources.tolist(), moves.symbols, moves.targets.tolist()))
     [(0, 'ADJ', 1), (0, 'DET', 2), (1, 'DET', 2)]
@@ -154,7 +154,7 @@ class ApproximateDFA(NamedTuple):
     >>> from sklearn_shag.inspection import approximate_dfa
     >>> X, y = [["DET", "NOUN"], ["DET", "ADJ", "NOUN"], ["NOUN"]], [[2, 0], [3, 3, 0], [0]]
     >>> model = DeterministicSHAG("sibling").fit(X, y)
-    >>> dfa = approximate_dfa(model, "NOUN", "left", X, y, min_count=1)
+    >>> dfa = approximate_dfa(model, X, y, head="NOUN", direction="left", min_count=1)
     >>> print(dfa)
     NOUN, left: 3 states of 3 clusters, paths for 100% of 3 sequences
     state 0, visits 3, after (none)
@@ -325,11 +325,11 @@ def name_prefixes(prefixes):
 )
 def approximate_dfa(
     estimator: BaseEstimator,
-    head: str | None,
-    direction: Literal["left", "right"] | None,
     X: Sentences | SymbolSequences,
     y: Heads | None = None,
     *,
+    head: str | None = None,
+    direction: Literal["left", "right"] | None = None,
     n_clusters: int = 10,
     min_count: int = 10,
     refinement: int | None = None,
@@ -345,16 +345,16 @@ def approximate_dfa(
     estimator : estimator
         A fitted estimator of this package that has `operators_`, a pipeline that ends in one, or a
         search over either; or a :class:`~sklearn_shag.SpectralAutomaton` or
-        :class:`~sklearn_shag.EMAutomaton`, for which `head`, `direction` and `y` are None.
-    head : str or None
-        A symbol that the estimator knows.
-    direction : {"left", "right"} or None
-        Which automaton of the head.
+        :class:`~sklearn_shag.EMAutomaton`.
     X : sequence of length n_sentences
         As for :meth:`~sklearn_shag.BaseSHAG.score`: trees, such as those of a development set; or
         sequences of symbols.
     y : None or sequence of length n_sentences, default=None
         Their heads; None takes those of the trees in X.
+    head : None or str, default=None
+        A symbol that the estimator knows. Only a model of sequences does without it.
+    direction : {"left", "right"} or None, default=None
+        Which automaton of the head. Only a model of sequences does without it.
     n_clusters : int, default=10
         Largest number of clusters. Prefixes whose vectors have the same direction always share one.
     min_count : int, default=10
@@ -410,7 +410,7 @@ def approximate_dfa(
     >>> from sklearn_shag.inspection import approximate_dfa
     >>> trees = load_english().data
     >>> model = SpectralSHAG(9).fit(trees)
-    >>> dfa = approximate_dfa(model, "NOUN", "left", trees, n_clusters=3)
+    >>> dfa = approximate_dfa(model, trees, head="NOUN", direction="left", n_clusters=3)
     >>> print(dfa)
     NOUN, left: 3 states of 3 clusters, paths for 89% of 919 sequences
     state 0, visits 1105, after (none), ADJ, NOUN

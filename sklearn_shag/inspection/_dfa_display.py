@@ -63,7 +63,9 @@ class AutomatonDisplay(Display):
     >>> from sklearn_shag.inspection import AutomatonDisplay
     >>> trees = load_english().data
     >>> model = SpectralSHAG(9).fit(trees)
-    >>> display = AutomatonDisplay.from_estimator(model, "NOUN", "left", trees, n_clusters=3)
+    >>> display = AutomatonDisplay.from_estimator(
+    ...     model, trees, head="NOUN", direction="left", n_clusters=3
+    ... )
     >>> display.labels_[2, 1].get_text()
     'ADP 0.31'
     """
@@ -78,11 +80,11 @@ class AutomatonDisplay(Display):
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        head: str | None,
-        direction: Literal["left", "right"] | None,
         X: Sentences | SymbolSequences,
         y: Heads | None = None,
         *,
+        head: str | None = None,
+        direction: Literal["left", "right"] | None = None,
         n_clusters: int = 10,
         min_count: int = 10,
         min_probability: float = 0.05,
@@ -94,14 +96,14 @@ class AutomatonDisplay(Display):
         ----------
         estimator : estimator
             As for :func:`approximate_dfa`: a grammar, or a model of sequences.
-        head : str or None
-            A symbol that it knows; None for a model of sequences.
-        direction : {"left", "right"} or None
-            Which automaton of the head.
         X : sequence of length n_sentences
             As for :func:`approximate_dfa`.
         y : None or sequence of length n_sentences, default=None
             The heads; None takes those of the trees in X.
+        head : None or str, default=None
+            As for :func:`approximate_dfa`: a symbol that the grammar knows.
+        direction : {"left", "right"} or None, default=None
+            Which automaton of the head.
         n_clusters : int, default=10
             Largest number of clusters of prefixes.
         min_count : int, default=10
@@ -121,8 +123,8 @@ class AutomatonDisplay(Display):
         sklearn.exceptions.NotFittedError, TypeError, ValueError
             As for :func:`approximate_dfa`.
         """
-        clusters = {"n_clusters": n_clusters, "min_count": min_count}
-        dfa = approximate_dfa(estimator, head, direction, X, y, **clusters)
+        options = {"n_clusters": n_clusters, "min_count": min_count}
+        dfa = approximate_dfa(estimator, X, y, head=head, direction=direction, **options)
         return cls(dfa).plot(ax=ax, min_probability=min_probability)
 
     @validate_params({"min_probability": [Interval(Real, 0, 1, closed="both")]})

@@ -29,6 +29,7 @@ from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray, StrArr
 
 ROOT_NAME = "<root>"
 DIRECTIONS = ("left", "right")  # in the order of their codes
+N_ROWS = {"n": [None, Interval(Integral, 1, None, closed="left")]}  # how many are listed
 
 
 def open_grammar(estimator):
@@ -200,13 +201,13 @@ def arc_table(estimator: BaseEstimator) -> ArcTable:
     VERB    right       PUNCT              0.551   0.595
     <root>  right       VERB               0.811   0.811
     """
-    _, grammar = open_grammar(estimator)
-    n_symbols = grammar.symbols_.size
-    return _make_table(grammar, [*range(n_symbols), Alphabet(n_symbols).root], n_symbols)
+    return top_modifiers(estimator, n=None)
 
 
-@validate_params({"n": [Interval(Integral, 1, None, closed="left")]})
-def top_modifiers(estimator: BaseEstimator, head: str, n: int = 5) -> ArcTable:
+@validate_params(N_ROWS)
+def top_modifiers(
+    estimator: BaseEstimator, *, head: str | None = None, n: int | None = 5
+) -> ArcTable:
     """List the modifiers that a head takes most, on either side.
 
     Parameters
@@ -214,10 +215,10 @@ def top_modifiers(estimator: BaseEstimator, head: str, n: int = 5) -> ArcTable:
     estimator : estimator
         A fitted estimator of this package that has `operators_`, a pipeline that ends in one, or a
         search over either.
-    head : str
-        A symbol that it knows, or ``"<root>"``.
-    n : int, default=5
-        Largest number of modifiers for each direction.
+    head : None or str, default=None
+        A symbol that it knows, or ``"<root>"``. None takes each head in turn.
+    n : None or int, default=5
+        Largest number of modifiers to list for each head and direction; None lists all.
 
     Returns
     -------
@@ -243,7 +244,7 @@ def top_modifiers(estimator: BaseEstimator, head: str, n: int = 5) -> ArcTable:
     >>> from sklearn_shag.datasets import load_english
     >>> from sklearn_shag.inspection import top_modifiers
     >>> model = SpectralSHAG().fit(load_english().data)
-    >>> print(top_modifiers(model, "NOUN", n=3))
+    >>> print(top_modifiers(model, head="NOUN", n=3))
     heads  directions  modifiers  probabilities  counts
     NOUN   left        DET                0.640   0.656
     NOUN   left        ADP                0.283   0.288
@@ -253,10 +254,13 @@ def top_modifiers(estimator: BaseEstimator, head: str, n: int = 5) -> ArcTable:
     NOUN   right       PUNCT              0.044   0.045
     """
     _, grammar = open_grammar(estimator)
-    is_root = isinstance(head, str) and head == ROOT_NAME
     symbols = grammar.symbols_
-    code = Alphabet(symbols.size).root if is_root else head_code(head, symbols)
-    return _make_table(grammar, [code], n)
+    root = Alphabet(symbols.size).root
+    codes = [*range(symbols.size), root]
+    if head is not None:
+        is_root = isinstance(head, str) and head == ROOT_NAME
+        codes = [root if is_root else head_code(head, symbols)]
+    return _make_table(grammar, codes, n)
 
 
 def _make_table(grammar, heads, n):
@@ -446,7 +450,7 @@ class MarginalReport(NamedTuple):
     routes: StrArray
 
 
-def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
+def inspect_marginals(estimator: BaseEstimator, X: Sentences) -> MarginalReport:
     """Tell how often a grammar gives sentences and arcs negative mass.
 
     Operators learned spectrally are signed. `predict` and `predict_marginals` repair negative
@@ -454,7 +458,7 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
 
     Parameters
     ----------
-    model : estimator
+    estimator : estimator
         A fitted estimator of this package, a pipeline that ends in one, or a search over either.
     X : sequence of length n_sentences
         As for :meth:`~sklearn_shag.BaseSHAG.predict`.
@@ -467,9 +471,9 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
     Raises
     ------
     sklearn.exceptions.NotFittedError
-        If the model is not fitted.
+        If the estimator is not fitted.
     ValueError, TypeError
-        If X is not valid, or `model` is not such an estimator.
+        If X is not valid, or it is not such an estimator.
 
     See Also
     --------
@@ -491,11 +495,11 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
     >>> collections.Counter(report.routes.tolist())
     Counter({'fast': 87})
     """
-    transform, parser = open_parser(model, "predict_marginals")
+    transform, parser = open_parser(estimator, "predict_marginals")
     if getattr(parser, "_score", None) is None:
         raise TypeError(
-            f"model must parse with a chart of its own, got a {type(parser).__name__}. For an "
-            f"average, pass each of its estimators_."
+            f"estimator must parse with a chart of its own, got a {type(parser).__name__}. For "
+            f"an average, pass each of its estimators_."
         )
     reports = ask(parser, report_marginals, parser._batch(transform(X)))
     return MarginalReport(*map(np.array, zip(*reports, strict=True)))
@@ -530,7 +534,7 @@ class AutomatonGains(NamedTuple):
     >>> from sklearn_shag.inspection import AutomatonGains, automaton_gains
     >>> trees = load_english().data
     >>> single, first = (DeterministicSHAG(kind).fit(trees) for kind in ("single", "first"))
-    >>> gains = automaton_gains(first, single, trees)
+    >>> gains = automaton_gains(first, trees, baseline=single)
     >>> print(AutomatonGains(*(column[:2] for column in gains)))     # where most is gained
     heads  directions  counts  baseline_scores  scores  gains
     NOUN   left          1275            0.813   0.881     87
@@ -550,7 +554,7 @@ class AutomatonGains(NamedTuple):
 
 
 def automaton_gains(
-    estimator: BaseEstimator, baseline: BaseEstimator, X: Sentences, y: Heads | None = None
+    estimator: BaseEstimator, X: Sentences, y: Heads | None = None, *, baseline: BaseEstimator
 ) -> AutomatonGains:
     """Count what one parser gains over another for each head and direction.
 
@@ -559,13 +563,15 @@ def automaton_gains(
 
     Parameters
     ----------
-    estimator, baseline : estimators
-        Any fitted estimators that predict heads: parsers, pipelines, searches.
+    estimator : estimator
+        Any fitted estimator that predicts heads: a parser, a pipeline, a search.
     X : sequence of length n_sentences
         As for :meth:`~sklearn_shag.BaseSHAG.score`. Rows are named by the symbols in X, even if a
         pipeline replaces them.
     y : None or sequence of length n_sentences, default=None
         The true heads; None takes those of the trees in X.
+    baseline : estimator
+        Another such estimator, which the first one is compared with.
 
     Returns
     -------
@@ -593,7 +599,7 @@ def automaton_gains(
     >>> trees = load_english().data
     >>> train, test = trees[:300], trees[300:]
     >>> hidden, first = SpectralSHAG().fit(train), DeterministicSHAG("first").fit(train)
-    >>> gains = automaton_gains(hidden, first, test)
+    >>> gains = automaton_gains(hidden, test, baseline=first)
     >>> print(gains)
     heads   directions  counts  baseline_scores  scores  gains
     VERB    right          258            0.783   0.884     26

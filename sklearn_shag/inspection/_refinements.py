@@ -7,10 +7,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import arcs_of_heads, encode_sentences, encode_trees
-from sklearn_shag.inspection._grammars import DIRECTIONS, ROOT_NAME, head_code, open_grammar
+from sklearn_shag.inspection._grammars import DIRECTIONS, N_ROWS, ROOT_NAME, head_code, open_grammar
 from sklearn_shag.inspection._tables import table_html, table_text, to_dataframe
 from sklearn_shag.operators import RefinedGrammar, count_refinements, extend, refined_automaton
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
+from sklearn_shag.utils._param_validation import validate_params
 from sklearn_shag.utils._typing import FloatArray, ObjectArray, StrArray
 
 AROUND = 4  # tokens on both sides, in examples
@@ -50,7 +51,7 @@ class RefinementTable(NamedTuple):
     >>> from sklearn_shag.inspection import top_refinements
     >>> trees = load_english().data
     >>> model = RefinedSHAG(n_refinements=4, random_state=0).fit(trees)
-    >>> top_refinements(model, "NOUN", trees, n=1, n_words=0, n_examples=0).shares.round(2)
+    >>> top_refinements(model, trees, symbol="NOUN", n=1, n_words=0, n_examples=0).shares.round(2)
     array([0.34, 0.32, 0.29, 0.05])
     """
 
@@ -66,13 +67,14 @@ class RefinementTable(NamedTuple):
     to_dataframe = to_dataframe
 
 
+@validate_params(N_ROWS)
 def top_refinements(
     estimator: BaseEstimator,
-    symbol: str,
     X: Sentences,
     y: Heads | None = None,
     *,
-    n: int = 4,
+    symbol: str,
+    n: int | None = 4,
     n_words: int = 2,
     n_examples: int = 1,
 ) -> RefinementTable:
@@ -82,14 +84,14 @@ def top_refinements(
     ----------
     estimator : RefinedSHAG
         A fitted estimator, a pipeline that ends in one, or a search over either.
-    symbol : str
-        A symbol that the estimator knows.
     X : sequence of length n_sentences
         Trees, such as those it was trained on.
     y : None or sequence of length n_sentences, default=None
         Their heads; None takes those of the trees in X.
-    n : int, default=4
-        Number of heads and modifiers to list for each refinement.
+    symbol : str
+        A symbol that the estimator knows.
+    n : None or int, default=4
+        Largest number of heads and modifiers to list for each refinement; None lists all.
     n_words : int, default=2
         Number of words to list; if the trees have no words, symbols are listed.
     n_examples : int, default=1
@@ -107,7 +109,8 @@ def top_refinements(
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     ValueError
-        If the symbol is not known, X does not hold trees, or none has the symbol.
+        If the symbol is not known, X does not hold trees, or none has the symbol; or if `n` is not
+        a positive whole number.
     TypeError
         If the estimator has no refinements.
 
@@ -128,7 +131,7 @@ def top_refinements(
     >>> from sklearn_shag.inspection import top_refinements
     >>> trees = load_english().data
     >>> model = RefinedSHAG(n_refinements=4, random_state=0).fit(trees)
-    >>> print(top_refinements(model, "NOUN", trees, n=2, n_words=1))   # the first is a subject
+    >>> print(top_refinements(model, trees, symbol="NOUN", n=2, n_words=1))   # first, subjects
     refinements  shares  relations              others                                counts  ratios
     NOUN.1        0.343  head on the right      VERB                                   0.541   2.220
     NOUN.1        0.343  head on the right      NOUN                                   0.120   2.508

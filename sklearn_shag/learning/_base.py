@@ -261,7 +261,7 @@ class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):
         )
 
     def _draw(self, n_samples, max_length, rng):
-        drawn = sample_derivations(self.operators_, n_samples, max_length, rng)
+        drawn = sample_derivations(self.operators_, n_samples, rng, max_length=max_length)
         return decode_trees(self.symbols_, *drawn)
 
 

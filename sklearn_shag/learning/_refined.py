@@ -219,7 +219,7 @@ def expect_all_uses(treebank, refined, unrefined):
             treebank.partial,
             marginals=False,
             counts=True,
-            weights=treebank.partial_weights,
+            sample_weight=treebank.partial_weights,
             n_jobs=treebank.n_jobs,
         )
         uses = RefinedOperators(*map(np.add, uses, results.counts))._replace(blocks=refined.blocks)
@@ -615,7 +615,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
 
     def _draw(self, n_samples, max_length, rng):
         grammar = unfold(self._grammar)
-        codes, *trees = sample_derivations(grammar, n_samples, max_length, rng)
+        codes, *trees = sample_derivations(grammar, n_samples, rng, max_length=max_length)
         return decode_trees(self.symbols_, codes // self.refined_operators_.roots.shape[1], *trees)
 
 

@@ -38,7 +38,7 @@ class AlignedHeads(NamedTuple):
         return np.where((heads > 0) & (above != UNKNOWN), above, -2)
 
 
-def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
+def align_heads(y_true, y_pred, sample_weight, ignore, max_length):
     """Check true and predicted heads and put them side by side.
 
     Returns
@@ -467,6 +467,7 @@ def attachment_breakdown(
     by: Literal["head", "modifier"] = "head",
     sample_weight: ArrayLike | None = None,
     ignore: Ignored | None = None,
+    max_length: int | None = None,
 ) -> AttachmentBreakdown:
     """Count right attachments by symbol and direction of the true arc.
 
@@ -482,6 +483,8 @@ def attachment_breakdown(
         The weight of each sentence, which multiplies the counts of its tokens.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    max_length : None or int, default=None
+        Longer sentences do not count; None counts all.
 
     Returns
     -------
@@ -516,7 +519,7 @@ def attachment_breakdown(
            [1., 0.]])
     """
     y_true = list_sentences(y_true, "y_true")
-    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
+    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
     require_trees(y_true, "y_true", "symbols are")
     return break_down(heads, counted, weights, join_all(tree.symbols for tree in y_true), by)
 

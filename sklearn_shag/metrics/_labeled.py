@@ -26,6 +26,7 @@ def labeled_attachment_score(
     *,
     sample_weight: ArrayLike | None = None,
     ignore: Ignored | None = None,
+    max_length: int | None = None,
     subtypes: bool = False,
 ) -> float:
     """Compute the share of tokens whose head and relation are both right (LAS).
@@ -40,6 +41,8 @@ def labeled_attachment_score(
         The weight of each sentence, which multiplies the counts of its tokens.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    max_length : None or int, default=None
+        Longer sentences do not count; None counts all.
     subtypes : bool, default=False
         Whether whole relations are compared. By default, only the part before the colon is: "nmod"
         matches "nmod:poss", as in the official evaluation of Universal Dependencies.
@@ -73,7 +76,7 @@ def labeled_attachment_score(
     >>> round(labeled_attachment_score([tree], [parsed], subtypes=True), 2)
     0.33
     """
-    return _share(labeled_counts(y_true, y_pred, sample_weight, ignore, subtypes)["las"])
+    return _score("las", y_true, y_pred, sample_weight, ignore, max_length, subtypes)
 
 
 def content_labeled_attachment_score(
@@ -82,6 +85,7 @@ def content_labeled_attachment_score(
     *,
     sample_weight: ArrayLike | None = None,
     ignore: Ignored | None = None,
+    max_length: int | None = None,
     subtypes: bool = False,
 ) -> float:
     """Compute the labelled attachment score of content words (CLAS).
@@ -94,6 +98,8 @@ def content_labeled_attachment_score(
         The weight of each sentence, which multiplies the counts of its tokens.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    max_length : None or int, default=None
+        Longer sentences do not count; None counts all.
     subtypes : bool, default=False
         Whether whole relations are compared, or only the parts before the colon.
 
@@ -126,13 +132,7 @@ def content_labeled_attachment_score(
     >>> content_labeled_attachment_score([tree], [parsed])
     1.0
     """
-    counts = labeled_counts(y_true, y_pred, sample_weight, ignore, subtypes)["clas"]
-    if not counts[1].any():
-        raise ValueError(
-            "None of the relations to be scored is one between content words in Universal "
-            "Dependencies, such as nsubj or obj. Use labeled_attachment_score."
-        )
-    return _share(counts)
+    return _score("clas", y_true, y_pred, sample_weight, ignore, max_length, subtypes)
 
 
 def label_accuracy_score(
@@ -141,6 +141,7 @@ def label_accuracy_score(
     *,
     sample_weight: ArrayLike | None = None,
     ignore: Ignored | None = None,
+    max_length: int | None = None,
     subtypes: bool = False,
 ) -> float:
     """Compute the share of tokens whose relation is right, whatever their heads are.
@@ -153,6 +154,8 @@ def label_accuracy_score(
         The weight of each sentence, which multiplies the counts of its tokens.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    max_length : None or int, default=None
+        Longer sentences do not count; None counts all.
     subtypes : bool, default=False
         Whether whole relations are compared, or only the parts before the colon.
 
@@ -178,7 +181,7 @@ def label_accuracy_score(
     >>> label_accuracy_score([tree], [tree.with_heads([0, 1], ["root", "root"])])
     0.5
     """
-    return _share(labeled_counts(y_true, y_pred, sample_weight, ignore, subtypes)["label_accuracy"])
+    return _score("label_accuracy", y_true, y_pred, sample_weight, ignore, max_length, subtypes)
 
 
 class LabeledBreakdown(NamedTuple):
@@ -226,6 +229,7 @@ def labeled_breakdown(
     by: Literal["relation", "length", "depth"] = "relation",
     sample_weight: ArrayLike | None = None,
     ignore: Ignored | None = None,
+    max_length: int | None = None,
     subtypes: bool = False,
 ) -> LabeledBreakdown:
     """Count right heads and relations by the relation, the length or the depth of arcs.
@@ -242,6 +246,8 @@ def labeled_breakdown(
         The weight of each sentence, which multiplies the counts of its tokens.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    max_length : None or int, default=None
+        Longer sentences do not count; None counts all.
     subtypes : bool, default=False
         Whether whole relations are compared, or only the parts before the colon.
 
@@ -275,7 +281,7 @@ def labeled_breakdown(
     if by not in ("relation", "length", "depth"):
         raise ValueError(f"by must be 'relation', 'length' or 'depth', got {by!r}.")
     y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
-    tokens = _compare(y_true, y_pred, sample_weight, ignore, subtypes)
+    tokens = _compare(y_true, y_pred, sample_weight, ignore, max_length, subtypes)
     counted, weights = tokens.weights > 0, tokens.weights
     if by == "relation":
         true, predicted = tokens.true, tokens.predicted
@@ -303,24 +309,29 @@ def labeled_breakdown(
     return LabeledBreakdown(values, *columns)
 
 
-def labeled_counts(y_true, y_pred, sample_weight=None, ignore=None, subtypes=False):
+def _score(name, *sides):
+    """Compute the score with a name of true and predicted trees, as :func:`_compare` takes them."""
+    part, total = count_labels(_compare(*sides))[name]
+    if not total.any():
+        raise ValueError(
+            "None of the relations to be scored is one between content words in Universal "
+            "Dependencies, such as nsubj or obj. Use labeled_attachment_score."
+        )
+    return float(part.sum() / total.sum())
+
+
+def count_labels(tokens):
     """Count what labelled scores are shares of.
 
     Parameters
     ----------
-    y_true, y_pred, sample_weight, ignore, subtypes
-        As for :func:`labeled_attachment_score`.
+    tokens : ComparedTokens
 
     Returns
     -------
     counts : dict of pairs of ndarrays of shape (n_tokens,)
         For "las", "clas" and "label_accuracy": terms of numerator and denominator.
     """
-    return count_labels(_compare(y_true, y_pred, sample_weight, ignore, subtypes))
-
-
-def count_labels(tokens):
-    """Count what labelled scores are shares of, as :func:`labeled_counts`, in compared tokens."""
     weights, right = tokens.weights, tokens.right_heads & tokens.right_labels
     true, predicted = (
         np.array([_drop_subtype(label) in CONTENT for label in labels], dtype=bool)
@@ -344,7 +355,7 @@ class ComparedTokens(NamedTuple):
     predicted: np.ndarray
 
 
-def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
+def _compare(y_true, y_pred, sample_weight, ignore, max_length, subtypes):
     y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
     for trees, name in ((y_true, "y_true"), (y_pred, "y_pred")):
         require_trees(trees, name, "relations are")
@@ -355,7 +366,7 @@ def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
             f"have none. Parsers predict them if the trees that they were fitted on have some; to "
             f"make trees from heads and labels, call tree.with_heads(heads, labels)."
         )
-    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
+    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
     tokens = compare_labels(heads, weights * counted, y_true, y_pred, subtypes)
     if (tokens.true == MISSING).all():
         raise ValueError(
@@ -364,8 +375,8 @@ def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
         )
     if not tokens.weights.any():
         raise ValueError(
-            "No token whose true head and relation are known is left to score. Change ignore or "
-            "sample_weight so that some tokens count."
+            "No token whose true head and relation are known is left to score. Change ignore, "
+            "max_length or sample_weight so that some tokens count."
         )
     return tokens
 
@@ -398,11 +409,6 @@ def _list_labels(trees, subtypes):
 def _drop_subtype(label):
     """Return a relation without its subtype."""
     return label.partition(":")[0]
-
-
-def _share(counts):
-    part, total = counts
-    return float(part.sum() / total.sum())
 
 
 def _lengths(heads):

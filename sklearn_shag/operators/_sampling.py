@@ -3,6 +3,7 @@
 from functools import cache, partial
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators._operators import (
@@ -14,7 +15,7 @@ from sklearn_shag.operators._operators import (
 )
 from sklearn_shag.operators._values import branching_radius
 from sklearn_shag.sequences import assemble_trees, breadth_first_sequences
-from sklearn_shag.utils._typing import IntArray
+from sklearn_shag.utils._typing import IntArray, RandomSeed
 
 MAX_REJECTED = 1000
 
@@ -48,7 +49,11 @@ class _SequenceSampler:
 
 
 def sample_derivations(
-    operators: Operators, n_sentences: int, max_length: int, random_state: np.random.RandomState
+    operators: Operators,
+    n_samples: int = 1,
+    random_state: RandomSeed = None,
+    *,
+    max_length: int = 200,
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Draw derivations from a grammar.
 
@@ -57,13 +62,13 @@ def sample_derivations(
     operators : Operators
         The operators of a grammar; see the Notes of :class:`Operators`. Negative masses count as
         zero.
-    n_sentences : int
+    n_samples : int, default=1
         Number of sentences.
-    max_length : int
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws: the same int gives the same sentences.
+    max_length : int, default=200
         Longer sentences are redrawn, so that the draws are from the grammar restricted to sentences
         of at most this many tokens.
-    random_state : numpy.random.RandomState
-        The source of randomness.
 
     Returns
     -------
@@ -93,13 +98,13 @@ def sample_derivations(
     >>> A = np.zeros((3, 2, 2, 1, 1))
     >>> A[2, 1, 0] = 1.0                     # the root is symbol 0, which takes no modifiers
     >>> grammar = Operators(np.ones((3, 2, 1)), np.ones((3, 2, 1)), A)
-    >>> sample_derivations(grammar, 2, 10, np.random.RandomState(0))
+    >>> sample_derivations(grammar, 2, random_state=0)
     (array([0, 0]), array([0, 0]), array([0, 1, 2]))
     """
     check_axes(operators)
     masses, sampler = root_masses(operators), partial(_SequenceSampler, operators)
-    explain = partial(_explain_length, operators)
-    return draw_derivations(masses, sampler, n_sentences, max_length, random_state, explain)
+    rng, explain = check_random_state(random_state), partial(_explain_length, operators)
+    return draw_derivations(masses, sampler, n_samples, max_length, rng, explain)
 
 
 def _explain_length(operators):

@@ -334,7 +334,7 @@ def chart(
     *,
     marginals: bool = True,
     counts: bool = False,
-    weights: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> ChartResults:
     """Sum over all projective trees with one root, and compute the expected use of every factor.
@@ -352,7 +352,7 @@ def chart(
         Without them, the call takes a third of the time.
     counts : bool, default=False
         Whether to compute the expected uses of the operators as well, summed over sentences.
-    weights : None or array-like of shape (n_sentences,), default=None
+    sample_weight : None or array-like of shape (n_sentences,), default=None
         The weight of the uses of each sentence in `counts`.
     n_jobs : int or None, default=None
         Number of joblib workers, which process chunks of sentences. Results do not depend on it.
@@ -413,12 +413,13 @@ def chart(
         packed = pack_refined(grammar, unrefined)
     else:
         packed, potentials = check_grammar(grammar, potentials)
+    weights, n_sentences = sample_weight, potentials.indptr.size - 1
     if weights is not None:
-        weights, n_sentences = as_floats(weights, "weights"), potentials.indptr.size - 1
+        weights = as_floats(weights, "sample_weight")
         if weights.shape != (n_sentences,) or not (np.abs(weights) <= LARGEST_TOTAL).all():
             raise ValueError(
-                f"weights must be {n_sentences} finite numbers, one per sentence, none larger than "
-                f"{LARGEST_TOTAL:g}."
+                f"sample_weight must be {n_sentences} finite numbers, one per sentence, none "
+                f"larger than {LARGEST_TOTAL:g}."
             )
     return sum_up_sentences(packed, potentials, weights, marginals, counts, n_jobs)
 

@@ -226,7 +226,7 @@ def extract_sequences(
     heads: IntArrayLike,
     indptr: IntArrayLike,
     n_symbols: int,
-    weights: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> HeadModifierSequences:
     """Extract the modifier sequences of every head and direction from trees.
 
@@ -244,7 +244,7 @@ def extract_sequences(
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
     n_symbols : int
         The root symbol gets the code ``n_symbols + 1`` (``n_symbols`` is the unknown symbol).
-    weights : None or float ndarray of shape (n_sentences,), default=None
+    sample_weight : None or float ndarray of shape (n_sentences,), default=None
         The weight of each sentence; None for a weight of 1.
 
     Returns
@@ -277,8 +277,8 @@ def extract_sequences(
     (array([2, 1, 0]), array([0, 1, 2, 2, 3, 3, 3, 3]))
     """
     codes, heads, indptr = check_tree_arrays(codes, heads, indptr, n_symbols)
-    weights = np.ones(indptr.size - 1) if weights is None else weights
-    check_shape(weights, (indptr.size - 1,), "weights", "(n_sentences,) = ")
+    weights = np.ones(indptr.size - 1) if sample_weight is None else sample_weight
+    check_shape(weights, (indptr.size - 1,), "sample_weight", "(n_sentences,) = ")
     return take_trees_apart(codes, heads, indptr, n_symbols, weights)
 
 
