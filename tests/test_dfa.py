@@ -24,7 +24,7 @@ from sklearn_shag import (
     SpectralSHAG,
 )
 from sklearn_shag.inspection import approximate_dfa
-from sklearn_shag.inspection._dfa import _merge
+from sklearn_shag.inspection._dfa import _merge_states
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests.faults import not_refused
@@ -246,7 +246,7 @@ def test_merging_does_not_depend_on_the_order():
         parent = np.array([rng.integers(k) for k in range(1, n_prefixes)])
         symbol = rng.integers(6, size=n_prefixes - 1)
         clusters = np.concatenate([np.arange(n_clusters), rng.integers(n_clusters, size=28)])
-        found = partition(_merge(clusters, parent, symbol))
+        found = partition(_merge_states(clusters, parent, symbol))
         orders = [merged_one_by_one(clusters, parent, symbol, rng) for _ in range(3)]
         if any(partition(states) != found for states in orders):
             wrong.append(seed)
@@ -256,7 +256,7 @@ def test_merging_does_not_depend_on_the_order():
 def test_a_merge_that_demands_another():
     # a leads from 0 to 1 and 2, so these are one, and then their targets by b, 3 and 4, too.
     parent, symbol = np.array([0, 0, 1, 2]), np.array([0, 0, 1, 1])
-    assert_equal(_merge(np.array([0, 1, 2, 3, 4]), parent, symbol), [0, 1, 1, 2, 2])
+    assert_equal(_merge_states(np.array([0, 1, 2, 3, 4]), parent, symbol), [0, 1, 1, 2, 2])
 
 
 def one_state(value):

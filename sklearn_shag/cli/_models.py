@@ -204,7 +204,7 @@ def train(options):
     treebank.needs_heads = learner._needs_whole_trees is not None
     params = model.get_params().items()
     watched = [name for name, value in params if name.endswith("verbose") and value is not False]
-    model.set_params(**dict.fromkeys(watched, verbosity()))
+    model.set_params(**dict.fromkeys(watched, choose_verbosity()))
     if options.continue_ is not None:
         transform = open_member(model).transform
         learner.fit(transform(list(treebank.read()))).set_params(warm_start=False)
@@ -273,11 +273,11 @@ def open_model(options, files):
             f"{options.model} holds a {type(parser).__name__}, which cannot parse; give a model of "
             f"the command train."
         )
-    parser.set_params(verbose=verbosity(), **list_given(options, "n_jobs"))
+    parser.set_params(verbose=choose_verbosity(), **list_given(options, "n_jobs"))
     return model
 
 
-def verbosity():
+def choose_verbosity():
     """Return 1 if standard error is a terminal, so that progress is shown there, or else 0."""
     return int(sys.stderr.isatty())
 
@@ -313,7 +313,7 @@ class _Treebank:
     def read(self):
         """Read the files once, and yield their trees after checking them for the learner."""
         self.n_sentences = n_without = 0
-        with progress("Reading", len(self.files), "files", verbosity()) as advance:
+        with progress("Reading", len(self.files), "files", choose_verbosity()) as advance:
             for path in self.files:
                 trees = iter_conllu(path)  # of any size
                 for n_read, tree in enumerate(trees):

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from sklearn_shag.cli._evaluate import require_some
-from sklearn_shag.cli._models import check_output, list_given, open_model, verbosity
+from sklearn_shag.cli._models import check_output, choose_verbosity, list_given, open_model
 from sklearn_shag.network import RawText
 from sklearn_shag.treebank import (
     CONLLU,
@@ -124,7 +124,7 @@ def parse(options):
                 f"{options.model} has not learned to split text; give a model of train --text."
             )
         form = RawText(splitter)
-    # The bar below is that of all pieces.
+    # The progress bar below is for all pieces.
     opened.parser.set_params(verbose=0, **list_given(options, "max_tokens", "decoder"))
     opened.parser._check_ready()  # bad options are not errors of sentences
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
@@ -137,7 +137,7 @@ def parse(options):
     n_sentences, n_skipped, shown, began = 0, 0, set(), perf_counter()
     with (
         write_text(options.output, streamed=True) as write,
-        progress("Parsing", n_bytes, "B", verbosity()) as advance,
+        progress("Parsing", n_bytes, "B", choose_verbosity()) as advance,
         closing(_parse_pieces(work, pieces)) as results,  # workers end before an error is shown
     ):
         for parsed in results:

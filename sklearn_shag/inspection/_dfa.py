@@ -453,7 +453,7 @@ def approximate_dfa(
         )
     clusters = _cluster_vectors(vectors[nodes], n_clusters)
     parent, symbol = np.searchsorted(nodes, tree.parent[nodes[1:]]), tree.symbol[nodes[1:]]
-    states = _in_order(_merge(clusters, parent, symbol))
+    states = _in_order(_merge_states(clusters, parent, symbol))
     targets = np.full((states.max() + 1, symbols.size + 1), -1)
     targets[states[parent], symbol] = states[1:]
     by_count = np.argsort(-passing[nodes], kind="stable")
@@ -532,7 +532,7 @@ def _cluster_vectors(vectors, n_clusters):
     return AgglomerativeClustering(min(n_clusters, n_directions), **average).fit_predict(distances)
 
 
-def _merge(states, parent, symbol):
+def _merge_states(states, parent, symbol):
     """Merge states until each has at most one transition with each symbol.
 
     Parameters

@@ -39,7 +39,7 @@ class AlignedHeads(NamedTuple):
 
 
 def align_heads(y_true, y_pred, sample_weight, ignore, max_length):
-    """Check true and predicted heads and put them side by side.
+    """Check true and predicted heads, and concatenate the heads of all sentences.
 
     Returns
     -------

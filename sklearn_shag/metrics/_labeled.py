@@ -281,12 +281,12 @@ def labeled_breakdown(
     if by not in ("relation", "length", "depth"):
         raise ValueError(f"by must be 'relation', 'length' or 'depth', got {by!r}.")
     y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
-    tokens = _compare(y_true, y_pred, sample_weight, ignore, max_length, subtypes)
+    tokens = _compare_trees(y_true, y_pred, sample_weight, ignore, max_length, subtypes)
     counted, weights = tokens.weights > 0, tokens.weights
     if by == "relation":
         true, predicted = tokens.true, tokens.predicted
     else:
-        measure = _lengths if by == "length" else _measure_depths
+        measure = _measure_lengths if by == "length" else _measure_depths
         true, predicted = (
             np.concatenate([measure(tree.heads) for tree in trees]) for trees in (y_true, y_pred)
         )
@@ -310,8 +310,8 @@ def labeled_breakdown(
 
 
 def _score(name, *sides):
-    """Compute the score with a name of true and predicted trees, as :func:`_compare` takes them."""
-    part, total = count_labels(_compare(*sides))[name]
+    """Compute the score called `name`; `sides` are the arguments of :func:`_compare_trees`."""
+    part, total = count_compared(_compare_trees(*sides))[name]
     if not total.any():
         raise ValueError(
             "None of the relations to be scored is one between content words in Universal "
@@ -320,8 +320,8 @@ def _score(name, *sides):
     return float(part.sum() / total.sum())
 
 
-def count_labels(tokens):
-    """Count what labelled scores are shares of.
+def count_compared(tokens):
+    """Return numerator and denominator terms of each labelled score, per token.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ class ComparedTokens(NamedTuple):
     predicted: np.ndarray
 
 
-def _compare(y_true, y_pred, sample_weight, ignore, max_length, subtypes):
+def _compare_trees(y_true, y_pred, sample_weight, ignore, max_length, subtypes):
     y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
     for trees, name in ((y_true, "y_true"), (y_pred, "y_pred")):
         require_trees(trees, name, "relations are")
@@ -411,7 +411,7 @@ def _drop_subtype(label):
     return label.partition(":")[0]
 
 
-def _lengths(heads):
+def _measure_lengths(heads):
     tokens = np.arange(1, heads.size + 1)
     return np.where(heads > 0, np.abs(heads - tokens), 0)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_shag.encoding import read_column
 from sklearn_shag.metrics._attachment import AttachmentBreakdown, break_down, join_all, lay_out
-from sklearn_shag.metrics._labeled import compare_labels, count_labels
+from sklearn_shag.metrics._labeled import compare_labels, count_compared
 from sklearn_shag.treebank import MISSING, DependencyTree
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._heads import UNKNOWN
@@ -225,7 +225,7 @@ def _count_chunk(y_true, y_pred, by, ignore):
         counted *= [not ignore(symbol) for symbol in symbols]
     labels = compare_labels(heads, counted, y_true, y_pred)
     counts = {"uas": [heads.right * counted, counted, *are_known], "symbols": [symbols != MISSING]}
-    for name, pair in count_labels(labels).items():
+    for name, pair in count_compared(labels).items():
         counts[name] = [*pair, labels.weights, labels.predicted != MISSING]
     for name in (*TAGS, "lemma"):
         true, pred = (join_all(read_column(t, name) for t in trees) for trees in (y_true, y_pred))
