@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sklearn_shag.cli._evaluate import require_some
 from sklearn_shag.cli._models import check_output, list_given, open_model, verbosity
-from sklearn_shag.network import RawText
+from sklearn_shag.network import SplitterFormat
 from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
@@ -40,7 +40,7 @@ class PieceParser(NamedTuple):
     """Parses pieces of text; each worker has one."""
 
     opened: OpenMember
-    form: TextFormat | RawText
+    form: TextFormat | SplitterFormat
     options: dict[str, Any]  # of the method parse
     skips: bool  # sentences that are not valid or cannot be parsed; else it ends before them
 
@@ -123,7 +123,7 @@ def parse(options):
             raise ValueError(
                 f"{options.model} has not learned to split text; give a model of train --text."
             )
-        form = RawText(splitter)
+        form = SplitterFormat(splitter)
     # The bar below is that of all pieces.
     opened.parser.set_params(verbose=0, **list_given(options, "max_tokens", "decoder"))
     opened.parser._check_ready()  # what is wrong with options is no fault of a sentence

@@ -285,7 +285,7 @@ class CRFParser(ArcParser):
         if self.warm_start and hasattr(self, "weights_"):
             self._check_unchanged("n_features", self.weights_.arcs.shape[0], self.n_features)
             columns, templates = self._compiled()
-            return Start(columns, self.vocabulary_, templates, self.labels_, self.weights_)
+            return LinearStart(columns, self.vocabulary_, templates, self.labels_, self.weights_)
         sentences = [trees.sentences[s] for s in chosen]
         names = choose_columns(self.columns, sentences)
         vocabulary = list_values(names, sentences, self.min_count)
@@ -296,8 +296,8 @@ class CRFParser(ArcParser):
             np.zeros((self.n_features // FEWER, labels.size), dtype=np.float32),
             np.zeros((2, labels.size), dtype=bool),
         )
-        columns, templates = _prepare(vocabulary, templates)
-        return Start(columns, vocabulary, templates, labels, weights)
+        columns, templates = _compile_features(vocabulary, templates)
+        return LinearStart(columns, vocabulary, templates, labels, weights)
 
     def _score_learned(self, start, weights, batch):
         return score_by_arcs(batch.indptr, _score_all(weights, start.templates, batch))
@@ -319,7 +319,7 @@ class CRFParser(ArcParser):
 
     def _compiled(self):
         """What is known of columns, and templates for kernels."""
-        return keep(self, (self.vocabulary_, self.templates_), _prepare)
+        return keep(self, (self.vocabulary_, self.templates_), _compile_features)
 
     def _encode(self, sentences, symbols, indptr):
         return encode_columns(self._compiled()[0], sentences, indptr)
@@ -472,7 +472,7 @@ class CRFParser(ArcParser):
         return top_features(weights, templates, columns, batch, arcs, n_features)
 
 
-class Start(NamedTuple):
+class LinearStart(NamedTuple):
     """Where training begins."""
 
     columns: Columns
@@ -482,7 +482,7 @@ class Start(NamedTuple):
     weights: LinearWeights
 
 
-def _prepare(vocabulary, templates):
+def _compile_features(vocabulary, templates):
     columns = make_columns(vocabulary)
     return columns, compile_templates(templates, columns.names)
 

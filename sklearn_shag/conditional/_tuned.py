@@ -223,7 +223,7 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         codes, indptr = encode_sentences(trees.symbols, start.symbols, check=False)
         free = Potentials(indptr, codes)
         known = keep_known(free, trees.heads)
-        space = _space_of(start.first)
+        space = _make_log_operators(start.first)
         begin = space.start if start.tuned is start.first else space.vector(start.tuned)
         grammar = pack_grammar(space.operators(begin))
         losses, _ = grammar_loss(grammar, free, known, trees.weights, self.n_jobs)
@@ -260,7 +260,7 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         is_warm = self.warm_start and hasattr(self, "operators_")
         fitted = self if is_warm else self._fit_start(trees)
         first = self.start_operators_ if is_warm else fitted.operators_
-        return Start(fitted.symbols_, fitted.fallback_operators_, first, fitted.operators_)
+        return TuningStart(fitted.symbols_, fitted.fallback_operators_, first, fitted.operators_)
 
     def _fit_start(self, trees):
         """Fit the grammar to begin with."""
@@ -279,7 +279,7 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
             )
         sentences, weights = [trees.symbols[s] for s in whole], trees.weights[whole]
         estimator.fit(sentences, [heads[s] for s in whole], sample_weight=weights)
-        _check_operators(estimator.operators_, type(estimator).__name__)
+        _refuse_negative_operators(estimator.operators_, type(estimator).__name__)
         return estimator
 
     def _tune(self, space, begin, free, known, weights, heads):
@@ -305,7 +305,7 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         return space.operators(result.x), [losses[0], *curve]
 
 
-class Start(NamedTuple):
+class TuningStart(NamedTuple):
     """Where tuning begins."""
 
     symbols: np.ndarray
@@ -314,7 +314,7 @@ class Start(NamedTuple):
     tuned: Operators  # the same, or what they have become
 
 
-def _space_of(start):
+def _make_log_operators(start):
     """The logarithms of operators to begin with."""
     log_start = [
         np.where(part > smallest, np.maximum(log_of(part), FLOOR), -np.inf)
@@ -375,7 +375,7 @@ def _objective(space, free, known, weights, alpha, vector, *, n_jobs, losses):
     return value, space.gradient(operators, uses) + alpha * moved
 
 
-def _check_operators(operators, name):
+def _refuse_negative_operators(operators, name):
     if any(np.any(part < 0) for part in operators):
         raise ValueError(
             f"{name} has learned negative operators: its states are a basis of singular vectors, "

@@ -36,8 +36,8 @@ def take_sentences(record, chosen):
     in `_by_sentence`, `_by_token` and `_by_arc`. All others stay as they are.
     """
     indptr, tokens = places_of(record.indptr, chosen)
-    parts = {name: _take(getattr(record, name), chosen) for name in record._by_sentence}
-    parts |= {name: _take(getattr(record, name), tokens) for name in record._by_token}
+    parts = {name: _take_entries(getattr(record, name), chosen) for name in record._by_sentence}
+    parts |= {name: _take_entries(getattr(record, name), tokens) for name in record._by_token}
     of_arcs = [name for name in getattr(record, "_by_arc", ()) if getattr(record, name) is not None]
     if of_arcs:
         arcs = places_of(arc_begins(record.indptr), chosen)[1]
@@ -45,7 +45,7 @@ def take_sentences(record, chosen):
     return record._replace(indptr=indptr, **parts)
 
 
-def _take(values, places):
+def _take_entries(values, places):
     """Take the entries of an array or a list; of a tuple those of each part, in Codes of tokens."""
     if values is None:
         return None
@@ -54,8 +54,8 @@ def _take(values, places):
     if not isinstance(values, tuple):
         return values[places]
     if not hasattr(values, "_by_token"):
-        return tuple(_take(part, places) for part in values)
-    parts = {name: _take(getattr(values, name), places) for name in values._by_token}
+        return tuple(_take_entries(part, places) for part in values)
+    parts = {name: _take_entries(getattr(values, name), places) for name in values._by_token}
     return values._replace(**parts)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding._context import ContextVectors
-from sklearn_shag.encoding._letters import Spellings, spell
+from sklearn_shag.encoding._letters import Spellings, spell_words
 from sklearn_shag.encoding._sentences import CheckedSentences
 from sklearn_shag.treebank import (
     ATTRIBUTES,
@@ -79,7 +79,7 @@ class Codes(NamedTuple):
     _by_token = ("columns", "places")
 
 
-class Reader(NamedTuple):
+class ColumnReader(NamedTuple):
     """How a column is read: from which one of a file, and what its values are made into."""
 
     source: str
@@ -236,7 +236,7 @@ def _read_columns(names, readers, sentences):
 def _read_source(source, sentences):
     """Tell the values of a column of a file apart."""
     tokens = [
-        _read(sentence, source) if isinstance(sentence, DependencyTree) else sentence
+        _read_tree_column(sentence, source) if isinstance(sentence, DependencyTree) else sentence
         for sentence in sentences
     ]
     place_of = {}
@@ -257,22 +257,22 @@ def _make_reader(name):
     """Say from which column of a file a column is made, and how."""
     kind, _, detail = name.partition(".")
     if kind in ("form", LETTERS):
-        return Reader("form", lambda forms: list(map(str.lower, forms)))
+        return ColumnReader("form", lambda forms: list(map(str.lower, forms)))
     if kind in AFFIXES:
         part = slice(int(detail)) if kind == "prefix" else slice(-int(detail), None)
-        return Reader("form", lambda forms: [form.lower()[part] for form in forms])
+        return ColumnReader("form", lambda forms: [form.lower()[part] for form in forms])
     if kind == "shape":
-        return Reader("form", _shapes)
+        return ColumnReader("form", _list_shapes)
     if kind == VECTOR:
-        return Reader("form", list)
+        return ColumnReader("form", list)
     if kind == "lemma":  # beside its form
-        return Reader(
+        return ColumnReader(
             "lemma", lambda pairs: [form.lower() if own == MISSING else own for own, form in pairs]
         )
     _, feature = check_column_name(name)
     if feature is None:
-        return Reader(kind, list)
-    return Reader(FEATURES, lambda parsed: [feats.get(feature, MISSING) for feats in parsed])
+        return ColumnReader(kind, list)
+    return ColumnReader(FEATURES, lambda parsed: [feats.get(feature, MISSING) for feats in parsed])
 
 
 def _require_trees(names, sentences):
@@ -287,13 +287,13 @@ def _require_trees(names, sentences):
             )
 
 
-def _read(tree, source):
+def _read_tree_column(tree, source):
     """Read a column of a file, without values where the tree does not have it."""
     values = read_column(tree, "feats" if source == FEATURES else source)
     return zip(values, tree.forms, strict=True) if source == "lemma" else values
 
 
-def _shapes(forms):
+def _list_shapes(forms):
     """Of each form: first letter a capital, any digit, neither letter nor digit, and the length."""
     return [
         ("X" if form[0].isupper() else "x")
@@ -332,7 +332,7 @@ def list_values(names, sentences, min_count):
         counts = Counter()
         for value, count in zip(values, np.bincount(places).tolist(), strict=True):
             counts[value] += count
-        least = np.inf if name == LETTERS else _least(name, min_count)
+        least = np.inf if name == LETTERS else _least_count(name, min_count)
         vocabulary[name] = sorted(value for value, count in counts.items() if count >= least)
     return vocabulary
 
@@ -402,7 +402,7 @@ def encode_columns(columns, sentences, indptr, check=True):
 def _spell(sentences, values):
     """List the n-grams of the forms of sentences, which keep them if they were checked."""
     if getattr(sentences, "spellings", None) is None:
-        spellings = spell(values, FIRST)
+        spellings = spell_words(values, FIRST)
         if not isinstance(sentences, CheckedSentences):
             return spellings
         sentences.spellings = spellings
@@ -448,11 +448,11 @@ def forget_rare(names, codes, known, min_count):
     for k, name in enumerate(names):
         if name not in (VECTOR, LETTERS):  # of these all are known
             counts = np.bincount(known[:, k], minlength=codes[:, k].max() + 1)
-            codes[counts[codes[:, k]] < _least(name, min_count), k] = UNKNOWN
+            codes[counts[codes[:, k]] < _least_count(name, min_count), k] = UNKNOWN
     return codes
 
 
-def _least(name, min_count):
+def _least_count(name, min_count):
     """How often a value has to be seen to be known."""
     return min_count if name.partition(".")[0] in _OPEN else 1
 

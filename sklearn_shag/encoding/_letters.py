@@ -29,7 +29,7 @@ class Spellings:
     rows: np.ndarray
 
 
-def spell(words, n_before=0):
+def spell_words(words, n_before=0):
     """List the n-grams of words.
 
     Parameters

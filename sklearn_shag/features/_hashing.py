@@ -57,7 +57,7 @@ def check_linear_weights(weights, name, labels):
         raise ValueError(f"{name}.arcs or {name}.labels holds no weights.")
 
 
-class Weights(NamedTuple):
+class AdaGradWeights(NamedTuple):
     """Weights of features for each of several classes, and what AdaGrad keeps beside them."""
 
     values: np.ndarray  # (n_features, n_classes)
@@ -65,7 +65,7 @@ class Weights(NamedTuple):
     sums: np.ndarray  # the same: of all steps, each times its number
 
 
-class Space(NamedTuple):
+class FeatureMemory(NamedTuple):
     """Memory for what kernels take note of."""
 
     hashes: np.ndarray  # (3, N + 1, n_templates): what heads, modifiers and tokens between bring
@@ -73,11 +73,12 @@ class Space(NamedTuple):
     classes: np.ndarray  # with gradients that count
 
 
-def new_space(templates, longest, n_classes):
-    """Allocate what the features of sentences of up to `longest` tokens need."""
+def allocate_memory(templates, indptr, n_classes):
+    """Allocate the FeatureMemory of the arcs of sentences, large enough for the longest one."""
     n_templates, n_of_arcs = len(templates.texts), templates.n_of_arcs
+    longest = int(np.diff(indptr).max())
     n_places = 2 * (n_of_arcs + (n_templates - n_of_arcs) * longest)
-    return Space(
+    return FeatureMemory(
         np.empty((3, longest + 1, n_templates), dtype=np.uint64),
         np.empty(n_places, dtype=np.int64),
         np.empty(n_classes, dtype=np.int64),
@@ -118,59 +119,59 @@ def bucket_of(distance):
 
 
 @inlined_kernel
-def _place(key, n_features):
+def _reduce_hash(key, n_features):
     """Map the upper half of a hash to 0 .. n_features - 1."""
     return np.int64(((key >> np.uint64(32)) * np.uint64(n_features)) >> np.uint64(32))
 
 
 @table_kernel
-def list_features(space, n_of_arcs, head, modifier, n_features):
-    """List the places of the features of an arc in `space`; return how many there are."""
-    hashes, places, n = space.hashes, space.places, 0
+def list_features(memory, n_of_arcs, head, modifier, n_features):
+    """List the places of the features of an arc in `memory`; return how many there are."""
+    hashes, places, n = memory.hashes, memory.places, 0
     direction = np.int64(modifier > head)
     bucket = find_bucket(abs(modifier - head), BUCKETS)
     alone = mix(np.uint64(direction + 1))
     near = mix(np.uint64(2 * bucket + direction + 3))
     for t in range(n_of_arcs):
         key = hashes[HEAD, head, t] ^ hashes[MODIFIER, modifier, t]
-        places[n] = _place(key ^ alone, n_features)
-        places[n + 1] = _place(key ^ near, n_features)
+        places[n] = _reduce_hash(key ^ alone, n_features)
+        places[n + 1] = _reduce_hash(key ^ near, n_features)
         n += 2
     for t in range(n_of_arcs, hashes.shape[2]):
         key = hashes[HEAD, head, t] ^ hashes[MODIFIER, modifier, t]
         for token in range(min(head, modifier) + 1, max(head, modifier)):
             between = key ^ hashes[BETWEEN, token, t]
-            places[n] = _place(between ^ alone, n_features)
-            places[n + 1] = _place(between ^ near, n_features)
+            places[n] = _reduce_hash(between ^ alone, n_features)
+            places[n + 1] = _reduce_hash(between ^ near, n_features)
             n += 2
     return n
 
 
 @table_kernel
-def add_scores(codes, indptr, atoms, n_of_arcs, arcs, weights, space, scores):
+def add_scores(codes, indptr, atoms, n_of_arcs, arcs, weights, memory, scores):
     """Add the weights of the features of arcs to their scores, of shape (n_arcs, n_classes)."""
     for s in range(indptr.size - 1):
-        hash_tokens(codes, indptr[s], indptr[s + 1] - indptr[s], atoms, space.hashes)
+        hash_tokens(codes, indptr[s], indptr[s + 1] - indptr[s], atoms, memory.hashes)
         for a in range(arcs.begins[s], arcs.begins[s + 1]):
             head, modifier = arcs.heads[a], arcs.modifiers[a]
             if head == modifier:
                 continue
-            n = list_features(space, n_of_arcs, head, modifier, weights.shape[0])
+            n = list_features(memory, n_of_arcs, head, modifier, weights.shape[0])
             if weights.shape[1] == 1:  # the sum stays in a register
                 total = 0.0
                 for k in range(n):
-                    total += weights[space.places[k], 0]
+                    total += weights[memory.places[k], 0]
                 scores[a, 0] += total
                 continue
             for k in range(n):
-                place = space.places[k]
+                place = memory.places[k]
                 for c in range(weights.shape[1]):
                     scores[a, c] += weights[place, c]
 
 
 @table_kernel
 def take_step(
-    codes, indptr, atoms, n_of_arcs, arcs, gradient, smallest, rate, number, weights, space
+    codes, indptr, atoms, n_of_arcs, arcs, gradient, smallest, rate, number, weights, memory
 ):
     """Take a step of AdaGrad (Duchi, Hazan and Singer 2011), arc by arc.
 
@@ -178,21 +179,21 @@ def take_step(
     """
     values, squares, sums = weights.values, weights.squares, weights.sums
     for s in range(indptr.size - 1):
-        hash_tokens(codes, indptr[s], indptr[s + 1] - indptr[s], atoms, space.hashes)
+        hash_tokens(codes, indptr[s], indptr[s + 1] - indptr[s], atoms, memory.hashes)
         for a in range(arcs.begins[s], arcs.begins[s + 1]):
             head, modifier = arcs.heads[a], arcs.modifiers[a]
             n_classes = 0
             for c in range(gradient.shape[1]):
                 if abs(gradient[a, c]) >= smallest:
-                    space.classes[n_classes] = c
+                    memory.classes[n_classes] = c
                     n_classes += 1
             if head == modifier or n_classes == 0:
                 continue
-            n = list_features(space, n_of_arcs, head, modifier, values.shape[0])
+            n = list_features(memory, n_of_arcs, head, modifier, values.shape[0])
             for k in range(n):
-                place = space.places[k]
+                place = memory.places[k]
                 for i in range(n_classes):
-                    c = space.classes[i]
+                    c = memory.classes[i]
                     slope = gradient[a, c]
                     squares[place, c] += slope * slope
                     step = rate * slope / np.sqrt(squares[place, c])
@@ -230,7 +231,7 @@ class LinearTrainer:
         self.learning_rate, self.alpha = learning_rate, alpha
         squares = np.full(start.shape, FIRST_SQUARE, dtype=np.float32)
         sums = np.zeros(start.shape, dtype=np.float32)
-        self.weights = Weights(start.astype(np.float32), squares, sums)
+        self.weights = AdaGradWeights(start.astype(np.float32), squares, sums)
         self.n_steps = self.n_penalized = 0
 
     def learn(self, batch):
@@ -241,7 +242,7 @@ class LinearTrainer:
         take_step(
             *(batch.codes, batch.indptr, templates.atoms, templates.n_of_arcs, arcs, gradient),
             *(self.smallest, self.learning_rate, float(self.n_steps), self.weights),
-            new_space(templates, longest(batch), values.shape[1]),
+            allocate_memory(templates, batch.indptr, values.shape[1]),
         )
         n_due = self.n_steps + 1 - self.n_penalized
         if self.alpha and n_due > DUE * self.n_penalized:
@@ -286,15 +287,10 @@ def score_arcs(weights, templates, batch, arcs):
     scores : ndarray of shape (n_arcs, n_classes)
     """
     scores = np.zeros((arcs.heads.size, weights.shape[1]))
-    space = new_space(templates, longest(batch), weights.shape[1])
+    memory = allocate_memory(templates, batch.indptr, weights.shape[1])
     atoms, n_of_arcs = templates.atoms, templates.n_of_arcs
-    add_scores(batch.codes, batch.indptr, atoms, n_of_arcs, arcs, weights, space, scores)
+    add_scores(batch.codes, batch.indptr, atoms, n_of_arcs, arcs, weights, memory, scores)
     return scores
-
-
-def longest(batch):
-    """How many tokens the longest sentence has."""
-    return int(np.diff(batch.indptr).max())
 
 
 def trees_to_learn(batch):

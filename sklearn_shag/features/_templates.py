@@ -112,7 +112,7 @@ def compile_templates(templates, names):
     tag = next((name for name in (*TAGS, INSTEAD_OF_TAGS) if name in names), "tag")
     compiled = {}
     for text in templates:
-        atoms = _parse(text)
+        atoms = _parse_template(text)
         for chosen in _choose_affixes(atoms, names):
             columns = [{"tag": tag, **chosen}.get(column, column) for _, _, column in atoms]
             if all(column in names for column in columns):
@@ -120,7 +120,7 @@ def compile_templates(templates, names):
                     (side, offset, names.index(column))
                     for (side, offset, _), column in zip(atoms, columns, strict=True)
                 ]
-                shown = " ".join(_show(*place, names) for place in places) or BIAS
+                shown = " ".join(_show_atom(*place, names) for place in places) or BIAS
                 compiled[shown] = places
     if not compiled:
         raise ValueError(
@@ -142,7 +142,7 @@ def _choose_affixes(atoms, names):
     return [dict(zip(kinds, chosen, strict=True)) for chosen in product(*lengths)]
 
 
-def _parse(text):
+def _parse_template(text):
     """List side, offset and column of the atoms of a template."""
     if text == BIAS:
         return []
@@ -166,6 +166,6 @@ def _parse(text):
     return atoms
 
 
-def _show(side, offset, column, names):
+def _show_atom(side, offset, column, names):
     name = {number: name for name, number in _SIDES.items()}[side]
     return f"{name}{offset:+d}.{names[column]}" if offset else f"{name}.{names[column]}"

@@ -30,7 +30,7 @@ KINDS = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
 _FIRST_TABLE = "embeddings.word_embeddings.weight"
 
 
-class Layer(NamedTuple):
+class TransformerLayer(NamedTuple):
     """Of a layer its linear maps and normalisations, each a weight and a bias."""
 
     attend: tuple  # to queries, keys and values side by side
@@ -41,7 +41,7 @@ class Layer(NamedTuple):
     after: tuple
 
 
-class Encoder(NamedTuple):
+class TransformerEncoder(NamedTuple):
     """What is in a folder, and can be run."""
 
     tokenizer: Any
@@ -167,11 +167,11 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
         encoder = self._load()
         sentences, _ = check_sentences(X)
         forms = [list(getattr(sentence, "forms", sentence)) for sentence in sentences]
-        pieces, words, groups = _cut(encoder, forms)
+        pieces, words, groups = _cut_into_windows(encoder, forms)
         tasks = [
-            (part, delayed(_run)(encoder, pieces[part]))
+            (part, delayed(_encode_windows)(encoder, pieces[part]))
             for length, begins in groups.items()
-            for part in _batches(np.array(begins), length, self.batch_size)
+            for part in _iter_batches(np.array(begins), length, self.batch_size)
         ]
         found = run_parallel((task for _, task in tasks), self.n_jobs)
         vectors = np.empty((pieces.size, encoder.words.shape[1]), dtype=np.float32)
@@ -194,7 +194,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
                     f"{', '.join(FILES)}."
                 )
         # Paths and times, so that files that were replaced are read anew.
-        return _load(folder, layers, tuple((folder / name).stat().st_mtime_ns for name in FILES))
+        return _load_encoder(folder, layers, *((folder / f).stat().st_mtime_ns for f in FILES))
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -206,7 +206,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _cut(encoder, forms):
+def _cut_into_windows(encoder, forms):
     """Cut sentences into windows of pieces, which follow one another.
 
     Returns
@@ -222,7 +222,7 @@ def _cut(encoder, forms):
     for encoding, sentence in zip(encodings, forms, strict=True):
         own = np.array([-1 if word is None else n_words + word for word in encoding.word_ids])
         n_words += len(sentence)
-        for window in _windows(own, len(encoder.positions)):
+        for window in _list_windows(own, len(encoder.positions)):
             pieces.append(np.array(encoding.ids)[window])
             words.append(own[window])
             groups[window.size].append(n_pieces)
@@ -230,7 +230,7 @@ def _cut(encoder, forms):
     return np.concatenate(pieces), np.concatenate(words), groups
 
 
-def _windows(words, longest):
+def _list_windows(words, longest):
     """Say which pieces are in each window: those of no word, at both ends, are in all."""
     places = np.arange(words.size)
     if words.size <= longest:
@@ -242,14 +242,14 @@ def _windows(words, longest):
     return [np.concatenate([before, inner[k : k + room], after]) for k in begins]
 
 
-def _batches(begins, length, size):
+def _iter_batches(begins, length, size):
     """Yield the places of the pieces of windows of one length, (n_windows, length)."""
     n_windows = max(size // length, 1)
     for k in range(0, begins.size, n_windows):
         yield begins[k : k + n_windows, None] + np.arange(length)
 
 
-def _run(encoder, pieces):
+def _encode_windows(encoder, pieces):
     """Encode windows of one length, (n_windows, length); return the mean of the chosen layers."""
     n_windows, length = pieces.shape
     x = encoder.words[pieces] + encoder.positions[:length]
@@ -297,7 +297,7 @@ def _normalize(x, layer, epsilon):
 
 
 @lru_cache(maxsize=1)
-def _load(folder, layers, _modified):
+def _load_encoder(folder, layers, *_modified):
     """Load an encoder, as far as it is run."""
     try:
         import safetensors
@@ -316,7 +316,7 @@ def _load(folder, layers, _modified):
         tokenizer.no_truncation()
         tokenizer.no_padding()
         with safetensors.safe_open(str(folder / "model.safetensors"), "numpy") as file:
-            return _read(file, tokenizer, config, chosen)
+            return _read_encoder(file, tokenizer, config, chosen)
     except (OSError, ValueError):
         raise
     except Exception as error:  # of both libraries, and of what the configuration lacks
@@ -346,7 +346,7 @@ def _choose_layers(folder, config, layers):
     return tuple(map(int, chosen))
 
 
-def _read(file, tokenizer, config, chosen):
+def _read_encoder(file, tokenizer, config, chosen):
     """Read the weights of an encoder."""
     (first,) = (name for name in file.keys() if name.endswith(_FIRST_TABLE))  # noqa: SIM118
     prefix = first.removesuffix(_FIRST_TABLE)
@@ -363,7 +363,7 @@ def _read(file, tokenizer, config, chosen):
         return take(f"{name}.weight"), take(f"{name}.bias")
 
     layers = [
-        Layer(
+        TransformerLayer(
             linear(*(f"{name}.attention.self.{part}" for part in ("query", "key", "value"))),
             linear(f"{name}.attention.output.dense"),
             normal(f"{name}.attention.output.LayerNorm"),
@@ -375,7 +375,7 @@ def _read(file, tokenizer, config, chosen):
     ]
     before = config["pad_token_id"] + 1 if KINDS[config["model_type"]] else 0
     positions = take("embeddings.position_embeddings.weight")[before:]
-    return Encoder(
+    return TransformerEncoder(
         tokenizer,
         take(_FIRST_TABLE),
         positions + take("embeddings.token_type_embeddings.weight")[0],

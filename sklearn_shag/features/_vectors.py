@@ -92,7 +92,7 @@ def read_vectors(
     path = expand_user(path)
     asked = None if words is None else _with_lower_case(words)
     try:
-        found, vectors = _read(path, asked, limit)
+        found, vectors = _parse_vectors(path, asked, limit)
     except ConlluError as error:  # which names the file and the line, but is no error of CoNLL-U
         raise ValueError(str(error)) from None
     if not found:
@@ -112,7 +112,7 @@ def _with_lower_case(words):
     return {*words, *map(str.lower, words)}
 
 
-def _read(path, asked, limit):
+def _parse_vectors(path, asked, limit):
     lines = _iter_lines(path)
     first = next(lines, (path, 1, "0 1"))  # an empty file is as one of no words
     header = _HEADER.fullmatch(first[2])

@@ -14,9 +14,9 @@ from sklearn_shag.lexical._potentials import lexical_potentials, sample_words
 from sklearn_shag.lexical._statistics import (
     CountedWords,
     LexicalStatistics,
-    back_off,
+    back_off_words,
     count_words,
-    forget_rare,
+    forget_rare_words,
     merge_words,
     number_words,
 )
@@ -232,7 +232,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
                 f"The symbols of X are its words: there are no tags to back off to. Give the trees "
                 f"tags, or choose another column than {self.word!r}."
             )
-        counted = forget_rare(counted, self.min_count)
+        counted = forget_rare_words(counted, self.min_count)
         vars(self).update({f"{name}_": value for name, value in counted._asdict().items()})
         return self
 
@@ -287,7 +287,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
 
     def _tables(self):
         """The code of each known word, and the tables of probabilities."""
-        return keep(self, (self.words_, self.statistics_, self.backoff), _prepare)
+        return keep(self, (self.words_, self.statistics_, self.backoff), _tabulate_words)
 
     def _draw(self, n_samples, max_length, rng):
         _, tables = self._tables()
@@ -306,6 +306,6 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         return trees
 
 
-def _prepare(words, statistics, backoff):
+def _tabulate_words(words, statistics, backoff):
     known = zip(statistics.tags.tolist(), words.tolist(), strict=True)
-    return {pair: code for code, pair in enumerate(known)}, back_off(statistics, float(backoff))
+    return {pair: k for k, pair in enumerate(known)}, back_off_words(statistics, float(backoff))

@@ -32,13 +32,13 @@ def lexical_potentials(tables, codes, indptr):
     stop_memory = np.empty((codes.size, 2, n_classes))
     seen = np.zeros(n_coarse)
     of_tags, rests = np.zeros(tables.classes.size), np.ones(tables.classes.size)
-    _fill(tables, codes, indptr, seen, of_tags, rests, arc_memory, stop_memory)
+    _fill_factors(tables, codes, indptr, seen, of_tags, rests, arc_memory, stop_memory)
     memory = tables.classes[tables.tags[codes]]
     return Potentials(indptr, np.zeros_like(codes), None, memory, arc_memory, stop_memory)
 
 
 @table_kernel
-def _fill(tables, codes, indptr, seen, of_tags, rests, arc_memory, stop_memory):
+def _fill_factors(tables, codes, indptr, seen, of_tags, rests, arc_memory, stop_memory):
     """Set the factors of all sentences; the three tables between hold nothing yet."""
     root, begin = tables.tags.size - 1, 0
     for s in range(indptr.size - 1):
@@ -46,18 +46,18 @@ def _fill(tables, codes, indptr, seen, of_tags, rests, arc_memory, stop_memory):
         words = codes[indptr[s] : indptr[s + 1]]
         arcs = arc_memory[begin : begin + n * (n + 1)]
         begin += n * (n + 1)
-        _fill_coarse(tables, words, root, arcs, seen)
+        _fill_coarse_factors(tables, words, root, arcs, seen)
         for state in range(arcs.shape[1]):
-            _fill_fine(tables, words, np.int64(0), root, RIGHT, state, arcs, of_tags, rests)
+            _fill_fine_factors(tables, words, np.int64(0), root, RIGHT, state, arcs, of_tags, rests)
             for h in range(1, n + 1):
                 for direction in range(2):
-                    stop_memory[indptr[s] + h - 1, direction, state] = _fill_fine(
+                    stop_memory[indptr[s] + h - 1, direction, state] = _fill_fine_factors(
                         tables, words, h, words[h - 1], direction, state, arcs, of_tags, rests
                     )
 
 
 @inlined_kernel
-def _fill_coarse(tables, words, root, arcs, seen):
+def _fill_coarse_factors(tables, words, root, arcs, seen):
     """Set the factor of every arc to P_B of its modifier given the head's tag."""
     n, (indptr, contexts, values) = words.size, tables.coarse_words
     n_classes, n_tags = arcs.shape[1], tables.classes.size - 1
@@ -80,7 +80,7 @@ def _fill_coarse(tables, words, root, arcs, seen):
 
 
 @inlined_kernel
-def _fill_fine(tables, words, h, head, direction, state, arcs, of_tags, rests):
+def _fill_fine_factors(tables, words, h, head, direction, state, arcs, of_tags, rests):
     """Set the factors of the arcs from a head to one side in one state; return that of STOP."""
     n, n_classes, n_tags = words.size, arcs.shape[1], tables.classes.size - 1
     coarse = (2 * tables.tags[head] + direction) * n_classes + state
@@ -108,7 +108,7 @@ def _fill_fine(tables, words, h, head, direction, state, arcs, of_tags, rests):
             continue
         p_word = rests[tag] * arcs[arc, state]
         if of_tags[tag] > 0.0:
-            p_word += _find(tables.fine_words, begin_words, end_words, word)
+            p_word += _find_value(tables.fine_words, begin_words, end_words, word)
         arcs[arc, state] = (of_tags[tag] + rest * tables.coarse[coarse, tag]) * p_word
     for k in range(begin, end):
         of_tags[tables.fine.columns[k]] = 0.0
@@ -117,7 +117,7 @@ def _fill_fine(tables, words, h, head, direction, state, arcs, of_tags, rests):
 
 
 @inlined_kernel
-def _find(frequencies, begin, end, column):
+def _find_value(frequencies, begin, end, column):
     """The value of a column in a part of a row, 0 if it is not there."""
     stop = end
     while begin < end:
@@ -130,7 +130,7 @@ def _find(frequencies, begin, end, column):
     return frequencies.values[begin] if found else 0.0
 
 
-class Distributions:
+class WordDistributions:
     """The probabilities of all outcomes, a context at a time.
 
     Parameters
@@ -180,7 +180,7 @@ class Distributions:
         return np.append(of_tags[tags] * of_words, of_tags[n_tags])
 
 
-class _SequenceSampler:
+class _WordSampler:
     """Draws the modifiers of one head on one side, head outwards."""
 
     def __init__(self, distributions, head, direction):
@@ -213,7 +213,7 @@ def sample_words(tables, n_sentences, max_length, rng):
     codes, heads, indptr : int ndarrays
         Codes as the lexicon counts them.
     """
-    distributions, root = Distributions(tables), tables.tags.size - 1
-    sampler = partial(_SequenceSampler, distributions)
+    distributions, root = WordDistributions(tables), tables.tags.size - 1
+    sampler = partial(_WordSampler, distributions)
     roots = distributions(root, RIGHT, 0)[:-1]
     return draw_derivations(roots, sampler, n_sentences, max_length, rng)

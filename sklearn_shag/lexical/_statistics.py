@@ -186,15 +186,15 @@ def count_words(codes, trees, lexicon, classes):
     ]
     outcomes = [outcomes, np.full(contexts[1].size, lexicon.stop)]
     weights = [np.repeat(tokens.weights, lengths), tokens.weights[~is_root]]
-    return _add_up(lexicon, classes, *map(np.concatenate, (contexts, outcomes, weights)))
+    return _sum_pairs(lexicon, classes, *map(np.concatenate, (contexts, outcomes, weights)))
 
 
-def _add_up(lexicon, classes, contexts, outcomes, counts):
+def _sum_pairs(lexicon, classes, contexts, outcomes, counts):
     """Add up the counts of equal pairs, and sort them."""
     n_contexts = pair_of(lexicon.root + 1, 0) * (classes.max() + 1)
-    counted = _sum(contexts, outcomes, counts, (n_contexts, lexicon.stop + 1))
+    counted = _sum_entries(contexts, outcomes, counts, (n_contexts, lexicon.stop + 1))
     indptr = counted.indptr.astype(np.int64)
-    return LexicalStatistics(lexicon.tags, classes, indptr, _columns(counted), counted.data)
+    return LexicalStatistics(lexicon.tags, classes, indptr, _entry_columns(counted), counted.data)
 
 
 class CountedWords(NamedTuple):
@@ -231,12 +231,12 @@ def merge_words(parts):
         classes[np.append(tags, symbols.size)] = part.statistics.classes
         of_words, others = [code_of[pair] for pair in pairs], [lexicon.stop, lexicon.root]
         codes = np.concatenate([of_words, lexicon.n_words + tags, others]).astype(np.int64)
-        recoded.append(_recode(part.statistics, codes))
-    statistics = _add_up(lexicon, classes, *map(np.concatenate, zip(*recoded, strict=True)))
+        recoded.append(_recode_pairs(part.statistics, codes))
+    statistics = _sum_pairs(lexicon, classes, *map(np.concatenate, zip(*recoded, strict=True)))
     return CountedWords(symbols, *merge_labels(parts, own_tags, symbols.size), words, statistics)
 
 
-def forget_rare(counted, min_count):
+def forget_rare_words(counted, min_count):
     """Make words that were seen less often, each with its tag, unknown.
 
     Parameters
@@ -258,17 +258,17 @@ def forget_rare(counted, min_count):
     lexicon = Lexicon(before.tags[kept], before.n_tags)
     codes = before.all_tags + lexicon.n_words  # of the unknown word of each tag, stop and root
     codes[: before.n_words][kept] = np.arange(lexicon.n_words)
-    recoded = _add_up(lexicon, statistics.classes, *_recode(statistics, codes))
+    recoded = _sum_pairs(lexicon, statistics.classes, *_recode_pairs(statistics, codes))
     return counted._replace(words=words[kept], statistics=recoded)
 
 
-def _recode(statistics, codes):
+def _recode_pairs(statistics, codes):
     """Say of each pair its context, outcome and count, with other codes of words and tags.
 
     `codes` has that of every old code, of STOP, which as a head is the unknown tag, and of the
     root symbol.
     """
-    heads, states = np.divmod(_rows(statistics), 2 * statistics.n_classes)
+    heads, states = np.divmod(_entry_rows(statistics), 2 * statistics.n_classes)
     contexts = codes[heads] * 2 * statistics.n_classes + states
     return contexts, codes[statistics.outcomes], statistics.counts
 
@@ -307,7 +307,7 @@ class BackOff(NamedTuple):
     words: np.ndarray  # (n_codes,): P_B of each modifier given nothing but its tag
 
 
-def back_off(statistics, constant):
+def back_off_words(statistics, constant):
     """Estimate the probabilities of words in every context.
 
     Parameters
@@ -335,45 +335,45 @@ def _coarse_tables(statistics, constant):
     n_tags, tags = lexicon.n_tags, lexicon.all_tags
     n_contexts = Alphabet(n_tags).n_heads * n_states
     # Each context is one of its head's tag, and one of the pool of all heads.
-    heads, states = np.divmod(_rows(statistics), n_states)
+    heads, states = np.divmod(_entry_rows(statistics), n_states)
     of_tokens = heads != lexicon.root
     contexts = np.concatenate([tags[heads], np.full(of_tokens.sum(), n_tags)]) * n_states
     contexts += np.concatenate([states, states[of_tokens]])
     outcomes = np.concatenate([statistics.outcomes, statistics.outcomes[of_tokens]])
     counts = np.concatenate([statistics.counts, statistics.counts[of_tokens]])
 
-    of_tags = _sum(contexts, tags[outcomes], counts, (n_contexts, n_tags + 1))
-    frequencies, rests = _discount(of_tags, _rows(of_tags), n_contexts, constant)
+    of_tags = _sum_entries(contexts, tags[outcomes], counts, (n_contexts, n_tags + 1))
+    frequencies, rests = _discount_counts(of_tags, _entry_rows(of_tags), n_contexts, constant)
     p_tags = np.full(of_tags.shape, 1.0 / (n_tags + 1))
     p_tags[-n_states:] = np.append(np.full(n_tags, 1.0 / n_tags), 0.0)  # the root does not stop
     p_tags *= rests[:, None]
-    p_tags[_rows(of_tags), frequencies.columns] += frequencies.values
+    p_tags[_entry_rows(of_tags), frequencies.columns] += frequencies.values
 
     is_word = outcomes != lexicon.stop
     shape = lexicon.n_codes, n_contexts
-    of_words = _sum(outcomes[is_word], contexts[is_word], counts[is_word], shape)
-    groups = _columns(of_words) * n_tags + tags[_rows(of_words)]
-    words, word_rests = _discount(of_words, groups, n_contexts * n_tags, constant)
+    of_words = _sum_entries(outcomes[is_word], contexts[is_word], counts[is_word], shape)
+    groups = _entry_columns(of_words) * n_tags + tags[_entry_rows(of_words)]
+    words, word_rests = _discount_counts(of_words, groups, n_contexts * n_tags, constant)
     going_on = p_tags[:, :n_tags].sum(axis=1)
     return p_tags, going_on, words, word_rests.reshape(n_contexts, n_tags)
 
 
 def _fine_tables(statistics, constant):
     """P_A and P_B in contexts of a known head word, both as far as they were seen."""
-    lexicon, contexts = statistics.lexicon, _rows(statistics)
+    lexicon, contexts = statistics.lexicon, _entry_rows(statistics)
     n_contexts = lexicon.n_words * 2 * statistics.n_classes
     fine = contexts < n_contexts
     contexts, outcomes, counts = contexts[fine], statistics.outcomes[fine], statistics.counts[fine]
     tags, width = lexicon.all_tags, lexicon.n_tags + 1
-    of_tags = _sum(contexts, tags[outcomes], counts, (n_contexts, width))
-    frequencies, rests = _discount(of_tags, _rows(of_tags), n_contexts, constant)
+    of_tags = _sum_entries(contexts, tags[outcomes], counts, (n_contexts, width))
+    frequencies, rests = _discount_counts(of_tags, _entry_rows(of_tags), n_contexts, constant)
 
     is_word = outcomes != lexicon.stop
     shape = n_contexts, lexicon.n_codes
-    of_words = _sum(contexts[is_word], outcomes[is_word], counts[is_word], shape)
-    pairs = _rows(of_tags) * width + _columns(of_tags)
-    groups = np.searchsorted(pairs, _rows(of_words) * width + tags[_columns(of_words)])
-    return frequencies, rests, *_discount(of_words, groups, pairs.size, constant)
+    of_words = _sum_entries(contexts[is_word], outcomes[is_word], counts[is_word], shape)
+    pairs = _entry_rows(of_tags) * width + _entry_columns(of_tags)
+    groups = np.searchsorted(pairs, _entry_rows(of_words) * width + tags[_entry_columns(of_words)])
+    return frequencies, rests, *_discount_counts(of_words, groups, pairs.size, constant)
 
 
 def _word_probabilities(statistics, constant):
@@ -383,29 +383,29 @@ def _word_probabilities(statistics, constant):
     counts = np.bincount(statistics.outcomes, statistics.counts, lexicon.stop + 1)[: lexicon.stop]
     seen = np.flatnonzero(counts)
     alone = csr_array((counts[seen], (tags[seen], seen)), shape=(n_tags, lexicon.n_codes))
-    frequencies, rests = _discount(alone, _rows(alone), n_tags, constant)
+    frequencies, rests = _discount_counts(alone, _entry_rows(alone), n_tags, constant)
     probabilities = (rests / np.bincount(tags))[tags]
     probabilities[frequencies.columns] += frequencies.values
     return probabilities
 
 
-def _sum(rows, columns, counts, shape):
+def _sum_entries(rows, columns, counts, shape):
     summed = csr_array((counts, (rows, columns)), shape=shape)
     summed.sum_duplicates()
     return summed
 
 
-def _rows(matrix):
+def _entry_rows(matrix):
     """The row of every entry."""
     return np.repeat(np.arange(matrix.indptr.size - 1), np.diff(matrix.indptr))
 
 
-def _columns(matrix):
+def _entry_columns(matrix):
     """The column of every entry, in numbers that can be multiplied."""
     return matrix.indices.astype(np.int64)
 
 
-def _discount(matrix, groups, n_groups, constant):
+def _discount_counts(matrix, groups, n_groups, constant):
     """Turn counts into frequencies within groups of entries, times lambda; also 1 - lambda."""
     totals = np.bincount(groups, matrix.data, n_groups)
     n_distinct = np.bincount(groups, minlength=n_groups)
@@ -413,4 +413,4 @@ def _discount(matrix, groups, n_groups, constant):
         coarser = constant * np.maximum(n_distinct, 1)
         rests = np.maximum(1.0 / (1.0 + totals / coarser), SMALLEST_REST)
     values = matrix.data / (totals + coarser)[groups]
-    return Frequencies(matrix.indptr.astype(np.int64), _columns(matrix), values), rests
+    return Frequencies(matrix.indptr.astype(np.int64), _entry_columns(matrix), values), rests

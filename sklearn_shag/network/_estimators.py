@@ -32,15 +32,15 @@ from sklearn_shag.encoding import (
     split_features,
     take_sentences,
 )
-from sklearn_shag.network._network import open_network, read
+from sklearn_shag.network._network import open_network, read_sentences
 from sklearn_shag.network._parameters import (
     NO_MOMENTS,
     NO_VECTORS,
     NetworkWeights,
     Sizes,
+    compute_moments,
     initial_parameters,
     sizes_of,
-    standardize,
     tabulate_embeddings,
 )
 from sklearn_shag.network._tags import LEARNED, collect_tags, finish_lemmas
@@ -63,7 +63,7 @@ SCHEDULE = (
 )
 
 
-class Start(NamedTuple):
+class NetworkStart(NamedTuple):
     """Where training begins."""
 
     columns: Columns | None  # None for splitters
@@ -120,7 +120,7 @@ class NetworkLearner(BaseEstimator):
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
         weights = weights._replace(values=values)
         columns = None if tag_values is None else make_columns(vocabulary)
-        return Start(columns, vocabulary, labels, tag_values, sizes, weights)
+        return NetworkStart(columns, vocabulary, labels, tag_values, sizes, weights)
 
     def _learn_tags(self, start, codes, indptr, tags, weights, rng):
         """Learn tags of sentences whose heads do not matter; return attributes."""
@@ -222,7 +222,7 @@ class TagLearner(NetworkLearner):
         of_words, in_context = split_embeddings(self.embeddings)
         if of_words is not None:
             vocabulary[VECTOR], vectors = tabulate_embeddings(of_words)
-        moments = standardize(in_context and ask_vectors(in_context, sentences))
+        moments = compute_moments(in_context and ask_vectors(in_context, sentences))
         return self._begin(vocabulary, rng, labels, tag_values, (vectors, moments))
 
     def _choose_columns(self, sentences):
@@ -249,7 +249,7 @@ class TagLearner(NetworkLearner):
     def _network(self):
         """The columns that are read, sizes, the network, and arrays of the tags of each column."""
         labels = getattr(self, "labels_", None)
-        return keep(self, (self.vocabulary_, labels, self.tag_values_, self.weights_), _prepare)
+        return keep(self, (self.vocabulary_, labels, self.tag_values_, self.weights_), _open_reader)
 
     def _encode(self, sentences, symbols, indptr, check=True):
         columns, *_ = self._network()
@@ -355,12 +355,12 @@ class TagLearner(NetworkLearner):
             return batch._replace(codes=codes)
 
         def codes():
-            return (reading or read(network, encoded())).tags
+            return (reading or read_sentences(network, encoded())).tags
 
         def proba(chosen=None):
             if reading is None:
                 part = encoded() if chosen is None else take_sentences(encoded(), chosen)
-                scores = read(network, part, with_scores=True).tag_scores
+                scores = read_sentences(network, part, with_scores=True).tag_scores
             else:
                 scores = reading.tag_scores
                 scores = scores if chosen is None else scores[places_of(batch.indptr, chosen)[1]]
@@ -371,7 +371,7 @@ class TagLearner(NetworkLearner):
         return Tagging(values, codes, proba, finish if "lemma" in values else None)
 
 
-def _prepare(vocabulary, labels, tag_values, weights):
+def _open_reader(vocabulary, labels, tag_values, weights):
     tags = {name: np.array(values, dtype=object) for name, values in tag_values.items()}
     network = open_network(weights, vocabulary, labels, tag_values)
     return make_columns(vocabulary), network.sizes, network, tags

@@ -85,7 +85,7 @@ class Noise(NamedTuple):
 SILENCE = Noise(0.0, None)
 
 
-def embed(tables, groups, tokens):
+def embed_tokens(tables, groups, tokens):
     """Look up the vectors of the values of tokens, add up those of a group, and join the groups."""
     width = sum(table.shape[1] for table in tables)
     x = np.empty((len(tokens.codes), width), dtype=tables[0].dtype)
@@ -102,14 +102,14 @@ def embed(tables, groups, tokens):
         elif group.spelled:
             spellings = tokens.spellings
             rows.append((codes[:, 0], spellings.begins, spellings.rows))
-            _add_up_letters(table, *rows[-1], x[:, begin:end])
+            _sum_letters(table, *rows[-1], x[:, begin:end])
         else:
             rows.append(codes + np.cumsum([0, *group.n_codes[:-1]]))
-            _add_up(table, rows[-1], x[:, begin:end])
+            _sum_embeddings(table, rows[-1], x[:, begin:end])
     return x, rows
 
 
-def embed_backward(rows, d_x, d_tables):
+def embed_tokens_backward(rows, d_x, d_tables):
     """Take the derivative by the tables, but for those without rows, which are not learned."""
     ends = np.cumsum([table.shape[1] for table in d_tables])
     d_parts = np.split(d_x, ends[:-1], axis=1)
@@ -117,13 +117,13 @@ def embed_backward(rows, d_x, d_tables):
         if d_table.size:
             d_table.fill(0)
             if isinstance(of_group, tuple):
-                _add_to_letters(*of_group, d_part, d_table)
+                _sum_letters_backward(*of_group, d_part, d_table)
             else:
-                _add_to_rows(of_group, d_part, d_table)
+                _sum_embeddings_backward(of_group, d_part, d_table)
 
 
 @table_kernel
-def _add_up(table, rows, x):
+def _sum_embeddings(table, rows, x):
     for i in range(rows.shape[0]):
         for d in range(x.shape[1]):
             x[i, d] = table[rows[i, 0], d]
@@ -134,7 +134,7 @@ def _add_up(table, rows, x):
 
 
 @table_kernel
-def _add_to_rows(rows, d_x, d_table):
+def _sum_embeddings_backward(rows, d_x, d_table):
     for i in range(rows.shape[0]):
         for k in range(rows.shape[1]):
             row = rows[i, k]
@@ -143,7 +143,7 @@ def _add_to_rows(rows, d_x, d_table):
 
 
 @table_kernel
-def _add_up_letters(table, words, begins, rows, x):
+def _sum_letters(table, words, begins, rows, x):
     """Of each word the sum of the vectors of its n-grams, over the square root of their number."""
     for i in range(words.size):
         begin, end = begins[words[i]], begins[words[i] + 1]
@@ -158,7 +158,7 @@ def _add_up_letters(table, words, begins, rows, x):
 
 
 @table_kernel
-def _add_to_letters(words, begins, rows, d_x, d_table):
+def _sum_letters_backward(words, begins, rows, d_x, d_table):
     for i in range(words.size):
         begin, end = begins[words[i]], begins[words[i] + 1]
         for d in range(d_x.shape[1]):
@@ -169,7 +169,7 @@ def _add_to_letters(words, begins, rows, d_x, d_table):
                 d_table[row, d] += d_x[i, d]
 
 
-def multiply(x, weight, alone=None):
+def multiply_rows(x, weight, alone=None):
     """Multiply matrices, sentence by sentence if `alone` says where each begins.
 
     Sums of products depend, to the last bit, on where in a matrix a row is. Prediction must not:
@@ -184,8 +184,8 @@ def multiply(x, weight, alone=None):
 
 
 def linear(layer, x, alone=None):
-    """Compute ``x @ weight + bias``, with products as in :func:`multiply`."""
-    y = multiply(x, layer.weight, alone)
+    """Compute ``x @ weight + bias``, with products as in :func:`multiply_rows`."""
+    y = multiply_rows(x, layer.weight, alone)
     y += layer.bias
     return y, x
 
@@ -297,10 +297,10 @@ def score_all_arcs(weights, heads, modifiers, begins, alone=None):
     """
     if not heads.shape[1]:
         return np.empty_like(heads, shape=0), (heads, modifiers, *[None] * 3)
-    products = multiply(modifiers, weights.bilinear, alone)
+    products = multiply_rows(modifiers, weights.bilinear, alone)
     products += weights.head
-    near_heads = multiply(heads, weights.near_head, alone)
-    near_modifiers = multiply(modifiers, weights.near_modifier, alone)
+    near_heads = multiply_rows(heads, weights.near_head, alone)
+    near_modifiers = multiply_rows(modifiers, weights.near_modifier, alone)
     arcs = arc_begins(begins - np.arange(begins.size))
     scores = np.empty_like(heads, shape=arcs[-1])
     for s, (begin, end) in enumerate(pairwise(begins.tolist())):
@@ -334,7 +334,7 @@ def score_all_arcs_backward(weights, cache, d_scores, d_weights):
 
 
 @inlined_kernel
-def _bucket(head, modifier):
+def _find_arc_bucket(head, modifier):
     return 2 * find_bucket(abs(head - modifier), BUCKETS) + (head < modifier)
 
 
@@ -345,7 +345,7 @@ def _add_near(near_heads, near_modifiers, begins, arcs, scores):
         place = arcs[s]
         for m in range(1, n):
             for h in range(n):
-                bucket = _bucket(h, m)
+                bucket = _find_arc_bucket(h, m)
                 scores[place] += near_heads[begin + h, bucket] + near_modifiers[begin + m, bucket]
                 place += 1
 
@@ -357,7 +357,7 @@ def _add_near_backward(d_scores, begins, arcs, d_near_heads, d_near_modifiers):
         place = arcs[s]
         for m in range(1, n):
             for h in range(n):
-                bucket = _bucket(h, m)
+                bucket = _find_arc_bucket(h, m)
                 d_near_heads[begin + h, bucket] += d_scores[place]
                 d_near_modifiers[begin + m, bucket] += d_scores[place]
                 place += 1

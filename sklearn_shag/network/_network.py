@@ -8,8 +8,8 @@ import numpy as np
 from sklearn_shag.conditional import mask_scores
 from sklearn_shag.network._layers import (
     SILENCE,
-    embed,
-    embed_backward,
+    embed_tokens,
+    embed_tokens_backward,
     linear,
     linear_backward,
     rectify,
@@ -44,7 +44,7 @@ class Network(NamedTuple):
     tags: list  # the slice of each column of tags that is learned, among all tags
 
 
-class Scores(NamedTuple):
+class NetworkScores(NamedTuple):
     """What a network says of sentences."""
 
     arcs: np.ndarray  # (n_arcs,), in the layout of marginals
@@ -52,7 +52,7 @@ class Scores(NamedTuple):
     tags: np.ndarray  # (n_rows, n_tags), of all columns side by side, roots included
 
 
-class Vectors(NamedTuple):
+class TokenVectors(NamedTuple):
     """What a network knows of each token of sentences, the root first in each."""
 
     encoded: np.ndarray  # (n_rows, n_hidden)
@@ -83,10 +83,10 @@ def open_network(weights, vocabulary, labels=None, tag_values=None):
     return make_network(sizes, weights.values.astype(np.float32), weights.vectors, weights.moments)
 
 
-def encode(network, tokens, noise, alone=None):
+def encode_tokens(network, tokens, noise, alone=None):
     """Compute the vectors of tokens."""
     parameters, groups = network.parameters, network.sizes.groups
-    x, rows = embed(network.tables, groups, noise.replace(tokens, groups))
+    x, rows = embed_tokens(network.tables, groups, noise.replace(tokens, groups))
     factors, caches = [noise.drop(x)], []
     for layer in parameters.layers:
         x, of_layer = recur(layer, x, tokens.begins, alone)
@@ -98,11 +98,11 @@ def encode(network, tokens, noise, alone=None):
     arc, label = vector_sizes(network.sizes)
     cuts = 0, arc, 2 * arc, 2 * arc + label, 2 * (arc + label)
     parts = (y[:, begin:end] for begin, end in pairwise(cuts))
-    vectors = Vectors(x, *map(np.ascontiguousarray, parts))
+    vectors = TokenVectors(x, *map(np.ascontiguousarray, parts))
     return vectors, (rows, factors, caches, of_vectors, y)
 
 
-def encode_backward(network, cache, d_vectors, gradient):
+def encode_tokens_backward(network, cache, d_vectors, gradient):
     """Take the derivatives by the parameters of the encoder."""
     rows, factors, caches, of_vectors, y = cache
     parameters = network.parameters
@@ -116,19 +116,19 @@ def encode_backward(network, cache, d_vectors, gradient):
         d_x *= of_layers[k + 1]
         d_x = recur_backward(parameters.layers[k], caches[k], d_x, gradient.layers[k])
     d_x *= of_layers[0]
-    embed_backward(rows, d_x, gradient.embeddings)
+    embed_tokens_backward(rows, d_x, gradient.embeddings)
 
 
 def forward(network, tokens, arcs, noise):
     """Score arcs, labels of given ones (rows of modifiers, none twice, and of heads), and tags."""
     parameters = network.parameters
-    vectors, encoder = encode(network, tokens, noise)
+    vectors, encoder = encode_tokens(network, tokens, noise)
     both = vectors.heads, vectors.modifiers
     of_arcs, arc_cache = score_all_arcs(parameters.arcs, *both, tokens.begins)
     both = vectors.label_modifiers, vectors.label_heads
     of_labels, label_cache = score_labels(parameters.labels, *both, arcs)
     of_tags, tag_cache = linear(parameters.tags, vectors.encoded)
-    return Scores(of_arcs, of_labels, of_tags), (encoder, arc_cache, label_cache, tag_cache)
+    return NetworkScores(of_arcs, of_labels, of_tags), (encoder, arc_cache, label_cache, tag_cache)
 
 
 def backward(network, cache, d_scores, gradient):
@@ -142,8 +142,8 @@ def backward(network, cache, d_scores, gradient):
         parameters.labels, label_cache, d_scores.labels, gradient.labels
     )
     d_encoded = linear_backward(parameters.tags, tag_cache, d_scores.tags, gradient.tags)
-    d_vectors = Vectors(d_encoded, d_heads, d_modifiers, d_label_modifiers, d_label_heads)
-    encode_backward(network, encoder, d_vectors, gradient)
+    d_vectors = TokenVectors(d_encoded, d_heads, d_modifiers, d_label_modifiers, d_label_heads)
+    encode_tokens_backward(network, encoder, d_vectors, gradient)
 
 
 class Reading(NamedTuple):
@@ -156,7 +156,7 @@ class Reading(NamedTuple):
     tag_scores: np.ndarray  # (n_tokens, n_tags), of none if they are not wanted
 
 
-def read(network, batch, with_scores=False):
+def read_sentences(network, batch, with_scores=False):
     """Read sentences, each as if it were alone.
 
     Parameters
@@ -181,7 +181,7 @@ def read(network, batch, with_scores=False):
         for first, last in pairwise(cuts):
             tokens = whole.take(first, last)
             begins = tokens.begins
-            vectors, _ = encode(network, tokens, SILENCE, begins)
+            vectors, _ = encode_tokens(network, tokens, SILENCE, begins)
             both = vectors.heads, vectors.modifiers
             arcs, _ = score_all_arcs(parameters.arcs, *both, begins, begins)
             tags, _ = linear(parameters.tags, vectors.encoded, begins)

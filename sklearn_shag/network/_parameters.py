@@ -154,29 +154,29 @@ def vector_sizes(sizes):
 
 def count_parameters(sizes):
     """Count the numbers in all arrays."""
-    return sum(map(prod, _leaves(parameter_shapes(sizes))))
+    return sum(map(prod, _iter_leaves(parameter_shapes(sizes))))
 
 
 def view_parameters(sizes, flat):
     """See a flat vector, (n_parameters,), as Parameters, which are views."""
     shapes = parameter_shapes(sizes)
-    ends = np.cumsum([prod(shape) for shape in _leaves(shapes)])
-    return _view(shapes, iter(np.split(flat, ends[:-1])))
+    ends = np.cumsum([prod(shape) for shape in _iter_leaves(shapes)])
+    return _view_parts(shapes, iter(np.split(flat, ends[:-1])))
 
 
-def _view(shape, pieces):
+def _view_parts(shape, pieces):
     if isinstance(shape[0], int):
         return next(pieces).reshape(shape)
-    parts = (_view(part, pieces) for part in shape)
+    parts = (_view_parts(part, pieces) for part in shape)
     return shape._make(parts) if hasattr(shape, "_make") else tuple(parts)
 
 
-def _leaves(shapes):
+def _iter_leaves(shapes):
     if isinstance(shapes[0], int):
         yield shapes
     else:
         for part in shapes:
-            yield from _leaves(part)
+            yield from _iter_leaves(part)
 
 
 def initial_parameters(sizes, rng):
@@ -399,7 +399,7 @@ def read_embeddings(embeddings):
     return words, vectors
 
 
-def standardize(vectors):
+def compute_moments(vectors):
     """Say how vectors in context are standardised.
 
     Parameters

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import UNKNOWN, Batch, check_sentences, number_values, place_codes
 from sklearn_shag.network._estimators import NetworkLearner
-from sklearn_shag.network._network import open_network, read
+from sklearn_shag.network._network import open_network, read_sentences
 from sklearn_shag.treebank import (
     INSIDE,
     SENTENCE,
@@ -47,7 +47,7 @@ ALONE = 0.1  # how many training sentences have a blank line before them that th
 LONGEST_ENDING, MORE = 8, 3
 
 
-class RawText(NamedTuple):
+class SplitterFormat(NamedTuple):
     """Text that a splitter makes sentences of; it is read as a TextFormat is."""
 
     splitter: "Splitter"
@@ -225,14 +225,14 @@ class Splitter(TreeTransformer, NetworkLearner):
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
         text, ends = to_text(trees, set(alone.tolist()))
         paragraphs = list_paragraphs(text)
-        columns = list(_read_columns(text, paragraphs))
+        columns = list(_iter_columns(text, paragraphs))
         vocabulary = {
             name: [values[k] for k in np.flatnonzero(counts >= self.min_count)]
             for name, values, counts, _ in columns
         }
         start = self._begin(vocabulary, rng)
-        places, is_own, indptr = _cut(text, paragraphs)
-        codes = _encode(_number(vocabulary), columns)[places]
+        places, is_own, indptr = _cut_into_pieces(text, paragraphs)
+        codes = _encode_characters(_number_columns(vocabulary), columns)[places]
         tags = np.where(is_own, ends[places], -1)[:, np.newaxis]
         learned = self._learn_tags(start, codes, indptr, tags, np.ones(indptr.size - 1), rng)
         vars(self).update(_learn_words(trees) | learned)
@@ -305,10 +305,10 @@ class Splitter(TreeTransformer, NetworkLearner):
 
     def _find_ends(self, text, paragraphs):
         """What ends at each character."""
-        known, network = keep(self, (self.vocabulary_, self.weights_), _prepare)
-        codes = _encode(known, _read_columns(text, paragraphs))
-        places, is_own, indptr = _cut(text, paragraphs)
-        found = read(network, Batch(codes[places], indptr)).tags[:, 0]
+        known, network = keep(self, (self.vocabulary_, self.weights_), _open_splitter)
+        codes = _encode_characters(known, _iter_columns(text, paragraphs))
+        places, is_own, indptr = _cut_into_pieces(text, paragraphs)
+        found = read_sentences(network, Batch(codes[places], indptr)).tags[:, 0]
         ends = np.full(len(text), INSIDE, dtype=np.int8)
         ends[places[is_own]] = found[is_own]
         correct_ends(ends, text, paragraphs, self.max_tokens)
@@ -392,16 +392,16 @@ def _check_trees(X):
     return trees
 
 
-def _prepare(vocabulary, weights):
+def _open_splitter(vocabulary, weights):
     """What is known of columns, and the network."""
-    return _number(vocabulary), open_network(weights, vocabulary)
+    return _number_columns(vocabulary), open_network(weights, vocabulary)
 
 
-def _number(vocabulary):
+def _number_columns(vocabulary):
     return {name: number_values(values) for name, values in vocabulary.items()}
 
 
-def _encode(code_of, columns):
+def _encode_characters(code_of, columns):
     """Encode characters by the known values, (n_characters, n_columns)."""
     return place_codes(
         ([code_of[name].get(value, UNKNOWN) for value in values], places)
@@ -409,7 +409,7 @@ def _encode(code_of, columns):
     )
 
 
-def _read_columns(text, paragraphs):
+def _iter_columns(text, paragraphs):
     """Yield the name of each column, its distinct values, how often each is there, and where.
 
     The last is the number of a value for each character.
@@ -423,7 +423,7 @@ def _read_columns(text, paragraphs):
     values = [signs[pair // n] + signs[pair % n] for pair in pairs.tolist()]
     yield "pair", values, np.bincount(of_pairs), of_pairs
     # Shapes are ASCII.
-    shapes, size = np.array([ord(_shape(sign)) for sign in signs])[places], BEFORE + 1 + AFTER
+    shapes, size = np.array([ord(_shape_of(sign)) for sign in signs])[places], BEFORE + 1 + AFTER
     shapes = np.pad(shapes, (BEFORE, AFTER), constant_values=ord(" "))
     windows = np.lib.stride_tricks.sliding_window_view(shapes, size).copy()
     windows[[end - 1 for _, end in paragraphs], -1] = ord(" ")  # none sees the next one
@@ -445,13 +445,13 @@ def _is_letter(sign):
     return sign.isalpha() or category(sign)[0] == "M"
 
 
-def _shape(sign):
+def _shape_of(sign):
     if _is_letter(sign):
         return "X" if sign.isupper() else "x" if sign.islower() else "l"
     return "9" if sign.isdigit() else sign if sign in (" ", *SIGNS) else "*"
 
 
-def _cut(text, paragraphs):
+def _cut_into_pieces(text, paragraphs):
     """Cut paragraphs into pieces, by preference at spaces, with margins.
 
     Returns

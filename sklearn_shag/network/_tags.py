@@ -170,7 +170,7 @@ def collect_lemmas(columns, sentences, tags, weights):
     """
     counts = {}
     for sentence, of_sentence, weight in zip(sentences, tags, weights, strict=True):
-        for form, tag, lemma in _rows(columns, sentence.forms, of_sentence[0], sentence.lemmas):
+        for form, tag, lemma in _zip_rows(columns, sentence.forms, of_sentence[0], sentence.lemmas):
             if lemma != MISSING:
                 own = counts.setdefault(f"{form}\t{tag}", Counter())
                 own[lemma] += weight
@@ -194,7 +194,7 @@ def choose_lemmas(columns, lemmas, forms, tags, scripts):
     """
     return [
         lemmas.get(f"{form}\t{tag}") or apply_script(script, form) or form
-        for form, tag, script in _rows(columns, forms, tags, scripts)
+        for form, tag, script in _zip_rows(columns, forms, tags, scripts)
     ]
 
 
@@ -220,6 +220,6 @@ def finish_lemmas(lemmas, sentences, found):
     return found
 
 
-def _rows(columns, forms, tags, others):
+def _zip_rows(columns, forms, tags, others):
     tags = [""] * len(forms) if columns[0] == "lemma" else tags
     return zip(forms, tags, (MISSING,) * len(forms) if others is None else others, strict=True)

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_shag.conditional import cut_into_batches
 from sklearn_shag.encoding import take_sentences
 from sklearn_shag.network._layers import Noise, with_roots
-from sklearn_shag.network._network import Scores, backward, forward, make_network
+from sklearn_shag.network._network import NetworkScores, backward, forward, make_network
 from sklearn_shag.parsing import arc_losses, cross_entropy
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._parallel import delayed, run_parallel
@@ -50,7 +50,7 @@ def learn_batch(network, batch, noise, gradient, n_tokens):
         tag_loss += loss
     dtype = scores.arcs.dtype
     d_both = ((of_scores / n_tokens).astype(dtype) for of_scores in (d_arcs, d_labels))
-    backward(network, cache, Scores(*d_both, d_tags / n_tokens), gradient)
+    backward(network, cache, NetworkScores(*d_both, d_tags / n_tokens), gradient)
     return float(losses @ batch.weights), label_loss, tag_loss
 
 
@@ -124,7 +124,7 @@ class Trainer:
         settings = list(map(np.float32, (shorter, *corrected, decay)))
         moved = self.gradient, self.values, self.first, self.second, self.averaged
         pieces = zip(*(np.array_split(array, N_PARTS) for array in moved), strict=True)
-        self._run_parts(delayed(_adam)(*settings, *piece) for piece in pieces)
+        self._run_parts(delayed(_step_adam)(*settings, *piece) for piece in pieces)
         return losses[self.loss_shown]
 
     def _run_parts(self, tasks):
@@ -147,7 +147,7 @@ class Trainer:
 
 
 @table_kernel
-def _adam(shorter, rate, correction, decay, gradient, values, first, second, average):
+def _step_adam(shorter, rate, correction, decay, gradient, values, first, second, average):
     """Take a step of Adam (Kingma and Ba 2015), and average the parameters."""
     one, beta_1, beta_2 = np.float32(1), np.float32(BETA_1), np.float32(BETA_2)
     epsilon = np.float32(EPSILON)
