@@ -1,4 +1,4 @@
-"""What features are, in words: those that tell arcs apart, and those with the largest weights."""
+"""Features of arcs in words, to compare two heads or to list the largest weights."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from sklearn_shag.encoding import name_of
 from sklearn_shag.features._hashing import allocate_memory, bucket_of, hash_tokens, list_features
 from sklearn_shag.features._templates import BETWEEN, BIAS, HEAD
 
-_ALL_PLACES = 2**32  # of so many each feature has its own, as good as always
+_ALL_PLACES = 2**32  # so many that features practically never share one
 
 
 class FeatureWeight(NamedTuple):
@@ -136,10 +136,10 @@ def top_features(weights, templates, columns, batch, arcs, n_features):
 
 
 def _find_row(rank, n_of_arcs, head, modifier):
-    """Of which template the feature at a place in the kernel's list is, and of which token between.
+    """Return the row of a feature in :func:`_name_rows`, and its token between head and modifier.
 
-    Each template has two features, without and with the distance; those with tokens between have
-    two for each token.
+    The rank is a place in the list of the kernel. Each template has two features, without and with
+    the distance; a template with tokens between has two for each token.
     """
     over, n_of_tokens = rank - 2 * n_of_arcs, 2 * (abs(head - modifier) - 1)
     if over < 0:
@@ -162,13 +162,13 @@ def compare_heads(weights, templates, columns, codes, modifier, head, rival):
     templates : Templates
     columns : Columns
     codes : ndarray of shape (n_tokens, n_columns)
-        Of one sentence.
+        Codes of one sentence.
     modifier, head, rival : int
 
     Returns
     -------
     features : list of FeatureWeight
-        Those that tell the arcs apart most come first.
+        The features that tell the arcs apart most come first.
     """
     parts = [_name_rows(templates)]
     for h in (head, rival):
@@ -179,7 +179,7 @@ def compare_heads(weights, templates, columns, codes, modifier, head, rival):
 
 
 def _weigh_features(weights, templates, codes, modifier, head):
-    """The weight of each feature; of those with values between the sum over tokens there."""
+    """Return the weight of each feature, summed over tokens between head and modifier."""
     memory, n_of_arcs = allocate_memory(templates, [0, len(codes)], 1), templates.n_of_arcs
     hash_tokens(codes, 0, len(codes), templates.atoms, memory.hashes)
     n = list_features(memory, n_of_arcs, head, modifier, weights.size)
@@ -190,7 +190,7 @@ def _weigh_features(weights, templates, codes, modifier, head):
 
 
 def _show_values(templates, columns, codes, modifier, head, between=None):
-    """Say what each feature of an arc is, with all tokens between its ends or one of them."""
+    """Return the text of each feature of an arc, with all tokens between its ends or one."""
     direction = "right" if modifier > head else "left"
     distance = f"{direction} {bucket_of(abs(modifier - head))}"
     texts = []

@@ -51,26 +51,26 @@ class LinearWeights(NamedTuple):
 
 
 def check_linear_weights(weights, name, labels):
-    """Check that each label has weights, and that there are some; kernels trust it."""
+    """Check the shapes of LinearWeights, which kernels trust."""
     check_shapes(weights, ((None, 1), (None, labels.size), (2, labels.size)), name)
     if not (len(weights.arcs) and len(weights.labels)):
         raise ValueError(f"{name}.arcs or {name}.labels holds no weights.")
 
 
 class AdaGradWeights(NamedTuple):
-    """Weights of features for each of several classes, and what AdaGrad keeps beside them."""
+    """Weights of features for each of several classes, with the sums of AdaGrad."""
 
     values: np.ndarray  # (n_features, n_classes)
-    squares: np.ndarray  # the same: sums of squared gradients
-    sums: np.ndarray  # the same: of all steps, each times its number
+    squares: np.ndarray  # (n_features, n_classes), sums of squared gradients
+    sums: np.ndarray  # (n_features, n_classes), sums of steps, each times its number
 
 
 class FeatureMemory(NamedTuple):
-    """Memory for what kernels take note of."""
+    """Memory of kernels for the hashes of one sentence and the features of one arc."""
 
-    hashes: np.ndarray  # (3, N + 1, n_templates): what heads, modifiers and tokens between bring
-    places: np.ndarray  # of the features of an arc
-    classes: np.ndarray  # with gradients that count
+    hashes: np.ndarray  # (3, N + 1, n_templates), of heads, modifiers, tokens between
+    places: np.ndarray  # (n_places,), of the features of an arc among all weights
+    classes: np.ndarray  # (n_classes,), of gradients that are not skipped
 
 
 def allocate_memory(templates, indptr, n_classes):
@@ -96,7 +96,7 @@ def _code_at(codes, begin, n_tokens, position, column):
 
 @table_kernel
 def hash_tokens(codes, begin, n_tokens, atoms, hashes):
-    """Hash what each token of a sentence brings to the features of arcs, template by template."""
+    """Hash the part of each token of a sentence in the features of arcs, for each template."""
     for position in range(n_tokens + 1):
         for t in range(hashes.shape[2]):
             hashes[HEAD, position, t] = mix(np.uint64(t + 1) * GOLDEN)
@@ -126,7 +126,7 @@ def _reduce_hash(key, n_features):
 
 @table_kernel
 def list_features(memory, n_of_arcs, head, modifier, n_features):
-    """List the places of the features of an arc in `memory`; return how many there are."""
+    """List the places of the features of an arc in `memory`, and return their number."""
     hashes, places, n = memory.hashes, memory.places, 0
     direction = np.int64(modifier > head)
     bucket = find_bucket(abs(modifier - head), BUCKETS)
@@ -175,7 +175,7 @@ def take_step(
 ):
     """Take a step of AdaGrad (Duchi, Hazan and Singer 2011), arc by arc.
 
-    Of a gradient by the scores of arcs, (n_arcs, n_classes), entries below `smallest` are skipped.
+    The gradient is by scores of arcs, (n_arcs, n_classes); entries below `smallest` are skipped.
     """
     values, squares, sums = weights.values, weights.squares, weights.sums
     for s in range(indptr.size - 1):
@@ -203,8 +203,8 @@ def take_step(
 
 # AdaGrad divides by the root of the sum of this and all squared gradients so far.
 FIRST_SQUARE = 0.1
-# The penalty moves all weights, a batch only those of its features. So it waits until steps are due
-# that are more than this share of those before.
+# The penalty moves all weights, but a batch only the weights of its features. So the penalty waits
+# until the steps that are due exceed this share of the steps before.
 DUE = 0.1
 
 
@@ -235,7 +235,7 @@ class LinearTrainer:
         self.n_steps = self.n_penalized = 0
 
     def learn(self, batch):
-        """Take a step along the gradient of the loss of a batch, and return the loss before."""
+        """Take a step along the gradient of the loss of a batch, and return the loss before it."""
         values, templates = self.weights.values, self.templates
         arcs, loss_of = self.to_learn(batch)
         loss, gradient = loss_of(score_arcs(values, templates, batch, arcs))
@@ -251,7 +251,7 @@ class LinearTrainer:
         return loss
 
     def _shrink(self, n_due):
-        """Take the proximal step of the penalty, that of some steps at once."""
+        """Take the proximal step of the penalty for `n_due` steps at once."""
         self.n_penalized += n_due
         values, squares, sums = self.weights
         rates = np.float32(n_due * self.learning_rate * self.alpha) / np.sqrt(squares)
@@ -260,11 +260,11 @@ class LinearTrainer:
         sums -= np.float32(self.n_steps) * step
 
     def is_finite(self):
-        """Tell whether nothing has left the range of numbers."""
+        """Tell whether all weights and sums are finite."""
         return all(np.isfinite(part).all() for part in self.weights)
 
     def average(self):
-        """Average the weights over all steps."""
+        """Return the weights, averaged over all steps."""
         values, _, sums = self.weights
         averaged = sums / np.float32(-max(self.n_steps, 1))
         averaged += values
@@ -294,7 +294,7 @@ def score_arcs(weights, templates, batch, arcs):
 
 
 def trees_to_learn(batch):
-    """What makes known heads more probable: all arcs, and the loss of trees by their scores."""
+    """Return all arcs of a batch, and the loss of known heads as a function of their scores."""
 
     def loss_of(scores):
         losses, gradient = arc_losses(batch.indptr, scores.ravel(), batch.heads, batch.weights)
@@ -304,7 +304,7 @@ def trees_to_learn(batch):
 
 
 def labels_to_learn(batch):
-    """What makes labels more probable: the arcs of trees, and their loss by scores of labels."""
+    """Return the arcs of known trees, and the loss of labels as a function of their scores."""
     known = np.flatnonzero(batch.labels >= 0)
     weights = np.repeat(batch.weights, np.diff(batch.indptr))[known]
 

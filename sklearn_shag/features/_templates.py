@@ -12,7 +12,7 @@ from sklearn_shag.utils._messages import shorten
 
 BIAS = "bias"
 HEAD, MODIFIER, BETWEEN = range(3)
-# What "tag" stands for where there are none: it is worth 7 points of attachment there.
+# The column "tag" stands for this one if there are no tags: it adds 7 points of attachment.
 INSTEAD_OF_TAGS = "suffix.3"
 _SIDES = {"h": HEAD, "m": MODIFIER, "between": BETWEEN}
 _ATOM = re.compile(r"(h|m|between)([+-]\d{1,9})?\.(\S+)")
@@ -72,12 +72,12 @@ class Templates(NamedTuple):
     Attributes
     ----------
     texts : tuple of str
-        Those with values between head and modifier last.
+        Templates with values between head and modifier come last.
     atoms : int ndarray of shape (n_atoms, 4)
-        Of each template its atoms: the number of the template, on which side of the arc the value
-        is, how many tokens to the right of it, and in which column.
+        For each value of each template: the number of the template, the side of the arc, the offset
+        to the right in tokens, and the column.
     n_of_arcs : int
-        How many templates have no values between head and modifier.
+        Number of templates without values between head and modifier.
     """
 
     texts: tuple
@@ -86,7 +86,7 @@ class Templates(NamedTuple):
 
 
 def compile_templates(templates, names):
-    """Translate templates, leaving out those whose columns there are not.
+    """Translate templates, except for those with columns that are not read.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def compile_templates(templates, names):
 
 
 def _choose_affixes(atoms, names):
-    """All ways to read the affixes without a length in a template: as those of each length."""
+    """List all choices of columns for the affixes without a length in a template."""
     kinds = [kind for kind in AFFIXES if any(column == kind for _, _, column in atoms)]
     lengths = ([name for name in names if name.partition(".")[0] == kind] for kind in kinds)
     return [dict(zip(kinds, chosen, strict=True)) for chosen in product(*lengths)]

@@ -25,16 +25,16 @@ from sklearn_shag.utils._param_validation import Interval
 from sklearn_shag.utils._typing import FilePath, SingleArray
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
-# Kinds of models with layers as here, and whether their positions begin behind that of padding.
+# Supported types of models, and whether their positions start after the index of padding.
 KINDS = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
 _FIRST_TABLE = "embeddings.word_embeddings.weight"
 
 
 class TransformerLayer(NamedTuple):
-    """Of a layer its linear maps and normalisations, each a weight and a bias."""
+    """Linear maps and normalisations of one layer, each a weight and a bias."""
 
     attend: tuple  # to queries, keys and values side by side
-    merge: tuple  # what the heads have found
+    merge: tuple  # the results of all heads
     after_attention: tuple
     widen: tuple
     narrow: tuple
@@ -42,11 +42,11 @@ class TransformerLayer(NamedTuple):
 
 
 class TransformerEncoder(NamedTuple):
-    """What is in a folder, and can be run."""
+    """Encoder with its tokenizer, weights and settings, as read from a folder."""
 
     tokenizer: Any
     words: np.ndarray  # (n_pieces, width)
-    positions: np.ndarray  # (longest, width), with what all tokens have
+    positions: np.ndarray  # (longest, width), plus the vector of the token type
     normalize: tuple
     layers: list
     chosen: tuple  # the layers whose mean is wanted, from 1
@@ -213,9 +213,9 @@ def _cut_into_windows(encoder, forms):
     -------
     pieces : int ndarray of shape (n_pieces,)
     words : int ndarray of shape (n_pieces,)
-        To which of all words each belongs, -1 to none.
+        Index of the word of each piece, -1 if it belongs to no word.
     groups : dict of list of int
-        By the length of windows, where those begin that have it.
+        By the length of windows, the first piece of each window.
     """
     pieces, words, groups, n_words, n_pieces = [], [], defaultdict(list), 0, 0
     encodings = encoder.tokenizer.encode_batch(forms, is_pretokenized=True)
@@ -231,7 +231,7 @@ def _cut_into_windows(encoder, forms):
 
 
 def _list_windows(words, longest):
-    """Say which pieces are in each window: those of no word, at both ends, are in all."""
+    """List the pieces of each window; pieces of no word, at both ends, are in all windows."""
     places = np.arange(words.size)
     if words.size <= longest:
         return [places]
@@ -243,7 +243,7 @@ def _list_windows(words, longest):
 
 
 def _iter_batches(begins, length, size):
-    """Yield the places of the pieces of windows of one length, (n_windows, length)."""
+    """Yield the indices of the pieces of windows of one length, (n_windows, length)."""
     n_windows = max(size // length, 1)
     for k in range(0, begins.size, n_windows):
         yield begins[k : k + n_windows, None] + np.arange(length)
@@ -267,7 +267,7 @@ def _encode_windows(encoder, pieces):
 
 
 def _attend(queries_keys_values, n_windows, n_heads):
-    """Let each piece take the mean of the values of its window, weighted by queries and keys."""
+    """Return the mean of values in the window of each piece, weighted by queries and keys."""
     n_rows, width = len(queries_keys_values), queries_keys_values.shape[1] // 3
     shape = n_windows, n_rows // n_windows, 3, n_heads, width // n_heads
     queries, keys, values = queries_keys_values.reshape(shape).transpose(2, 0, 3, 1, 4)
@@ -287,7 +287,7 @@ def _linear(x, layer):
 
 
 def _normalize(x, layer, epsilon):
-    """Give each row the mean 0 and the variance 1, and map it."""
+    """Normalise rows to mean 0 and variance 1, then scale and shift them, in place."""
     weight, bias = layer
     x -= x.mean(axis=1, keepdims=True)
     variances = np.einsum("ij,ij->i", x, x) / np.float32(x.shape[1])
@@ -298,7 +298,7 @@ def _normalize(x, layer, epsilon):
 
 @lru_cache(maxsize=1)
 def _load_encoder(folder, layers, *_modified):
-    """Load an encoder, as far as it is run."""
+    """Load the encoder in a folder, up to the last chosen layer."""
     try:
         import safetensors
         import tokenizers
@@ -310,7 +310,7 @@ def _load_encoder(folder, layers, *_modified):
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         chosen = _choose_layers(folder, config, layers)
-        # Its `from_file` knows names in UTF-8 alone.
+        # Tokenizer.from_file takes only paths in UTF-8.
         described = (folder / "tokenizer.json").read_text(encoding="utf-8")
         tokenizer = tokenizers.Tokenizer.from_str(described)
         tokenizer.no_truncation()
@@ -319,14 +319,14 @@ def _load_encoder(folder, layers, *_modified):
             return _read_encoder(file, tokenizer, config, chosen)
     except (OSError, ValueError):
         raise
-    except Exception as error:  # of both libraries, and of what the configuration lacks
+    except Exception as error:  # from both libraries, or a missing setting
         raise ValueError(
             f"{printable(str(folder))} holds no encoder that can be read: {error!r}"
         ) from None
 
 
 def _choose_layers(folder, config, layers):
-    """Refuse models with other layers, and say which layers are averaged."""
+    """Return the layers to be averaged; raise a ValueError for other types of models."""
     kind, activation = config["model_type"], config["hidden_act"]
     positions = config.get("position_embedding_type", "absolute")
     if kind not in KINDS or activation != "gelu" or positions != "absolute":

@@ -277,10 +277,10 @@ class BiaffineParser(TagLearner, ArcParser):
         self._check_sizes()
         has_tagger = len(self._list_tag_columns()) > len(self._learned_along())
         sources = self._list_sources()
-        X = check_sentences(X)[0] if has_tagger or sources else X  # which may be read only once
+        X = check_sentences(X)[0] if has_tagger or sources else X  # X may be an iterator
         for source in sources:
             ask_vectors(source, X, self.verbose)
-        fitted = copy(self)._fit(X, y, sample_weight)  # of two fits both count, or none does
+        fitted = copy(self)._fit(X, y, sample_weight)  # self changes only if both fits succeed
         if not has_tagger:
             fitted.tagger_ = None
         elif not (self.warm_start and hasattr(self, "weights_")):
@@ -289,11 +289,11 @@ class BiaffineParser(TagLearner, ArcParser):
         return self
 
     def _learned_along(self):
-        """The column that is learned along with trees, if any: no lemmas, which are looked up."""
+        """List the one tag column learned along with trees, or none; lemmas never are."""
         return [name for name in self._list_tag_columns() if name != "lemma"][:1]
 
     def _make_tagger(self):
-        """Make what learns several columns: along with trees these would lose points."""
+        """Make the Tagger of all tag columns; learning more than one would make trees worse."""
         given = self.get_params(deep=False)
         shared = given.keys() & signature(Tagger).parameters.keys() - {"columns", "tags"}
         columns = {} if self.columns == "auto" else {"columns": self.columns}

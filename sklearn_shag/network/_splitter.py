@@ -36,19 +36,19 @@ from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._param_validation import fit_context
 from sklearn_shag.utils._typing import FilePath, RandomSeed
 
-# Characters that the network reads together, and those around them that it sees too.
+# Characters of a piece of text, and of the margins on both sides that the network reads, too.
 PIECE, MARGIN = 400, 40
-OF_CHARACTERS = ("character", "pair", "shapes", "word")  # what it reads of each
+OF_CHARACTERS = ("character", "pair", "shapes", "word")  # the columns of characters
 BEFORE, AFTER = 2, 3  # shapes around a character; a blank line has two characters
 SIGNS = ".,!?'\"-():;"  # which are their own shapes
-ALONE = 0.1  # how many training sentences have a blank line before them that their text lacks
-# Of tokens of several words that are not known: the most letters that rules are of, and how many of
-# these their first words may keep.
+ALONE = 0.1  # share of training sentences that get a blank line before them
+# For unknown tokens of several words: the most letters of the ending in a rule, and the most of
+# these letters that the first word keeps.
 LONGEST_ENDING, MORE = 8, 3
 
 
 class SplitterFormat(NamedTuple):
-    """Text that a splitter makes sentences of; it is read as a TextFormat is."""
+    """Format of raw text, split by a splitter, with the methods of a TextFormat."""
 
     splitter: "Splitter"
 
@@ -57,7 +57,7 @@ class SplitterFormat(NamedTuple):
         return iter_text(sources)
 
     def sentences(self, piece):
-        """Yield of each sentence of a piece the line that it begins in, no text, and its tree."""
+        """Yield for each sentence of a piece its line number, None for its text, and its tree."""
         line, place = piece.n_lines + 1, 0
         for tree in self.splitter._split(piece.text, count(1), piece.n_characters):
             begin = tree.spans[0][0] - piece.n_characters
@@ -158,7 +158,7 @@ class Splitter(TreeTransformer, NetworkLearner):
     # To scikit-learn what has a method `split` splits samples into folds, and takes metadata.
     __metadata_request__split = {"text": UNUSED}
 
-    # As of tokens; characters are more, and few of them are different.
+    # As SCHEDULE, but for characters, which are more and less diverse than tokens.
     _schedule = (
         (100_000, 500, 20, 0.1),
         (300_000, 2000, 12, 0.1),
@@ -296,7 +296,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         return chain.from_iterable(self._split(p.text, numbers, p.n_characters) for p in pieces)
 
     def _split(self, text, numbers, n_before):
-        """Yield the sentences of a text, numbered, with so many characters before it."""
+        """Yield the sentences of a text, numbered, with `n_before` characters before it."""
         if text.isspace():
             return
         paragraphs = list_paragraphs(text)
@@ -304,7 +304,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         yield from to_trees(text, ends, self._words_of, numbers, n_before)
 
     def _find_ends(self, text, paragraphs):
-        """What ends at each character."""
+        """Predict the end at each character, (n_characters,), from INSIDE to SENTENCE."""
         known, network = keep(self, (self.vocabulary_, self.weights_), _open_splitter)
         codes = _encode_characters(known, _iter_columns(text, paragraphs))
         places, is_own, indptr = _cut_into_pieces(text, paragraphs)
@@ -315,7 +315,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         return ends
 
     def _words_of(self, form, seems_several):
-        """The words of a token, None if it is one."""
+        """Return the words of a token, None if it is a single word."""
         for known in (form, form.lower()):
             words = self.words_.get(known) or (seems_several and self.ambiguous_.get(known))
             if words:
@@ -393,7 +393,7 @@ def _check_trees(X):
 
 
 def _open_splitter(vocabulary, weights):
-    """What is known of columns, and the network."""
+    """Return the code of each known value of each column, and the Network."""
     return _number_columns(vocabulary), open_network(weights, vocabulary)
 
 
@@ -402,7 +402,7 @@ def _number_columns(vocabulary):
 
 
 def _encode_characters(code_of, columns):
-    """Encode characters by the known values, (n_characters, n_columns)."""
+    """Return the codes of characters, (n_characters, n_columns)."""
     return place_codes(
         ([code_of[name].get(value, UNKNOWN) for value in values], places)
         for name, values, _, places in columns
@@ -410,9 +410,9 @@ def _encode_characters(code_of, columns):
 
 
 def _iter_columns(text, paragraphs):
-    """Yield the name of each column, its distinct values, how often each is there, and where.
+    """Yield each column of characters: its name, distinct values, their counts, and places.
 
-    The last is the number of a value for each character.
+    The places are the index of the value of each character.
     """
     text = blank_spaces(text)
     points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
@@ -426,7 +426,7 @@ def _iter_columns(text, paragraphs):
     shapes, size = np.array([ord(_shape_of(sign)) for sign in signs])[places], BEFORE + 1 + AFTER
     shapes = np.pad(shapes, (BEFORE, AFTER), constant_values=ord(" "))
     windows = np.lib.stride_tricks.sliding_window_view(shapes, size).copy()
-    windows[[end - 1 for _, end in paragraphs], -1] = ord(" ")  # none sees the next one
+    windows[[end - 1 for _, end in paragraphs], -1] = ord(" ")  # no paragraph sees the next one
     numbers = windows @ 128 ** np.arange(size)
     distinct, firsts, of_windows = np.unique(numbers, return_index=True, return_inverse=True)
     values = ["".join(map(chr, window)) for window in windows[firsts].tolist()]
@@ -457,11 +457,11 @@ def _cut_into_pieces(text, paragraphs):
     Returns
     -------
     places : int ndarray of shape (n_rows,)
-        Characters of the text.
+        Indices of characters of the text.
     is_own : bool ndarray of shape (n_rows,)
-        Which of them are in no margin.
+        Whether each belongs to the piece, and not to a margin.
     indptr : int ndarray of shape (n_pieces + 1,)
-        The rows of each piece.
+        Piece k has the rows ``indptr[k]:indptr[k + 1]``.
     """
     places, is_own = [], []
     for begin, end in paragraphs:
@@ -478,7 +478,7 @@ def _cut_into_pieces(text, paragraphs):
 
 
 def _learn_words(trees):
-    """Learn which tokens have several words, and which words such ones end in."""
+    """Return `words_`, `ambiguous_` and `endings_`, learned from tokens of several words."""
     seen = defaultdict(Counter)
     for tree in trees:
         position = 0
@@ -506,7 +506,7 @@ def _learn_words(trees):
 
 
 def _in_case_of(form, words):
-    """Give words the capitals of a token of which the words were known in lower case."""
+    """Capitalise the words of a token, known in lower case, as the token is."""
     if form.isupper() and len(form) > 1:
         return [word.upper() for word in words]
     first, *others = words

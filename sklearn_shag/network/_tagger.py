@@ -343,7 +343,7 @@ class Tagger(TreeTransformer, TagLearner):
         for name in self.tag_values_:
             true = [value for sentence in sentences for value in read_column(sentence, name)]
             known = np.array(true, dtype=object) != MISSING
-            known |= name == "feats" and known.any()  # of tokens without features that is known
+            known |= name == "feats" and known.any()  # tokens without features have a known value
             is_known = is_known | known
             is_right &= ~known | (np.concatenate([each[name] for each in found]) == true)
         weights = weights * is_known

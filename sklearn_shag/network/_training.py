@@ -14,20 +14,19 @@ from sklearn_shag.utils._parallel import delayed, run_parallel
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.95, 1e-8
 LARGEST_NORM = 5.0  # of a gradient; longer ones are shortened
-LAST_RATE = 0.02  # of the first one
-WARM_UP, LONGEST_WARM_UP = 0.05, 50  # the share of all steps, and at most how many
+LAST_RATE = 0.02  # as a share of the first one
+WARM_UP, LONGEST_WARM_UP = 0.05, 50  # as a share of all steps, and at most, in steps
 # Into how many parts a step is cut, whatever the number of threads: what is learned must not depend
 # on that. Two take no longer than one, four 15 % longer, since products of few rows are slower.
 N_PARTS = 2
-AVERAGED = 0.998  # how much of the average of parameters stays at a step
+AVERAGED = 0.998  # weight of the previous average of parameters at each step
 
 
 def learn_batch(network, batch, noise, gradient, n_tokens):
     """Compute the loss of sentences, and its derivatives by all parameters.
 
-    It is that of known heads, -log P(heads | sentence), and the cross-entropies of the labels of
-    known arcs and of known tags, all divided by a number of tokens. Returned are the three parts,
-    not divided.
+    The loss is -log P(known heads | sentence) plus the cross-entropies of the labels of known arcs
+    and of known tags, divided by `n_tokens`. Its three parts are returned, not divided.
     """
     tokens = with_roots(batch.codes, batch.indptr)
     rows = np.flatnonzero(~tokens.are_roots())
@@ -36,7 +35,7 @@ def learn_batch(network, batch, noise, gradient, n_tokens):
     roots = np.repeat(tokens.begins[:-1], np.diff(batch.indptr))
     arcs = rows[labelled], (roots + batch.heads)[labelled]
     scores, cache = forward(network, tokens, arcs, noise)
-    if batch.heads.max() < 0:  # all trees are as good
+    if batch.heads.max() < 0:  # no heads are known
         losses, d_arcs = np.zeros(batch.weights.size), np.zeros(scores.arcs.shape)
     else:
         arcs = scores.arcs.astype(np.float64)
@@ -64,10 +63,10 @@ class Trainer:
         Parameters of half or single precision, which are not changed.
     learning_rate : float
     alpha : float
-        Of the L2 penalty.
+        Strength of the L2 penalty.
     dropout : float
     n_steps : int
-        How many there will be, about.
+        Approximate number of steps of the whole training.
     rng : Generator
     given : tuple of float32 ndarrays, default=()
         Vectors of words and moments of vectors in context, which stay as they are.
@@ -103,7 +102,7 @@ class Trainer:
         self.views = [make_network(sizes, gradient).parameters for gradient in of_parts]
 
     def learn(self, batch):
-        """Take a step for a batch, and return the one of its losses that is shown, before."""
+        """Take a step for a batch; return its loss before the step, by `loss_shown`."""
         n_tokens, lengths = batch.indptr[-1], np.diff(batch.indptr)
         chosen = cut_into_batches(lengths, np.arange(lengths.size), -(-n_tokens // N_PARTS))
         parts = [take_sentences(batch, of_part) for of_part in chosen]
@@ -131,18 +130,18 @@ class Trainer:
         return run_parallel(tasks, self.n_jobs, in_place=True)
 
     def average(self):
-        """Copy the parameters, averaged over all steps."""
+        """Return a copy of the average of the parameters over all steps."""
         return self.averaged.copy()
 
     def _rate(self):
-        """The learning rate: up during the first steps, then down as half a cosine."""
+        """Return the learning rate: linear warm-up, then half a cosine."""
         done = min(self.n_taken / self.n_steps, 1.0)
         warm_up = max(min(LONGEST_WARM_UP, WARM_UP * self.n_steps), 1.0)
         falling = LAST_RATE + (1 - LAST_RATE) * (1 + cos(pi * done)) / 2
         return self.learning_rate * falling * min(1.0, (self.n_taken + 1) / warm_up)
 
     def is_finite(self):
-        """Tell whether nothing has left the range of numbers."""
+        """Tell whether all parameters are finite."""
         return bool(np.isfinite(self.values).all())
 
 
