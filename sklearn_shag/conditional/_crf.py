@@ -42,9 +42,9 @@ from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import LARGEST, Interval, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
-# Gradients by the scores of arcs and of labels that are nearer to 0 are skipped.
+# Gradients by the scores of arcs and of labels are skipped if they are nearer to 0.
 SMALLEST_OF_ARCS, SMALLEST_OF_LABELS = 2e-3, 1e-3
-# How much faster labels learn, and how many times fewer features they have: each has a weight for
+# Factors of the learning rate of labels, and of their fewer features: each feature has a weight for
 # every label.
 FASTER, FEWER = 2.0, 8
 
@@ -303,7 +303,7 @@ class CRFParser(ArcParser):
         return score_by_arcs(batch.indptr, _score_all(weights, start.templates, batch))
 
     def _learn_weights(self, start, examples, chosen, validate, rng):
-        """Learn weights of arcs, and then those of labels."""
+        """Learn the weights of arcs, and then the weights of labels."""
         (arcs, of_labels, mask), templates = start.weights, start.templates
         rate, alpha = float(self.learning_rate_init), float(self.alpha)
         with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
@@ -318,7 +318,7 @@ class CRFParser(ArcParser):
         return LinearWeights(arcs, of_labels, mask), {"templates_": templates.texts, **history}
 
     def _compiled(self):
-        """What is known of columns, and templates for kernels."""
+        """Return the Columns that are read, and Templates for kernels."""
         return keep(self, (self.vocabulary_, self.templates_), _compile_features)
 
     def _encode(self, sentences, symbols, indptr):
@@ -473,7 +473,7 @@ class CRFParser(ArcParser):
 
 
 class LinearStart(NamedTuple):
-    """Where training begins."""
+    """Columns, templates, labels and weights at the start of the training of a CRFParser."""
 
     columns: Columns
     vocabulary: dict

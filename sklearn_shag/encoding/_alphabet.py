@@ -8,7 +8,7 @@ LEFT, RIGHT = 0, 1
 class Alphabet(NamedTuple):
     """Codes of a number of known symbols, from 0 on, and of the other symbols of a grammar.
 
-    Heads and modifiers have the same codes, so an unknown symbol has the same code as either.
+    Heads and modifiers have the same codes, so an unknown symbol has one code in both roles.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ class ContextVectors:
     Raises
     ------
     ValueError
-        If the source fails, or what it returns are no such arrays of finite numbers.
+        If the source fails, or does not return such arrays of finite numbers.
     """
 
     def __init__(self, source, sentences, verbose=0):

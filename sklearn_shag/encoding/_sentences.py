@@ -69,7 +69,7 @@ class EncodedTrees(NamedTuple):
     label_codes : int ndarray of shape (n_tokens,)
         The relation of every token to its head, -1 where it is not known.
     weights : float ndarray of shape (n_sentences,)
-        How often each sentence counts; positive.
+        Positive weight of each sentence.
     kept : bool ndarray of shape (n_sentences of X,)
         Whether each sentence of X is among these, since its weight is not 0.
     """
@@ -92,8 +92,8 @@ def encode_trees(X, y=None, sample_weight=None, learner=None, *, partial=False):
     X, y
         As for :func:`check_sentences` and :func:`check_heads`.
     sample_weight : None or array-like of shape (n_sentences,)
-        How often each sentence counts. One of weight 0 is as good as absent: its symbols do
-        not become known, and heads may be unknown.
+        Weight of each sentence. A sentence of weight 0 is as good as absent: its symbols do not
+        become known, and its heads may be unknown.
     learner : None or str, default=None
         The name of the estimator that needs whole trees, for messages.
     partial : bool, default=False
@@ -162,7 +162,7 @@ class CheckedSentences(list):
     spellings : Spellings or None
         Spellings of their forms, if letters are read.
     file_columns, token_columns : dict
-        Columns as files have them, and those that parsers make of them, by their names.
+        Columns of files, and columns that parsers derive from them, by name.
     """
 
     def __init__(self, sentences, symbols=None, vectors=()):
@@ -282,9 +282,9 @@ def check_heads(sentences, y, name="y", *, partial=False):
         is not known, or is a DependencyTree with these heads. None takes the heads of the trees in
         `sentences`.
     name : str, default="y"
-        What messages call `y`.
+        Name of `y` in messages.
     partial : bool, default=False
-        Whether heads may be unknown. Those of unlabelled trees are then, if any tree has some.
+        Whether heads may be unknown. If any tree has heads, trees without heads have unknown ones.
 
     Returns
     -------
@@ -334,7 +334,7 @@ def require_whole(sentences, heads, kept, name, learner=None):
     sentences : list
     heads : int ndarray of shape (n_tokens,)
     kept : bool ndarray of shape (n_sentences,)
-        Which of the sentences matter.
+        Sentences in which all heads must be known.
     name, learner : str
         Names of the heads, and of the estimator that needs them, in messages.
     """

@@ -100,7 +100,7 @@ def top_features(weights, templates, columns, batch, arcs, n_features):
     batch : Batch
     arcs : Arcs
     n_features : None or int
-        How many, at most.
+        Largest number of features; None for all.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Templates of features: a readable table, and the same for kernels."""
+"""Templates of features, in a readable table and as arrays for kernels."""
 
 import re
 from itertools import product
@@ -86,14 +86,14 @@ class Templates(NamedTuple):
 
 
 def compile_templates(templates, names):
-    """Translate templates, except for those with columns that are not read.
+    """Translate templates for kernels; leave out templates with columns that are not read.
 
     Parameters
     ----------
     templates : sequence of str
     names : tuple of str
         The columns that a parser reads. In templates "tag" is the first of symbol, upos and xpos
-        among them, and "prefix" and "suffix" stand for those of each length in turn.
+        among them, and "prefix" and "suffix" stand for each length in turn.
 
     Returns
     -------

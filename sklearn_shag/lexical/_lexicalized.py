@@ -27,7 +27,7 @@ from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
-# The class that a modifier leaves behind it, by automaton.
+# Classes of the modifier before, the states of automata.
 START, COORDINATION, PUNCTUATION, OTHER = range(4)
 RARE = "<rare>"
 
@@ -209,12 +209,12 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         return self._learn_counts(self._count(X, y, sample_weight))
 
     def _fit_parts(self, parts):
-        """Learn from lists of trees, one after the other: but for counts they need not stay."""
+        """Learn from an iterable of lists of trees, of which only the counts stay in memory."""
         self._check_parsing()
         return self._learn_counts(add_in_pairs(map(self._count, parts), merge_words))
 
     def _count(self, X, y=None, sample_weight=None):
-        """Count words in their contexts."""
+        """Return the CountedWords of trees."""
         words = self._list_words(X := check_sentences(X)[0])
         trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
         words = list(chain.from_iterable(compress(words, trees.kept)))
@@ -225,7 +225,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         return CountedWords(trees.symbols, trees.labels, count_labels(trees), known, statistics)
 
     def _learn_counts(self, counted):
-        """Take over what was counted."""
+        """Set fitted attributes from CountedWords, with rare words unknown; return self."""
         self._refuse_missing(counted.words)
         if (counted.words == counted.symbols[counted.statistics.tags]).all():
             raise ValueError(
@@ -237,7 +237,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         return self
 
     def _classes(self, symbols):
-        """The class that a modifier with each symbol, or last an unknown one, leaves behind it."""
+        """Return the class of modifiers with each symbol, and last with an unknown symbol."""
         if self.automaton != "fcp":
             return np.full(symbols.size + 1, int(self.automaton == "first"))
         class_of = dict.fromkeys(self.coordination, COORDINATION)
@@ -286,7 +286,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         return Scored(packed_unit_grammar(), potentials, *self._labellers(batch))
 
     def _tables(self):
-        """The code of each known word, and the tables of probabilities."""
+        """Return the code of each known pair of tag and word, and the BackOff tables."""
         return keep(self, (self.words_, self.statistics_, self.backoff), _tabulate_words)
 
     def _draw(self, n_samples, max_length, rng):

@@ -1,4 +1,4 @@
-"""Words as factors of the chart, and drawn from their distributions."""
+"""Factors of the chart for words, and samples from the distributions of words."""
 
 from functools import partial
 
@@ -12,14 +12,14 @@ from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
 
 def lexical_potentials(tables, codes, indptr):
-    """Make the potentials of sentences of words: all of it memory.
+    """Make the potentials of sentences of words, by the memory of automata alone.
 
     Parameters
     ----------
     tables : BackOff
     codes : int ndarray of shape (n_tokens,)
-        As the lexicon counts them. What has an unknown tag is a missing observation: its factor
-        is the sum over all modifiers that it may stand for.
+        Codes of the Lexicon. A token with an unknown tag is a missing observation: its factor is
+        the sum over all modifiers.
     indptr : int ndarray of shape (n_sentences + 1,)
 
     Returns
@@ -39,7 +39,7 @@ def lexical_potentials(tables, codes, indptr):
 
 @table_kernel
 def _fill_factors(tables, codes, indptr, seen, of_tags, rests, arc_memory, stop_memory):
-    """Set the factors of all sentences; the three tables between hold nothing yet."""
+    """Set the factors of all sentences; `seen`, `of_tags` and `rests` are memory for tables."""
     root, begin = tables.tags.size - 1, 0
     for s in range(indptr.size - 1):
         n = indptr[s + 1] - indptr[s]
@@ -81,7 +81,7 @@ def _fill_coarse_factors(tables, words, root, arcs, seen):
 
 @inlined_kernel
 def _fill_fine_factors(tables, words, h, head, direction, state, arcs, of_tags, rests):
-    """Set the factors of the arcs from a head to one side in one state; return that of STOP."""
+    """Set the factors of arcs from a head to one side in one state; return the one of STOP."""
     n, n_classes, n_tags = words.size, arcs.shape[1], tables.classes.size - 1
     coarse = (2 * tables.tags[head] + direction) * n_classes + state
     fine = (2 * head + direction) * n_classes + state
@@ -97,7 +97,7 @@ def _fill_fine_factors(tables, words, h, head, direction, state, arcs, of_tags, 
         rests[tag] = tables.fine_word_rests[k]
         if tag < n_tags:
             going_on += tables.fine.values[k]
-    going_on += rest * tables.going_on[coarse]  # 1 - stop, but not 0 where that would vanish
+    going_on += rest * tables.going_on[coarse]  # 1 - stop, without rounding to 0
     stop = of_tags[n_tags] + rest * tables.coarse[coarse, n_tags]
     first, last = (1, h - 1) if direction == LEFT else (h + 1, n)
     for m in range(first, last + 1):
@@ -118,7 +118,7 @@ def _fill_fine_factors(tables, words, h, head, direction, state, arcs, of_tags, 
 
 @inlined_kernel
 def _find_value(frequencies, begin, end, column):
-    """The value of a column in a part of a row, 0 if it is not there."""
+    """Return the value of a column in ``begin:end``, part of a row; 0 if it is not there."""
     stop = end
     while begin < end:
         middle = (begin + end) // 2
@@ -131,7 +131,7 @@ def _find_value(frequencies, begin, end, column):
 
 
 class WordDistributions:
-    """The probabilities of all outcomes, a context at a time.
+    """Probabilities of all modifiers and STOP, computed for one context at a time.
 
     Parameters
     ----------
@@ -145,12 +145,12 @@ class WordDistributions:
         self.coarse_words = csr_array((values, columns, indptr), shape=shape).tocsc()
 
     def __call__(self, head, direction, state):
-        """Compute the probability of every modifier, as the lexicon counts them, and of STOP.
+        """Compute the probability of every modifier in the Lexicon, and of STOP.
 
         Parameters
         ----------
         head : int
-            As the lexicon counts heads.
+            Its code in the Lexicon.
         direction : int
         state : int
             The class of the modifier before, 0 before the first.
@@ -211,7 +211,7 @@ def sample_words(tables, n_sentences, max_length, rng):
     Returns
     -------
     codes, heads, indptr : int ndarrays
-        Codes as the lexicon counts them.
+        Codes of the Lexicon.
     """
     distributions, root = WordDistributions(tables), tables.tags.size - 1
     sampler = partial(_WordSampler, distributions)

@@ -343,7 +343,7 @@ def read_embeddings(embeddings):
     Parameters
     ----------
     embeddings : mapping of str to array-like, pair of words and vectors, or KeyedVectors
-        Those of gensim list their words in `index_to_key`, and look up one in brackets.
+        KeyedVectors of gensim list their words in `index_to_key`, and look up one in brackets.
 
     Returns
     -------

@@ -109,9 +109,9 @@ class Splitter(TreeTransformer, NetworkLearner):
     words_ : dict of list of str
         The words of tokens that always contained several in training.
     ambiguous_ : dict of list of str
-        The same for tokens that contained several words in some places and one in others.
+        The words of tokens that contained several in some places and one in others.
     endings_ : dict of list of str
-        What the last letters of such tokens became: the end of the first word, and the other words.
+        For the last letters of such tokens, the end of the first word, and the other words.
     vocabulary_ : dict of list of str
         The known characters, character pairs, shapes of neighbours, and words.
     weights_ : NetworkWeights

@@ -195,7 +195,7 @@ class Tagger(TreeTransformer, TagLearner):
             if set(chain(*tags)) - {MISSING}:
                 forms, lemmas = sentences[s].forms, sentences[s].lemmas
                 known[s] = forms, lemmas or (), tags, weight
-        # What is learned must not depend on how the sentences were ordered, to the last bit.
+        # Results must not depend on the order of the sentences, to the last bit.
         chosen = sorted(known, key=known.__getitem__)
         sentences, tags = sentences.take(chosen), [known[s][2] for s in chosen]
         weights = weights[chosen]

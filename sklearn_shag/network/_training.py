@@ -16,8 +16,8 @@ BETA_1, BETA_2, EPSILON = 0.9, 0.95, 1e-8
 LARGEST_NORM = 5.0  # of a gradient; longer ones are shortened
 LAST_RATE = 0.02  # as a share of the first one
 WARM_UP, LONGEST_WARM_UP = 0.05, 50  # as a share of all steps, and at most, in steps
-# Into how many parts a step is cut, whatever the number of threads: what is learned must not depend
-# on that. Two take no longer than one, four 15 % longer, since products of few rows are slower.
+# Number of parts of a step, for any number of threads, on which results must not depend. Two parts
+# take no longer than one, four 15 % longer, since products of few rows are slower.
 N_PARTS = 2
 AVERAGED = 0.998  # weight of the previous average of parameters at each step
 
@@ -73,7 +73,7 @@ class Trainer:
     loss_shown : {0, 1, 2}, default=0
         Which of the losses of trees, labels and tags `learn` returns.
     n_jobs : int or None, default=None
-        Threads among which the parts of each step are shared out. What is learned is the same.
+        Number of threads for the parts of each step. Results do not depend on it.
     """
 
     def __init__(
