@@ -424,7 +424,9 @@ class TestForest:
         model = BiaffineParser(tags=("upos", "xpos", "lemma"), **settings).fit(english[:40])
         read = []
         for module in (_biaffine, _estimators):
-            monkeypatch.setattr(module, "read", partial(self.watch, module.read, read))
+            monkeypatch.setattr(
+                module, "read_sentences", partial(self.watch, module.read_sentences, read)
+            )
         model.parse(english[40:50])
         assert read == [model._network()[2].sizes, model.tagger_._network()[2].sizes]
         model.parse(english[40:50], n_best=5, confidence=True)

@@ -369,8 +369,8 @@ def test_networks_read_sentences_once(test, knowing, monkeypatch):
         n_read.append(batch.indptr[-1])
         return read(network, batch, **options)
 
-    read = _biaffine.read
-    monkeypatch.setattr(_biaffine, "read", count)
+    read = _biaffine.read_sentences
+    monkeypatch.setattr(_biaffine, "read_sentences", count)
     monkeypatch.setattr(_averaged, "average_choices", lambda *a: asked.append(a) or average(*a))
     n_tokens = sum(map(len, test))
     knowing[0].parse(test)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sklearn_shag import BiaffineParser, CRFParser, load_model, save_model
-from sklearn_shag.network._network import read
+from sklearn_shag.network._network import read_sentences
 from sklearn_shag.network._parameters import list_sizes
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Potentials, chart
@@ -99,7 +99,7 @@ def test_scores_are_those_of_the_network(fitted, test):
     columns, _, network, _ = fitted._network()
     assert columns.names == ("upos", "form")
     batch = fitted._batch(test[:3])
-    scores = read(network, batch).arcs
+    scores = read_sentences(network, batch).arcs
     potentials = Potentials(batch.indptr, arcs=scores.astype(np.float64))
     expected = chart(None, potentials).arcs
     given = [each[np.isfinite(each)] for each in fitted.score_arcs(test[:3])]

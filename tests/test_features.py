@@ -167,7 +167,7 @@ def templates():
 def places_of_arc(text, templates, s, head, modifier):
     """Where the weights of the features of an arc are."""
     begin, n = text.indptr[s], len(TREES[s])
-    space = _hashing.new_space(templates, n, 1)
+    space = _hashing.allocate_memory(templates, [0, n], 1)
     _hashing.hash_tokens(text.codes, begin, n, templates.atoms, space.hashes)
     count = _hashing.list_features(space, templates.n_of_arcs, head, modifier, N_FEATURES)
     return space.places[:count].tolist()

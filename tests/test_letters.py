@@ -16,7 +16,7 @@ from sklearn_shag.encoding import (
     make_columns,
     take_sentences,
 )
-from sklearn_shag.encoding._letters import spell
+from sklearn_shag.encoding._letters import spell_words
 from sklearn_shag.treebank import DependencyTree
 
 FORMS = ["a", "tide", "Ünïcode", "emoji\N{GRINNING FACE}", "x" * 3000]
@@ -41,7 +41,7 @@ def ngrams_of(word):
 
 def test_ngrams_by_hand():
     assert ngrams_of("a") == ["<a", "<a>", "a>"]
-    spellings = spell(FORMS, 2)
+    spellings = spell_words(FORMS, 2)
     assert spellings.begins[:4].tolist() == [0, 0, 0, 3]
     for k, form in enumerate(FORMS, start=2):
         rows = spellings.rows[spellings.begins[k] : spellings.begins[k + 1]]
@@ -50,7 +50,7 @@ def test_ngrams_by_hand():
 
 def test_hashes_use_all_rows():
     words = [f"{k}" for k in range(20_000)]
-    counts = np.bincount(spell(words).rows, minlength=N_ROWS)
+    counts = np.bincount(spell_words(words).rows, minlength=N_ROWS)
     assert (counts > 0).mean() > 0.6
     n_distinct = len({ngram for word in words for ngram in ngrams_of(word)})
     assert (counts > 0).sum() > 0.85 * N_ROWS * (1 - np.exp(-n_distinct / N_ROWS))

@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from sklearn.exceptions import NotFittedError
 
 from sklearn_shag import DeterministicSHAG, LexicalizedSHAG
-from sklearn_shag.lexical._potentials import Distributions
-from sklearn_shag.lexical._statistics import back_off
+from sklearn_shag.lexical._potentials import WordDistributions
+from sklearn_shag.lexical._statistics import back_off_words
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests import oracles
 from tests.collins import ROOT, UNKNOWN, Collins
@@ -195,7 +195,7 @@ def test_factors_of_several_roots_and_crossing_arcs_are_those_of_the_oracle(root
 def test_every_context_is_a_distribution(english, automaton, min_count):
     model = LexicalizedSHAG(automaton, min_count=min_count).fit(english[:60])
     oracle = Collins(english[:60], automaton, min_count=min_count)
-    distributions = Distributions(back_off(model.statistics_, 5.0))
+    distributions = WordDistributions(back_off_words(model.statistics_, 5.0))
     lexicon, tags = model.statistics_.lexicon, model.symbols_[model.statistics_.lexicon.tags]
     known = list(zip(tags.tolist(), model.words_.tolist(), strict=True))
     modifiers = known + [(tag, UNKNOWN) for tag in model.symbols_.tolist()]

@@ -12,8 +12,8 @@ from sklearn_shag.network._layers import (
     SILENCE,
     Noise,
     Tokens,
-    embed,
-    embed_backward,
+    embed_tokens,
+    embed_tokens_backward,
     linear,
     linear_backward,
     rectify,
@@ -28,12 +28,12 @@ from sklearn_shag.network._layers import (
 )
 from sklearn_shag.network._network import (
     PART,
-    Scores,
+    NetworkScores,
     backward,
     forward,
     label_scores,
     make_network,
-    read,
+    read_sentences,
 )
 from sklearn_shag.network._parameters import (
     ArcWeights,
@@ -124,7 +124,7 @@ def test_embeddings(rng):
     tokens = Tokens(codes.columns, INDPTR, codes.spellings)
     d_x = rng.normal(size=(33, 13))
     kept = d_x.copy()
-    x, rows = embed(tables, GROUPS, tokens)
+    x, rows = embed_tokens(tables, GROUPS, tokens)
     first, second, third, _ = tokens.codes[7]
     assert_array_equal(x[7, :5], tables[0][first] + tables[0][6 + third])
     assert_array_equal(x[7, 5:10], tables[1][second])
@@ -133,9 +133,11 @@ def test_embeddings(rng):
     expected = (2 * tables[2][2] + tables[2][0]) / np.sqrt(3)
     assert_allclose(x[words == 3, 10:], expected[None].repeat((words == 3).sum(), axis=0))
     d_tables = [np.full_like(table, np.nan) for table in tables]
-    embed_backward(rows, d_x, d_tables)
+    embed_tokens_backward(rows, d_x, d_tables)
     for table, d_table in zip(tables, d_tables, strict=True):
-        assert_derivative(lambda: (embed(tables, GROUPS, tokens)[0] * kept).sum(), table, d_table)
+        assert_derivative(
+            lambda: (embed_tokens(tables, GROUPS, tokens)[0] * kept).sum(), table, d_table
+        )
 
 
 def test_linear_maps(rng):
@@ -261,7 +263,7 @@ def test_the_whole_network(rng, noisy):
         return forward(network, tokens, arcs, noise)
 
     scores, cache = run()
-    d_scores = Scores(*(rng.normal(size=each.shape) for each in scores))
+    d_scores = NetworkScores(*(rng.normal(size=each.shape) for each in scores))
     d_flat = np.full_like(flat, np.nan)
     backward(network, cache, d_scores, view_parameters(SIZES, d_flat))
     assert_derivative(
@@ -451,7 +453,7 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     codes = np.stack([rng.integers(0, high, indptr[-1]) for high in (6, 9, 5, 5)], axis=1)
     heads = np.concatenate([np.arange(n) for n in lengths])
-    reading = read(network, Batch(Codes(codes, SPELLINGS), indptr), with_scores=True)
+    reading = read_sentences(network, Batch(Codes(codes, SPELLINGS), indptr), with_scores=True)
     arcs, tags = reading.arcs, reading.tags
     every = np.ones((2, 7), dtype=bool)
     labels = label_scores(network, every, reading, indptr, heads)
@@ -464,7 +466,9 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
     for s, n in enumerate(lengths):
         part, alone = slice(indptr[s], indptr[s + 1]), np.array([0, n])
         expected = arcs[begin : begin + n * (n + 1)]
-        of_sentence = read(network, Batch(Codes(codes[part], SPELLINGS), alone), with_scores=True)
+        of_sentence = read_sentences(
+            network, Batch(Codes(codes[part], SPELLINGS), alone), with_scores=True
+        )
         assert_array_equal(of_sentence.arcs, expected)
         again = label_scores(network, every, of_sentence, alone, heads[part])
         assert_array_equal(again, labels[part])
@@ -480,7 +484,7 @@ def test_prediction_is_what_is_trained(rng):
     rows = np.flatnonzero(~tokens.are_roots())
     heads = np.repeat(BEGINS[:-1], np.diff(INDPTR)) + batch.heads
     scores, _ = forward(network, tokens, (rows, heads), SILENCE)
-    reading = read(network, Batch(batch.codes, INDPTR), with_scores=True)
+    reading = read_sentences(network, Batch(batch.codes, INDPTR), with_scores=True)
     assert_allclose(reading.arcs, scores.arcs, rtol=1e-10)
     every = np.ones((2, SIZES.n_labels), dtype=bool)
     labels = label_scores(network, every, reading, INDPTR, batch.heads)
@@ -533,9 +537,10 @@ def test_parts_of_what_is_read_hold_sentences(rng):
     for n_tokens in (PART - 3, PART - 1, PART + 5):
         indptr = np.array([0, 2, n_tokens])
         codes = rng.integers(0, 6, (n_tokens, 1))
-        together = read(network, Batch(codes, indptr))
+        together = read_sentences(network, Batch(codes, indptr))
         alone = [
-            read(network, Batch(codes[b:e], np.array([0, e - b]))) for b, e in pairwise(indptr)
+            read_sentences(network, Batch(codes[b:e], np.array([0, e - b])))
+            for b, e in pairwise(indptr)
         ]
         for whole, *parts in zip(together, *alone, strict=True):
             assert_array_equal(whole, np.concatenate(parts))

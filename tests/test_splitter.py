@@ -236,7 +236,7 @@ def test_a_paragraph_is_split_as_if_it_were_alone(splitter):
 
 def test_pieces_cover_all_characters_once():
     text = "ab " * 500 + "c" * 1000 + "\n\nd"
-    places, is_own, indptr = _splitter._cut(text, list_paragraphs(text))
+    places, is_own, indptr = _splitter._cut_into_pieces(text, list_paragraphs(text))
     assert places[is_own].tolist() == [*range(2500), 2502]
     sizes = np.diff(indptr)
     assert sizes.max() <= _splitter.PIECE + 2 * _splitter.MARGIN

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sklearn_shag.cli._evaluate import require_some
 from sklearn_shag.cli._models import check_output, choose_verbosity, list_given, open_model
-from sklearn_shag.network import RawText
+from sklearn_shag.network import SplitterFormat
 from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
@@ -40,7 +40,7 @@ class PieceParser(NamedTuple):
     """A callable that parses a piece of text; each worker has a copy."""
 
     opened: OpenMember
-    form: TextFormat | RawText
+    form: TextFormat | SplitterFormat
     options: dict[str, Any]  # of the method parse
     skips: bool  # whether to skip sentences without a parse, or to stop at them
 
@@ -123,7 +123,7 @@ def parse(options):
             raise ValueError(
                 f"{options.model} has not learned to split text; give a model of train --text."
             )
-        form = RawText(splitter)
+        form = SplitterFormat(splitter)
     # The progress bar below is for all pieces.
     opened.parser.set_params(verbose=0, **list_given(options, "max_tokens", "decoder"))
     opened.parser._check_ready()  # bad options are not errors of sentences

@@ -1,6 +1,6 @@
 """Parsers of the probability of trees given their sentences: linear, and tuned grammars.
 
-What other folders use of it is listed here.
+The names that other folders use are listed here.
 """
 
 from sklearn_shag.conditional._base import (

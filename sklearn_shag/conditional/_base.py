@@ -40,23 +40,23 @@ from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import Interval, StrOptions, check_sample_weight
 from sklearn_shag.utils._typing import ObjectArray
 
-# From so many tokens on trees are set aside to calibrate on: to fit to each half would double the
-# time, and of so many the few that are not learned from are hardly missed.
+# From this number of tokens on, this share of trees is set aside for calibration. To fit to each
+# half would double the time, and of so many trees the few set aside are hardly missed.
 MANY_TOKENS, SET_ASIDE = 100_000, 0.02
 
 
 class ConditionalParser(Parser):
     """Parser of the probability of trees given their sentences; sentences have no probability."""
 
-    _needs_whole_trees = None  # what is not known is summed over
+    _needs_whole_trees = None  # unknown heads are summed over
 
 
 class ArcParser(CalibratedMixin, ConditionalParser):
-    """Conditional parser that knows no more than a score for each arc, and learns it in passes.
+    """Conditional parser with a score for each arc, trained in passes over sentences.
 
-    A subclass has the parameters below, `min_count` and `random_state`. Its `_start` says where
-    training begins, with what sentences hold or with what was learned before; `_learn_weights` goes
-    on from there, and `_score_learned` says what is then known of sentences.
+    A subclass has the parameters below, `min_count` and `random_state`. Its `_start` returns the
+    start of training, from the sentences or from an earlier fit. `_learn_weights` trains from
+    there, and `_score_learned` scores sentences in training.
     """
 
     _parameter_constraints = {
@@ -82,12 +82,12 @@ class ArcParser(CalibratedMixin, ConditionalParser):
     n_left_out_: int
 
     def _fit(self, X, y, sample_weight):
-        """Learn from trees, some of which may be set aside to say when to stop."""
+        """Learn from trees, some of which may be set aside to stop early or to calibrate."""
         self._check_parsing()
         trees = prepare_trees(X, y, sample_weight, self.nonprojective)
         rng = check_random_state(self.random_state)
         fraction = self.validation_fraction if self.early_stopping else 0
-        # What goes on from an earlier fit has seen everything: its correction stays.
+        # With a warm start, no trees are unseen, so the correction stays as it is.
         calibrates = self.calibrate and not (self.warm_start and hasattr(self, "weights_"))
         if calibrates and not fraction and trees.indptr[-1] >= MANY_TOKENS:
             fraction = SET_ASIDE
@@ -111,7 +111,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         return self
 
     def _learn_from(self, start, examples, chosen, validate, rng):
-        """Learn from some examples; return attributes."""
+        """Train on the chosen examples; return fitted attributes."""
         weights, learned = self._learn_weights(start, examples, chosen, validate, rng)
         known = take_sentences(examples, chosen)
         mask = mask_labels(known.heads, known.labels, weights.label_mask)
@@ -124,10 +124,9 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         }
 
     def _calibrate(self, start, examples, given, learned, chosen, held_out, rng):
-        """Learn to correct probabilities, on trees that were not learned from; return attributes.
+        """Learn to correct probabilities, on trees not used in training; return attributes.
 
-        These are trees that were set aside, or else those of each half, parsed by what is learned
-        from the other.
+        The trees were set aside; if none were, each half is parsed by a model of the other half.
         """
         if held_out.size:
             parts = [(learned, examples, held_out)]
@@ -149,14 +148,14 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         return learn_calibrations(answers)
 
     def _learn_half(self, start, examples, half, rng):
-        """Learn from half of the examples, encoded as if no others had been seen."""
+        """Train on half of the examples; return attributes, and examples encoded by that half."""
         known = take_sentences(examples, half).codes
         codes = forget_rare(start.columns.names, examples.codes, known, self.min_count)
         examples = examples._replace(codes=codes)
         return self._learn_from(start, examples, half, None, rng), examples
 
     def _check_unchanged(self, name, before, now):
-        """Check that a parameter which training cannot go on without is that of the last fit."""
+        """Raise a ValueError if a parameter differs from the last fit, which is continued."""
         if now != before:
             raise ValueError(
                 f"warm_start continues a fit with {name}={before!r}, but now "
@@ -164,11 +163,11 @@ class ArcParser(CalibratedMixin, ConditionalParser):
             )
 
     def _encode_examples(self, trees, start):
-        """Encode what the parser reads of trees, and tags that are learned along, or None."""
+        """Return the codes of the sentences of trees, and of tags learned along, or None."""
         return encode_columns(start.columns, trees.sentences, trees.indptr), None
 
     def _label_by(self, score_labels):
-        """Say how to label the arcs of a chunk, as `_labellers` does, given scores of labels."""
+        """Return the labellers of a chunk, as `_labellers` does, from a function for scores."""
         if not self._has_labels:
             return ()
 
@@ -227,22 +226,22 @@ class ArcParser(CalibratedMixin, ConditionalParser):
 
 
 def _list_scores(forest):
-    scores = list_marginals(forest.batch, forest.scored.potentials.arcs)  # in the same layout
+    scores = list_marginals(forest.batch, forest.scored.potentials.arcs)  # in their layout
     for of_sentence in scores:
         np.fill_diagonal(of_sentence[:, 1:], -np.inf)
     return scores
 
 
 class KnownTrees(NamedTuple):
-    """Sentences of which some heads are known, and which have projective trees with these heads."""
+    """Sentences with some known heads, and with projective trees that have these heads."""
 
-    kept: np.ndarray  # (n_kept,): which of the sentences that were given
+    kept: np.ndarray  # (n_kept,): indices among the given sentences
     sentences: list
     symbols: list  # of each sentence
-    labels: list  # of each sentence, "_" for those that are not known
+    labels: list  # of each sentence, "_" if not known
     indptr: np.ndarray  # (n_kept + 1,)
     heads: np.ndarray  # (n_tokens,): lifted, -1 where they are not known
-    given: np.ndarray  # (n_tokens,): the same, not lifted
+    given: np.ndarray  # (n_tokens,): heads before lifting
     weights: np.ndarray  # (n_kept,): positive
     n_lifted: int
     n_left_out: int
@@ -251,7 +250,7 @@ class KnownTrees(NamedTuple):
     _by_sentence = ("kept", "sentences", "symbols", "labels", "weights")
 
     def merge(self):
-        """Make one of sentences with the same symbols and heads, of all their weight."""
+        """Merge sentences with the same symbols and heads, adding up their weights."""
         tokens = np.split(np.column_stack([self.given, self.heads]), self.indptr[1:-1])
         keys = [
             (tuple(symbols), heads.tobytes())
@@ -272,17 +271,17 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
         As for ``fit``; heads may be -1.
     sample_weight : None or array-like of shape (n_sentences,)
     nonprojective : {"lift", "drop"}
-        What becomes of whole trees that are not projective. Of others those without a projective
+        Treatment of whole trees that are not projective. Partial trees without a projective
         completion are left out.
     raw : bool, default=False
-        Whether sentences of which nothing is known are kept too; without `y` that is all of them.
+        Whether to keep sentences without known heads; without `y`, no heads are known.
     max_length : None or int, default=None
         Longer sentences are left out.
 
     Returns
     -------
     trees : KnownTrees
-        Without sentences of weight 0, and, unless they are wanted, those of which nothing is known.
+        Without sentences of weight 0 and, unless `raw`, without sentences that have no known heads.
 
     Raises
     ------
@@ -297,7 +296,7 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
     y = list(y) if is_collection(y) else y
     sentences, symbols = check_sentences(X)
     lengths = [len(sentence) for sentence in symbols]
-    if raw and y is None:  # heads of trees in X are not looked at
+    if raw and y is None:  # heads of trees in X do not count
         y = [[UNKNOWN] * n_tokens for n_tokens in lengths]
     given = check_heads(sentences, y, partial=True)
     labels = list_labels(sentences, given, y)
@@ -313,12 +312,12 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
         heads.update((s, given[s]) for s in np.flatnonzero(weights) if given[s].max() == UNKNOWN)
 
     def sort_key(s):
-        """All that parsers may read or learn of a sentence."""
+        """Return everything in a sentence that parsers may read or learn."""
         names = (name for name in PLACES if name != "deprels")
         columns = [getattr(sentences[s], name, None) or () for name in names]
         return list(symbols[s]), given[s].tolist(), weights[s], columns, list(labels[s])
 
-    # What is learned must not depend on how the sentences were ordered, to the last bit.
+    # Results must not depend on the order of the sentences, to the last bit.
     kept = sorted(heads, key=sort_key)
     if not kept:
         raise ValueError(
@@ -347,7 +346,7 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
 
 
 def _leave_out_long(lengths, weights, max_length):
-    """Let sentences that are too long weigh nothing."""
+    """Return the weights of sentences, 0 for sentences longer than `max_length`."""
     if not weights[lengths <= max_length].any():
         shortest = lengths[weights > 0].min()
         raise ValueError(
@@ -358,11 +357,11 @@ def _leave_out_long(lengths, weights, max_length):
 
 
 def count_known_labels(trees, symbols):
-    """Learn the relations of arcs, as grammars of symbols do; KnownTrees must not be merged."""
+    """Count the relations of arcs in KnownTrees that are not merged; return attributes."""
     labels = collect_labels(trees.labels)
     codes, indptr = encode_sentences(trees.symbols, symbols, check=False)
     of_tokens = encode_labels(trees.labels, labels)
-    of_tokens[codes == symbols.size] = -1  # what is said of an unknown symbol says nothing
+    of_tokens[codes == symbols.size] = -1  # labels of unknown symbols do not count
     encoded = EncodedTrees(
         symbols, codes, trees.given, indptr, labels, of_tokens, trees.weights, trees.kept
     )
@@ -370,19 +369,19 @@ def count_known_labels(trees, symbols):
 
 
 def mask_labels(heads, labels, before):
-    """Say which labels arcs between tokens have, and which those from the root.
+    """Collect the labels of arcs between tokens, and of arcs from the root.
 
     Parameters
     ----------
     heads, labels : int ndarrays of shape (n_tokens,)
         -1 where they are not known.
     before : bool ndarray of shape (2, n_labels)
-        What was seen before.
+        The mask of the previous fit.
 
     Returns
     -------
     mask : bool ndarray of shape (2, n_labels)
-        All of them, where arcs of a kind have none.
+        All labels are in the row of a kind of arcs that has none.
     """
     mask = before.copy()
     known = (heads >= 0) & (labels >= 0)
@@ -392,8 +391,8 @@ def mask_labels(heads, labels, before):
 
 
 def mask_scores(scores, heads, mask):
-    """Leave of the scores of labels of arcs, (n_arcs, n_labels), those within a mask.
+    """Set scores of labels of arcs, (n_arcs, n_labels), to -inf outside a mask of labels.
 
-    "root" is the relation of roots, and of nothing else: no score may say otherwise.
+    So "root" is the relation of roots, and of nothing else, for any scores.
     """
     return np.where(mask[(heads == 0).astype(int)], scores, -np.inf)

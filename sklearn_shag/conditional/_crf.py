@@ -42,9 +42,9 @@ from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import LARGEST, Interval, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
-# Gradients by the scores of arcs and of labels that are nearer to 0 are skipped.
+# Gradients by the scores of arcs and of labels are skipped if they are nearer to 0.
 SMALLEST_OF_ARCS, SMALLEST_OF_LABELS = 2e-3, 1e-3
-# How much faster labels learn, and how many times fewer features they have: each has a weight for
+# Factors of the learning rate of labels, and of their fewer features: each feature has a weight for
 # every label.
 FASTER, FEWER = 2.0, 8
 
@@ -283,7 +283,7 @@ class CRFParser(ArcParser):
         if self.warm_start and hasattr(self, "weights_"):
             self._check_unchanged("n_features", self.weights_.arcs.shape[0], self.n_features)
             columns, templates = self._compiled()
-            return Start(columns, self.vocabulary_, templates, self.labels_, self.weights_)
+            return LinearStart(columns, self.vocabulary_, templates, self.labels_, self.weights_)
         sentences = [trees.sentences[s] for s in chosen]
         names = choose_columns(self.columns, sentences)
         vocabulary = list_values(names, sentences, self.min_count)
@@ -294,14 +294,14 @@ class CRFParser(ArcParser):
             np.zeros((self.n_features // FEWER, labels.size), dtype=np.float32),
             np.zeros((2, labels.size), dtype=bool),
         )
-        columns, templates = _prepare(vocabulary, templates)
-        return Start(columns, vocabulary, templates, labels, weights)
+        columns, templates = _compile_features(vocabulary, templates)
+        return LinearStart(columns, vocabulary, templates, labels, weights)
 
     def _score_learned(self, start, weights, batch):
         return score_by_arcs(batch.indptr, _score_all(weights, start.templates, batch))
 
     def _learn_weights(self, start, examples, chosen, validate, rng):
-        """Learn weights of arcs, and then those of labels."""
+        """Learn the weights of arcs, and then the weights of labels."""
         (arcs, of_labels, mask), templates = start.weights, start.templates
         rate, alpha = float(self.learning_rate_init), float(self.alpha)
         with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
@@ -316,8 +316,8 @@ class CRFParser(ArcParser):
         return LinearWeights(arcs, of_labels, mask), {"templates_": templates.texts, **history}
 
     def _compiled(self):
-        """What is known of columns, and templates for kernels."""
-        return keep(self, (self.vocabulary_, self.templates_), _prepare)
+        """Return the Columns that are read, and Templates for kernels."""
+        return keep(self, (self.vocabulary_, self.templates_), _compile_features)
 
     def _encode(self, sentences, symbols, indptr):
         return encode_columns(self._compiled()[0], sentences, indptr)
@@ -470,8 +470,8 @@ class CRFParser(ArcParser):
         return top_features(weights, templates, columns, batch, arcs, n_features)
 
 
-class Start(NamedTuple):
-    """Where training begins."""
+class LinearStart(NamedTuple):
+    """Columns, templates, labels and weights at the start of the training of a CRFParser."""
 
     columns: Columns
     vocabulary: dict
@@ -480,7 +480,7 @@ class Start(NamedTuple):
     weights: LinearWeights
 
 
-def _prepare(vocabulary, templates):
+def _compile_features(vocabulary, templates):
     columns = make_columns(vocabulary)
     return columns, compile_templates(templates, columns.names)
 

@@ -1,4 +1,4 @@
-"""Training in passes over sentences, some of which may be set aside to say when to stop."""
+"""Training in passes over sentences, some of which may be set aside for early stopping."""
 
 from functools import partial
 from itertools import pairwise
@@ -11,13 +11,13 @@ from sklearn_shag.parsing import Forest
 
 
 class Examples(NamedTuple):
-    """Sentences, and what is known of them."""
+    """Encoded sentences, with known heads, labels and tags."""
 
     codes: np.ndarray  # (n_tokens, n_columns)
     indptr: np.ndarray  # (n_sentences + 1,)
     heads: np.ndarray  # (n_tokens,), -1 where they are not known
-    labels: np.ndarray  # (n_tokens,), the same, of tokens with a known head
-    tags: np.ndarray | None  # (n_tokens, n_columns), the same
+    labels: np.ndarray  # (n_tokens,), -1 where they or heads are not known
+    tags: np.ndarray | None  # (n_tokens, n_columns), -1 where they are not known
     weights: np.ndarray  # (n_sentences,)
 
     _by_token = ("codes", "heads", "labels", "tags")
@@ -25,13 +25,13 @@ class Examples(NamedTuple):
 
 
 def set_aside(n_sentences, fraction, rng):
-    """Say which sentences are for training, and which for early stopping.
+    """Choose sentences for training, and for early stopping.
 
     Parameters
     ----------
     n_sentences : int
     fraction : float
-        Of the sentences, for early stopping; 0 for none.
+        Share of the sentences for early stopping; 0 for none.
     rng : RandomState
 
     Returns
@@ -57,22 +57,22 @@ def set_aside(n_sentences, fraction, rng):
 
 
 def make_validation(score, trees, examples, held_out):
-    """Say how good what was learned is on the trees that are set aside; None if there are none.
+    """Make a function that scores weights on trees that are set aside.
 
     Parameters
     ----------
     score : callable
-        Takes what was learned, and a Batch, and returns what is known of it, Scored.
+        Takes weights and a Batch, and returns Scored.
     trees : KnownTrees
     examples : Examples
-        The same.
+        The same trees, encoded.
     held_out : int ndarray
-        Which of them are set aside.
+        Indices of the trees that are set aside.
 
     Returns
     -------
     validate : None or callable
-        Takes what was learned, and returns the attachment score of the trees that it finds.
+        Takes weights, and returns the attachment score of their trees; None if `held_out` is empty.
     """
     if not held_out.size:
         return None
@@ -101,42 +101,42 @@ def run_passes(
     validate=None,
     patience=1,
 ):
-    """Go over sentences until that does not help, or `max_iter` times.
+    """Train in passes until the score does not improve any more, or `max_iter` times.
 
     Parameters
     ----------
     trainer : object
         Its ``learn(batch)`` takes a step for some examples and returns the sum of their losses,
-        ``is_finite()`` tells whether nothing has left the range of numbers, and ``average()``
-        returns what has been learned so far.
+        ``is_finite()`` tells whether all weights are finite, and ``average()`` returns the weights
+        learned so far.
     examples : Examples
     chosen : int ndarray
-        Which of them are learned from.
+        Indices of the examples to train on.
     max_iter, batch_size : int
         Passes, and tokens of a batch.
     rng : RandomState
     advice : str
-        What to lower where the range of numbers is left, for the message.
+        The parameters to lower if numbers are not finite, for the message.
     advance : callable
         Called after each pass.
     roots : int, default=0
-        How many rows each sentence has beside its tokens.
+        Number of rows of each sentence beside its tokens.
     validate : None or callable, default=None
-        Takes what has been learned and returns a score; None if no sentences are set aside.
+        Takes weights and returns a score; None if no sentences are set aside.
     patience : int, default=1
-        After how many passes without a better score it ends.
+        Number of passes without a better score after which training ends.
 
     Returns
     -------
     learned : object
-        With the best score, if there are scores.
+        Weights, with the best score if there are scores.
     history : dict
-        The fitted attributes that tell of training.
+        Fitted attributes about training.
 
     Raises
     ------
     ValueError
-        If the range of numbers is left.
+        If the loss or weights are not finite.
     """
     lengths, total = np.diff(examples.indptr) + roots, examples.weights[chosen].sum()
     best, losses, scores, since = None, [], [], 0
@@ -167,7 +167,7 @@ def cut_into_batches(lengths, order, batch_size):
     ----------
     lengths : int ndarray of shape (n_sentences,)
     order : int ndarray
-        Which sentences.
+        Indices of sentences.
     batch_size : int
 
     Returns

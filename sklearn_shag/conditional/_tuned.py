@@ -29,9 +29,9 @@ from sklearn_shag.utils._param_validation import (
 )
 from sklearn_shag.utils._typing import ArrayLike
 
-# Entries of operators that are not larger are zero, and stay so: transitions and starts, and stops.
+# Smaller entries of operators, for starts, stops and transitions, count as zero and stay zero.
 SMALLEST = Operators(alpha_1=1e-8, alpha_inf=1e-12, A=1e-8)
-# Where the logarithms of the others begin, at least.
+# The least initial logarithm of other entries.
 FLOOR = np.log(1e-6)
 
 
@@ -216,14 +216,14 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
             )
         separate = prepare_trees(X, y, sample_weight, self.nonprojective)
         trees = separate.merge()
-        encode_sentences(separate.symbols, sorted(set().union(*separate.symbols)))  # tells, once
+        encode_sentences(separate.symbols, sorted(set().union(*separate.symbols)))  # warns, once
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownSymbolWarning)
             start = self._choose_start(trees)
         codes, indptr = encode_sentences(trees.symbols, start.symbols, check=False)
         free = Potentials(indptr, codes)
         known = keep_known(free, trees.heads)
-        space = _space_of(start.first)
+        space = _make_log_operators(start.first)
         begin = space.start if start.tuned is start.first else space.vector(start.tuned)
         grammar = pack_grammar(space.operators(begin))
         losses, _ = grammar_loss(grammar, free, known, trees.weights, self.n_jobs)
@@ -256,14 +256,14 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         return self
 
     def _choose_start(self, trees):
-        """Where tuning begins: with a grammar that is fitted, or with what was learned before."""
+        """Return the TuningStart, from a new fit of the estimator or from the previous fit."""
         is_warm = self.warm_start and hasattr(self, "operators_")
         fitted = self if is_warm else self._fit_start(trees)
         first = self.start_operators_ if is_warm else fitted.operators_
-        return Start(fitted.symbols_, fitted.fallback_operators_, first, fitted.operators_)
+        return TuningStart(fitted.symbols_, fitted.fallback_operators_, first, fitted.operators_)
 
     def _fit_start(self, trees):
-        """Fit the grammar to begin with."""
+        """Fit the grammar from which tuning starts."""
         estimator = clone(self.estimator)
         heads = np.split(trees.given, trees.indptr[1:-1])
         whole = [s for s, of_sentence in enumerate(heads) if UNKNOWN not in of_sentence]
@@ -279,12 +279,12 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
             )
         sentences, weights = [trees.symbols[s] for s in whole], trees.weights[whole]
         estimator.fit(sentences, [heads[s] for s in whole], sample_weight=weights)
-        _check_operators(estimator.operators_, type(estimator).__name__)
+        _refuse_negative_operators(estimator.operators_, type(estimator).__name__)
         return estimator
 
     def _tune(self, space, begin, free, known, weights, heads):
-        """Minimise the loss over logarithms of operators; list also the loss of each iteration."""
-        # The search forms squares. A power of two rounds nothing.
+        """Minimise the loss over logarithms of operators; return operators and all losses."""
+        # Large weights are scaled down, since the search squares them; powers of two are exact.
         unit = 2.0 ** (math.frexp(weights.max())[1] - 1)
         unit = max(unit, 1.0) if self.alpha > 0 else unit
         alpha, weights = self.alpha / unit, weights / unit
@@ -305,22 +305,22 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         return space.operators(result.x), [losses[0], *curve]
 
 
-class Start(NamedTuple):
-    """Where tuning begins."""
+class TuningStart(NamedTuple):
+    """Symbols and operators at the start of tuning."""
 
     symbols: np.ndarray
     fallback: Operators
-    first: Operators  # from which the penalty measures
-    tuned: Operators  # the same, or what they have become
+    first: Operators  # origin of the penalty
+    tuned: Operators  # where the search starts: `first`, or operators of the previous fit
 
 
-def _space_of(start):
-    """The logarithms of operators to begin with."""
+def _make_log_operators(start):
+    """Make LogOperators from the operators at the start of tuning."""
     log_start = [
         np.where(part > smallest, np.maximum(log_of(part), FLOOR), -np.inf)
         for part, smallest in zip(start, SMALLEST, strict=True)
     ]
-    log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all
+    log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all others
     return LogOperators(log_start)
 
 
@@ -330,7 +330,7 @@ class LogOperators:
     Parameters
     ----------
     logs : list of ndarray
-        Of the parts of operators, -inf where they are and stay 0.
+        Logarithms of the parts of operators, -inf where entries are and stay 0.
     """
 
     def __init__(self, logs):
@@ -340,12 +340,12 @@ class LogOperators:
         self.start = flat[self.places]
 
     def vector(self, operators):
-        """Make the vector of operators; `operators` is the inverse."""
+        """Return the vector of operators; the inverse of `operators`."""
         flat = np.concatenate([part.ravel() for part in operators])
         return np.log(np.maximum(flat[self.places], np.finfo(float).tiny))
 
     def operators(self, vector):
-        """Make operators; that of the unknown modifier is the sum of all others."""
+        """Return the operators of a vector; the unknown modifier has the sum of all others."""
         flat = np.zeros(sum(map(np.prod, self.shapes)))
         flat[self.places] = np.exp(vector)
         parts = np.split(flat, np.cumsum([np.prod(shape) for shape in self.shapes])[:-1])
@@ -354,7 +354,7 @@ class LogOperators:
         return operators
 
     def gradient(self, operators, uses):
-        """Take the derivative by the vector of what has these derivatives by all logarithms."""
+        """Compute the gradient by the vector from `uses`, the derivatives by all logarithms."""
         A, of_A = operators.A, uses.A.copy()
         of_sum = np.divide(
             of_A[:, :, -1:], A[:, :, -1:], out=np.zeros_like(A[:, :, -1:]), where=A[:, :, -1:] > 0
@@ -365,7 +365,7 @@ class LogOperators:
 
 
 def _objective(space, free, known, weights, alpha, vector, *, n_jobs, losses):
-    """The penalised loss of logarithms of operators, and its gradient; the mean loss is noted."""
+    """Compute the penalised loss and its gradient; the mean loss is appended to `losses`."""
     operators = space.operators(vector)
     of_sentences, uses = grammar_loss(pack_grammar(operators), free, known, weights, n_jobs)
     counted = weights > 0
@@ -375,7 +375,7 @@ def _objective(space, free, known, weights, alpha, vector, *, n_jobs, losses):
     return value, space.gradient(operators, uses) + alpha * moved
 
 
-def _check_operators(operators, name):
+def _refuse_negative_operators(operators, name):
     if any(np.any(part < 0) for part in operators):
         raise ValueError(
             f"{name} has learned negative operators: its states are a basis of singular vectors, "
@@ -385,9 +385,9 @@ def _check_operators(operators, name):
 
 
 def _with_equal_weights(estimator, symbols):
-    """Give a grammar with deterministic automata all transitions that it can have, alike.
+    """Fit deterministic automata so that all possible transitions have the same weight.
 
-    They are found by a fit of all sequences of up to two modifiers, smoothed to all heads.
+    Transitions are found by a fit of all sequences of up to two modifiers, smoothed to all heads.
     """
     head = symbols[0]
     right = [[], *([one] for one in symbols), *([one, two] for one in symbols for two in symbols)]

@@ -1,6 +1,6 @@
 """Sentences as users give them, checked once and turned into arrays: the public edge.
 
-What other folders use of it is listed here; users have no need of it.
+The names that other folders use are listed here; users do not need them.
 """
 
 from sklearn_shag.encoding._alphabet import LEFT, RIGHT, Alphabet, pair_of, split_pair

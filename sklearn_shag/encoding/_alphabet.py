@@ -1,4 +1,4 @@
-"""What the codes of symbols, of heads, and of a head with a direction stand for."""
+"""Integer codes of symbols, of heads, and of pairs of a head and a direction."""
 
 from typing import NamedTuple
 
@@ -6,9 +6,9 @@ LEFT, RIGHT = 0, 1
 
 
 class Alphabet(NamedTuple):
-    """The codes over so many known symbols, which have those from 0 on.
+    """Codes of a number of known symbols, from 0 on, and of the other symbols of a grammar.
 
-    Heads and modifiers have the same codes, so an unknown symbol has one code, whichever it is.
+    Heads and modifiers have the same codes, so an unknown symbol has one code in both roles.
 
     Attributes
     ----------
@@ -19,59 +19,59 @@ class Alphabet(NamedTuple):
 
     @property
     def unknown_modifier(self):
-        """The code of a modifier that is not known."""
+        """Code of an unknown modifier."""
         return self.n_symbols
 
     @property
     def unknown_head(self):
-        """The code of a head that is not known; what is learned for it is the pool of all heads."""
+        """Code of an unknown head, for which the pool of all heads is learned."""
         return self.n_symbols
 
     @property
     def root(self):
-        """The code of the root symbol, the last head; it is never a modifier."""
+        """Code of the root symbol, the last head; it is never a modifier."""
         return self.n_symbols + 1
 
     @property
     def n_modifiers(self):
-        """How many codes modifiers have."""
+        """Number of codes of modifiers."""
         return self.n_symbols + 1
 
     @property
     def n_heads(self):
-        """How many codes heads have."""
+        """Number of codes of heads."""
         return self.n_symbols + 2
 
     @property
     def n_learned(self):
-        """How many heads have automata that are learned: all but the root symbol."""
+        """Number of heads with learned automata: all but the root symbol."""
         return self.n_symbols + 1
 
     @property
     def n_pairs(self):
-        """How many pairs of a learned head and a direction there are."""
+        """Number of pairs of a learned head and a direction."""
         return 2 * (self.n_symbols + 1)
 
     @property
     def boundary(self):
-        """The code of START and of STOP, beside a modifier in its trigrams."""
+        """Code of START and of STOP as the neighbour of a modifier in a trigram."""
         return self.n_symbols
 
     def further(self, symbol):
-        """The code of a symbol in the trigrams of modifiers that it does not stand beside."""
+        """Return the code of a symbol in trigrams of modifiers that are not its neighbours."""
         return self.n_symbols + 1 + symbol
 
     @property
     def n_contexts(self):
-        """How many codes there are of what trigrams have beside or further from the modifier."""
+        """Number of codes of symbols beside or further from the modifier in trigrams."""
         return 2 * self.n_symbols + 1
 
 
 def pair_of(head, direction):
-    """Number a pair of head and direction; both may be arrays."""
+    """Return the number of a pair of head and direction; both may be arrays."""
     return 2 * head + direction
 
 
 def split_pair(pair):
-    """Say which head and direction have this number: the inverse of :func:`pair_of`."""
+    """Return the head and direction with this number: the inverse of :func:`pair_of`."""
     return divmod(pair, 2)

@@ -1,4 +1,4 @@
-"""Sentences as whole numbers, one after the other: how some are taken, and their arcs."""
+"""Encoded sentences in flat arrays, selections of sentences, and lists of their arcs."""
 
 from typing import NamedTuple
 
@@ -9,35 +9,35 @@ from sklearn_shag.utils._heads import UNKNOWN
 
 
 class Batch(NamedTuple):
-    """Sentences that are to be parsed; the tokens of sentence s are ``indptr[s]:indptr[s + 1]``."""
+    """Encoded sentences to parse; sentence s has the tokens ``indptr[s]:indptr[s + 1]``."""
 
     # (n_tokens,), (n_tokens, n_columns) or Codes; for several members one of these each
     codes: np.ndarray | tuple
     indptr: np.ndarray  # (n_sentences + 1,)
-    sentences: list | None = None  # as they were given
-    allowed: list | None = None  # which arcs a chart may use, (N, N + 1) of each; None for all
-    # Which arcs trees may have if arcs may cross, where a chart may use more; else None.
+    sentences: list | None = None  # as given by the user
+    allowed: list | None = None  # arcs a chart may use, bool (N, N + 1) each; None for all
+    # As `allowed`, for trees whose arcs may cross, where these may use fewer arcs; else None.
     crossing: list | None = None
-    known: list | None = None  # given heads, (N,) of each, -1 where they are not known
-    seeds: np.ndarray | list | None = None  # of the random trees of each
+    known: list | None = None  # given heads, (N,) each, -1 if unknown
+    seeds: np.ndarray | list | None = None  # of the random trees of each sentence
 
     _by_token = ("codes",)
     _by_sentence = ("sentences", "allowed", "crossing", "known", "seeds")
 
     def of_member(self, k):
-        """The sentences as one of several members has encoded them."""
+        """Return the Batch with the codes of member k of an ensemble."""
         return self._replace(codes=self.codes[k])
 
 
 def take_sentences(record, chosen):
-    """Take some sentences of a NamedTuple with `indptr`, in the order given by an int array.
+    """Take the sentences `chosen`, an int array, of a NamedTuple with `indptr`, in their order.
 
-    Its class names the fields that have an entry for each sentence, token or arc, if there are any,
-    in `_by_sentence`, `_by_token` and `_by_arc`. All others stay as they are.
+    Its class names the fields with an entry for each sentence, token or arc in `_by_sentence`,
+    `_by_token` and `_by_arc`. All other fields stay as they are.
     """
     indptr, tokens = places_of(record.indptr, chosen)
-    parts = {name: _take(getattr(record, name), chosen) for name in record._by_sentence}
-    parts |= {name: _take(getattr(record, name), tokens) for name in record._by_token}
+    parts = {name: _take_entries(getattr(record, name), chosen) for name in record._by_sentence}
+    parts |= {name: _take_entries(getattr(record, name), tokens) for name in record._by_token}
     of_arcs = [name for name in getattr(record, "_by_arc", ()) if getattr(record, name) is not None]
     if of_arcs:
         arcs = places_of(arc_begins(record.indptr), chosen)[1]
@@ -45,8 +45,8 @@ def take_sentences(record, chosen):
     return record._replace(indptr=indptr, **parts)
 
 
-def _take(values, places):
-    """Take the entries of an array or a list; of a tuple those of each part, in Codes of tokens."""
+def _take_entries(values, places):
+    """Take entries of an array or a list, of each array in a tuple, or of each token in Codes."""
     if values is None:
         return None
     if isinstance(values, list):
@@ -54,40 +54,40 @@ def _take(values, places):
     if not isinstance(values, tuple):
         return values[places]
     if not hasattr(values, "_by_token"):
-        return tuple(_take(part, places) for part in values)
-    parts = {name: _take(getattr(values, name), places) for name in values._by_token}
+        return tuple(_take_entries(part, places) for part in values)
+    parts = {name: _take_entries(getattr(values, name), places) for name in values._by_token}
     return values._replace(**parts)
 
 
 def places_of(indptr, chosen):
-    """The indptr of chosen sentences, and the old place of each of their entries."""
+    """Return the indptr of chosen sentences, and the old index of each of their entries."""
     sizes = indptr[np.asarray(chosen) + 1] - indptr[chosen]
     begins = np.concatenate([[0], np.cumsum(sizes)])
     return begins, np.repeat(indptr[chosen] - begins[:-1], sizes) + np.arange(begins[-1])
 
 
 class Arcs(NamedTuple):
-    """Arcs of sentences: those of sentence s are ``begins[s]:begins[s + 1]``."""
+    """Arcs of sentences in flat arrays; sentence s has the arcs ``begins[s]:begins[s + 1]``."""
 
     begins: np.ndarray  # (n_sentences + 1,)
     modifiers: np.ndarray  # (n_arcs,), positions from 1
-    heads: np.ndarray  # (n_arcs,), 0 for the root; where they are the modifiers there is no arc
+    heads: np.ndarray  # (n_arcs,), 0 for the root; a modifier as its own head is no arc
 
     def tokens(self, indptr):
-        """The place of the modifier of each arc among all tokens."""
+        """Return the index of the modifier of each arc among all tokens."""
         return np.repeat(indptr[:-1], np.diff(self.begins)) + self.modifiers - 1
 
     def symbols(self, codes, indptr, root):
-        """List the code of the head, the direction, and the code of the modifier of each arc."""
+        """Return the codes of heads, the directions, and the codes of modifiers of all arcs."""
         tokens = self.tokens(indptr)
-        # The first token of all stands in for the root, which has none.
+        # For arcs from the root, any valid index will do.
         of_heads = codes[np.maximum(tokens - self.modifiers + self.heads, 0)]
         directions = np.where(self.modifiers < self.heads, LEFT, RIGHT)
         return np.where(self.heads > 0, of_heads, root), directions, codes[tokens]
 
 
 def arc_begins(indptr):
-    """Where the arcs of each sentence begin in the layout of marginals, and the last ones end."""
+    """Return the indptr of the arcs of sentences in the layout of marginals."""
     lengths, begins = indptr[1:] - indptr[:-1], np.zeros(indptr.size, dtype=np.int64)
     np.cumsum(lengths * (lengths + 1), out=begins[1:])
     return begins
@@ -96,7 +96,7 @@ def arc_begins(indptr):
 def all_arcs(indptr):
     """List all arcs of sentences, in the layout of marginals."""
     begins, lengths = arc_begins(indptr), np.diff(indptr)
-    if lengths.size == 1:  # in half the time
+    if lengths.size == 1:  # takes half the time
         modifiers, heads = np.divmod(np.arange(begins[-1]), lengths + 1)
         return Arcs(begins, modifiers + 1, heads)
     sizes = np.diff(begins)
@@ -106,13 +106,13 @@ def all_arcs(indptr):
 
 
 def observed_arcs(heads, arcs, indptr):
-    """Tell which of all arcs known heads leave; `heads` is flat, -1 where they are not known."""
+    """Tell which of all arcs agree with known heads; `heads` is flat, -1 where unknown."""
     known = heads[arcs.tokens(indptr)]
     return (known == UNKNOWN) | (known == arcs.heads)
 
 
 def places_of_heads(indptr, heads):
-    """Where the arcs of trees are among all arcs, in the layout of marginals."""
+    """Return the index of each arc of trees among all arcs, in the layout of marginals."""
     lengths = np.diff(indptr)
     rows = np.arange(heads.size) - np.repeat(indptr[:-1], lengths)
     begins = np.repeat(arc_begins(indptr)[:-1], lengths)

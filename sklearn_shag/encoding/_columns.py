@@ -1,4 +1,4 @@
-"""Columns of tokens: which a parser reads, what it knows of each, and both as whole numbers."""
+"""Columns of tokens: the choice of columns, their known values, and integer codes."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding._context import ContextVectors
-from sklearn_shag.encoding._letters import Spellings, spell
+from sklearn_shag.encoding._letters import Spellings, spell_words
 from sklearn_shag.encoding._sentences import CheckedSentences
 from sklearn_shag.treebank import (
     ATTRIBUTES,
@@ -22,45 +22,45 @@ from sklearn_shag.treebank import (
 )
 from sklearn_shag.utils._messages import shorten, warn
 
-# With the tags of neighbours fine ones are too rare to learn from: UPOS is worth more than XPOS,
-# by 0.3 points of attachment in English to 2 in Tamil, where there are words too.
+# In order of preference. With words and the tags of neighbours, fine tags are too rare: UPOS is
+# better than XPOS by 0.3 points of attachment in English to 2 in Tamil.
 TAGS = tuple(column.name for column in columns_of("symbol", "tag"))
 _READ = [column.name for column in columns_of("tag", "features", "word")]  # as in columns_
-# How many letters affixes have, if their names do not tell: beside tags, and without.
+# Letters of affixes whose names have no number: beside tags, and without tags.
 AFFIXES = {"prefix": ((2,), (1, 2, 3)), "suffix": ((3,), (1, 2, 3, 4))}
-# Of these a value that was seen less than `min_count` times counts as one that never was.
+# Columns in which values seen less than `min_count` times are unknown.
 _OPEN = (*(column.name for column in columns_of("features", "word")), *AFFIXES)
 LONGEST_SHAPE = 12
-# Not read from files: which of the words a token is whose vectors were learned elsewhere.
+# Not a column of files: the word of a token among the words with given vectors.
 VECTOR = "vector"
-# What words alone tell. Where nothing else is read, tokens of plain sequences are words.
+# Columns made from words. If no others are read, tokens of plain sequences are words.
 OF_WORDS = ("form", *AFFIXES, "shape")
-# The n-grams of forms, all of them, for networks alone: their codes are places among spellings.
+# All n-grams of forms, for networks only; the codes are indices into spellings.
 LETTERS = "letters"
-# "For now ." has no features, a line may be the word "_", and neither is a reason to refuse a text:
-# features, or words, are missing from longer ones.
+# Texts of up to this many tokens may lack features, as "For now .", or words, as a line "_". Longer
+# texts without any are refused.
 LONGEST_SILENCE = 20
 
-# Arrays are faster than lists from so many tokens on.
+# Arrays are faster than lists for more tokens than this.
 FEW_TOKENS = 60
 # The source of single features: the column feats, taken apart.
 FEATURES = "feats."
-# What a single word hardly has.
+# White space between letters, which single words hardly contain.
 _SPACED = re.compile(r"[^\W\d_]\s+[^\W\d_]")
 # Codes that every column has; its values follow.
 UNKNOWN, ROOT, OUTSIDE, FIRST = range(4)
 
 
 class Columns(NamedTuple):
-    """What is known of the columns that a parser reads.
+    """Columns that a parser reads, with the codes of their known values.
 
     Attributes
     ----------
     names : tuple of str
     code_of : list of dict
         For each column the code of each known value.
-    readers : list of Reader
-        How each is read.
+    readers : list of ColumnReader
+        One for each column.
     """
 
     names: tuple
@@ -69,18 +69,18 @@ class Columns(NamedTuple):
 
 
 class Codes(NamedTuple):
-    """Codes of columns, one of which is LETTERS, or beside which there are vectors in context."""
+    """Codes of columns with the spellings of words, if LETTERS is read, or vectors in context."""
 
     columns: np.ndarray  # (n_tokens, n_columns)
-    spellings: Spellings | None = None  # of no word those below FIRST
+    spellings: Spellings | None = None  # by the codes of LETTERS
     context: ContextVectors | None = None
-    places: np.ndarray | None = None  # (n_tokens,), which of its rows
+    places: np.ndarray | None = None  # (n_tokens,), the row of each token in `context`
 
     _by_token = ("columns", "places")
 
 
-class Reader(NamedTuple):
-    """How a column is read: from which one of a file, and what its values are made into."""
+class ColumnReader(NamedTuple):
+    """Source of a column in files, and the function that derives its values from there."""
 
     source: str
     derive: Callable  # takes a list of values of that column and returns a list
@@ -103,18 +103,18 @@ def make_columns(vocabulary):
 
 
 def number_values(values):
-    """Number the known values of a column, in their order."""
+    """Return the code of each known value of a column, from FIRST on, in their order."""
     return {value: code for code, value in enumerate(values, start=FIRST)}
 
 
 def choose_columns(columns, sentences, letters=False):
-    """Say which columns a parser reads.
+    """Choose the columns that a parser reads.
 
     Parameters
     ----------
     columns : "auto" or sequence of str
     sentences : list
-        Of training.
+        The training sentences.
     letters : bool, default=False
         Whether it can read letters.
 
@@ -144,9 +144,9 @@ def choose_columns(columns, sentences, letters=False):
 
 
 def split_features(names, sentences):
-    """Put a column for each morphological feature of sentences in the place of "feats".
+    """Replace "feats" by a column for each morphological feature of sentences.
 
-    Where there is none "feats" stays, to be refused as a column that says nothing.
+    If there are no features, "feats" stays, and is later refused as a column without values.
     """
     feats = set().union(*(getattr(s, "feats", None) or () for s in sentences)) - {MISSING}
     found = {pair.partition("=")[0] for value in feats for pair in value.split("|")}
@@ -157,7 +157,7 @@ def split_features(names, sentences):
 
 
 def _find_columns(sentences):
-    """What there is in sentences that says something."""
+    """List the columns with values in sentences, for ``columns="auto"``."""
     if not all(isinstance(sentence, DependencyTree) for sentence in sentences):
         return ("symbol",)
     found = [n for n in _READ if any(set(read_column(s, n)) != {MISSING} for s in sentences)]
@@ -167,13 +167,13 @@ def _find_columns(sentences):
 
 
 def read_column(sentence, name):
-    """A column of a file as a sentence has it, without values if it does not."""
+    """Return the values of a column of a sentence, ``_`` for each token if it has none."""
     values = getattr(sentence, ATTRIBUTES[name], None)
     return (MISSING,) * len(sentence) if values is None else values
 
 
 def check_name(name, parameter="columns"):
-    """Refuse a name that no column has."""
+    """Raise a ValueError if no column has this name."""
     kind, _, length = name.partition(".") if isinstance(name, str) else ("", "", "")
     if kind in AFFIXES and length.isdecimal() and int(length) > 0:
         return
@@ -192,17 +192,17 @@ def check_name(name, parameter="columns"):
 
 
 def _read_columns(names, readers, sentences):
-    """List of each column its distinct values, and of each token which of them it has.
+    """Read columns: their distinct values, and the index of the value of each token.
 
-    Columns are made of those of a file, which are read once: affixes of forms, features of feats.
-    Sentences that were checked keep what was read, for others who read the same columns.
+    Columns derived from one column of a file, such as affixes from forms, share its reading.
+    CheckedSentences keep the columns for other readers.
 
     Parameters
     ----------
     names : tuple of str
         From :func:`choose_columns`.
-    readers : list of Reader
-        Of these.
+    readers : list of ColumnReader
+        The reader of each name.
     sentences : list
 
     Returns
@@ -212,7 +212,7 @@ def _read_columns(names, readers, sentences):
             Forms and affixes in lower case. ``_`` where there is nothing. Some may be equal.
         places : list of int, or int ndarray, of length n_tokens
         says_something : bool
-            Whether there is anything but ``_`` in the file.
+            Whether the file has any value but ``_``.
 
     Raises
     ------
@@ -234,9 +234,9 @@ def _read_columns(names, readers, sentences):
 
 
 def _read_source(source, sentences):
-    """Tell the values of a column of a file apart."""
+    """Read a source: distinct values, their index for each token, whether any is not ``_``."""
     tokens = [
-        _read(sentence, source) if isinstance(sentence, DependencyTree) else sentence
+        _read_tree_column(sentence, source) if isinstance(sentence, DependencyTree) else sentence
         for sentence in sentences
     ]
     place_of = {}
@@ -244,7 +244,7 @@ def _read_source(source, sentences):
     distinct = list(place_of)
     own = {lemma for lemma, _ in distinct} if source == "lemma" else place_of.keys()
     if source == FEATURES:
-        # The first of two values of a feature is the one that counts.
+        # If a feature has two values, the first one counts.
         pairs = (reversed(feats.split("|")) for feats in distinct)
         split = (map(str.partition, of_value, repeat("=")) for of_value in pairs)
         distinct = [{name: value for name, _, value in of_value} for of_value in split]
@@ -254,29 +254,29 @@ def _read_source(source, sentences):
 
 
 def _make_reader(name):
-    """Say from which column of a file a column is made, and how."""
+    """Make the ColumnReader of a column."""
     kind, _, detail = name.partition(".")
     if kind in ("form", LETTERS):
-        return Reader("form", lambda forms: list(map(str.lower, forms)))
+        return ColumnReader("form", lambda forms: list(map(str.lower, forms)))
     if kind in AFFIXES:
         part = slice(int(detail)) if kind == "prefix" else slice(-int(detail), None)
-        return Reader("form", lambda forms: [form.lower()[part] for form in forms])
+        return ColumnReader("form", lambda forms: [form.lower()[part] for form in forms])
     if kind == "shape":
-        return Reader("form", _shapes)
+        return ColumnReader("form", _list_shapes)
     if kind == VECTOR:
-        return Reader("form", list)
+        return ColumnReader("form", list)
     if kind == "lemma":  # beside its form
-        return Reader(
+        return ColumnReader(
             "lemma", lambda pairs: [form.lower() if own == MISSING else own for own, form in pairs]
         )
     _, feature = check_column_name(name)
     if feature is None:
-        return Reader(kind, list)
-    return Reader(FEATURES, lambda parsed: [feats.get(feature, MISSING) for feats in parsed])
+        return ColumnReader(kind, list)
+    return ColumnReader(FEATURES, lambda parsed: [feats.get(feature, MISSING) for feats in parsed])
 
 
 def _require_trees(names, sentences):
-    """Refuse plain sequences: they are either symbols or words."""
+    """Raise a TypeError for plain sequences, which hold only symbols or words."""
     for index, sentence in enumerate(sentences):
         if not isinstance(sentence, DependencyTree):
             raise TypeError(
@@ -287,14 +287,14 @@ def _require_trees(names, sentences):
             )
 
 
-def _read(tree, source):
-    """Read a column of a file, without values where the tree does not have it."""
+def _read_tree_column(tree, source):
+    """Return the values of a source for each token of a tree; lemmas come with their forms."""
     values = read_column(tree, "feats" if source == FEATURES else source)
     return zip(values, tree.forms, strict=True) if source == "lemma" else values
 
 
-def _shapes(forms):
-    """Of each form: first letter a capital, any digit, neither letter nor digit, and the length."""
+def _list_shapes(forms):
+    """List the shapes of forms: initial capital, any digit, no letter or digit, and length."""
     return [
         ("X" if form[0].isupper() else "x")
         + ("9" if any(map(str.isdigit, form)) else "")
@@ -305,7 +305,7 @@ def _shapes(forms):
 
 
 def list_values(names, sentences, min_count):
-    """List what there is to know of columns.
+    """List the values of columns to be known after training.
 
     Parameters
     ----------
@@ -317,12 +317,12 @@ def list_values(names, sentences, min_count):
     Returns
     -------
     vocabulary : dict of list of str
-        Of each column its values, sorted.
+        The known values of each column, sorted.
     """
     vocabulary = {}
     found = _read_columns(names, list(map(_make_reader, names)), sentences)
     for name, (values, places, says_something) in zip(names, found, strict=True):
-        if not says_something or set(values) == {MISSING}:  # of a file, or of what is made of it
+        if not says_something or set(values) == {MISSING}:  # in the file, or after derivation
             if name == "symbol":  # refused as every parser of symbols does
                 check_share(len(places), len(places), [[MISSING] * len(places)], [])
             raise ValueError(
@@ -332,7 +332,7 @@ def list_values(names, sentences, min_count):
         counts = Counter()
         for value, count in zip(values, np.bincount(places).tolist(), strict=True):
             counts[value] += count
-        least = np.inf if name == LETTERS else _least(name, min_count)
+        least = np.inf if name == LETTERS else _least_count(name, min_count)
         vocabulary[name] = sorted(value for value, count in counts.items() if count >= least)
     return vocabulary
 
@@ -374,7 +374,7 @@ def encode_columns(columns, sentences, indptr, check=True):
             of_values, spellings = range(FIRST, FIRST + len(values)), _spell(sentences, values)
         else:
             of_values = [code_of.get(value, UNKNOWN) for value in values]
-        if name == VECTOR:  # who has learned vectors may have kept capitals, or not
+        if name == VECTOR:  # given vectors may be of words with capitals or without
             pairs = zip(of_values, values, strict=True)
             of_values = [code or code_of.get(value.lower(), UNKNOWN) for code, value in pairs]
         may_be_silent = source in ("form", "feats", FEATURES) and n_tokens <= LONGEST_SILENCE
@@ -390,7 +390,7 @@ def encode_columns(columns, sentences, indptr, check=True):
         elif check and name == "form":
             _check_split(code_of, values, of_values, places, indptr)
         encoded.append((of_values, places))
-    if tags and all(any(silent) for *_, silent in tags):  # one column with tags says enough
+    if tags and all(any(silent) for *_, silent in tags):  # one column with known tags is enough
         untagged = np.all([np.array(silent)[places] for *_, places, _, silent in tags], axis=0)
         name, values, places, code_of, _ = tags[0]
         name, symbols = None if name == "symbol" else name, [map(values.__getitem__, places)]
@@ -400,9 +400,9 @@ def encode_columns(columns, sentences, indptr, check=True):
 
 
 def _spell(sentences, values):
-    """List the n-grams of the forms of sentences, which keep them if they were checked."""
+    """Return the Spellings of the forms of sentences; CheckedSentences keep them."""
     if getattr(sentences, "spellings", None) is None:
-        spellings = spell(values, FIRST)
+        spellings = spell_words(values, FIRST)
         if not isinstance(sentences, CheckedSentences):
             return spellings
         sentences.spellings = spellings
@@ -415,8 +415,8 @@ def place_codes(columns):
     Parameters
     ----------
     columns : iterable of pairs
-        Of each column the codes of its distinct values, and which of these each token has: a list
-        where there are few tokens, else an array.
+        For each column, the codes of its distinct values, and the index of the value of each token:
+        a list if there are few tokens, else an array.
     """
     codes = [
         np.array(of_values, dtype=np.int32)[places]
@@ -428,7 +428,7 @@ def place_codes(columns):
 
 
 def forget_rare(names, codes, known, min_count):
-    """Encode columns as if some tokens, `known`, were all that training has seen.
+    """Recode columns as if training had seen no tokens but `known`.
 
     Parameters
     ----------
@@ -446,19 +446,19 @@ def forget_rare(names, codes, known, min_count):
         return codes._replace(columns=columns)
     codes = codes.copy()
     for k, name in enumerate(names):
-        if name not in (VECTOR, LETTERS):  # of these all are known
+        if name not in (VECTOR, LETTERS):  # their values are all known
             counts = np.bincount(known[:, k], minlength=codes[:, k].max() + 1)
-            codes[counts[codes[:, k]] < _least(name, min_count), k] = UNKNOWN
+            codes[counts[codes[:, k]] < _least_count(name, min_count), k] = UNKNOWN
     return codes
 
 
-def _least(name, min_count):
-    """How often a value has to be seen to be known."""
+def _least_count(name, min_count):
+    """Return the least count of known values of a column."""
     return min_count if name.partition(".")[0] in _OPEN else 1
 
 
 def _check_split(code_of, values, of_values, places, indptr):
-    """Warn of text that was not split into tokens, unless the words of training look so too."""
+    """Warn if most sentences have text that is not split, unless training words look like it."""
     unknown = [code == UNKNOWN and len(v) > 1 for v, code in zip(values, of_values, strict=True)]
     if not any(unknown):
         return
@@ -483,7 +483,7 @@ def _check_split(code_of, values, of_values, places, indptr):
 
 
 def name_of(columns, codes, position, column):
-    """Say what the value of a column is at a position of a sentence, 0 for the root."""
+    """Return the value of a column at a position of a sentence, 0 for the root, to be shown."""
     if position == 0:
         return "<root>"
     if not 0 < position <= len(codes):

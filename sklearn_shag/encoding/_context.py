@@ -1,4 +1,4 @@
-"""Vectors of words in context: a callable gives them for whole sentences."""
+"""Vectors of words in context, which a callable returns for whole sentences."""
 
 from collections.abc import Mapping
 from itertools import count
@@ -12,7 +12,7 @@ from sklearn_shag.encoding._sentences import name_sentence
 from sklearn_shag.utils._messages import printable
 from sklearn_shag.utils._parallel import progress
 
-AT_ONCE = 1000  # sentences that are asked for together
+AT_ONCE = 1000  # sentences passed to a source at once
 LARGEST = 2**30  # bytes of vectors that are held in memory; more are in a temporary file
 _NOT_SMALL = f"numbers that are not finite, or larger than {np.finfo(np.float16).max:,.0f}"
 
@@ -38,7 +38,7 @@ class ContextVectors:
     Raises
     ------
     ValueError
-        If the source fails, or what it returns are no such arrays of finite numbers.
+        If the source fails, or does not return such arrays of finite numbers.
     """
 
     def __init__(self, source, sentences, verbose=0):
@@ -62,7 +62,7 @@ class ContextVectors:
                 advance(len(part))
 
     def take(self, chosen):
-        """Take the vectors of some sentences, in the order given by an int array."""
+        """Return the ContextVectors of the sentences `chosen`, an int array, in their order."""
         taken = ContextVectors.__new__(ContextVectors)
         vars(taken).update(vars(self), begins=self.begins[chosen], sizes=self.sizes[chosen])
         return taken
@@ -78,9 +78,9 @@ class ContextVectors:
         return vars(self) | {"source": None, "rows": np.array(self.rows)}
 
     def moments(self, places):
-        """Compute means and standard deviations, of shape (2, n_dimensions), over some rows."""
+        """Compute means and standard deviations, (2, n_dimensions), over the rows at `places`."""
         total, squares = np.zeros((2, self.n_dimensions))
-        mean = self.rows[places[:AT_ONCE]].mean(axis=0, dtype=np.float64)  # near it none cancels
+        mean = self.rows[places[:AT_ONCE]].mean(axis=0, dtype=np.float64)  # no digits cancel
         for part in np.array_split(places, -(-places.size // AT_ONCE)):
             centred = self.rows[part].astype(np.float64) - mean
             total += centred.sum(axis=0)
@@ -127,7 +127,7 @@ class ContextVectors:
 
 
 def split_embeddings(embeddings):
-    """Tell vectors of words from what gives vectors in context.
+    """Separate vectors of words from a source of vectors in context.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def ask_vectors(source, sentences, verbose=0):
 
 
 def _are_same(one, other):
-    """Whether two sources give the same: copies of an estimator do."""
+    """Tell whether two sources return the same vectors, as copies of an estimator do."""
     if one is other:
         return True
     is_copy = isinstance(one, BaseEstimator) and type(one) is type(other)
@@ -184,7 +184,7 @@ def _are_same(one, other):
 
 
 def name_source(source):
-    """Say what gives vectors: the name of a function, or how an object shows itself."""
+    """Return the name of a source of vectors if it is a function, else its repr."""
     name = getattr(source, "__qualname__", None)
     return printable(repr(source) if name is None else f"{source.__module__}.{name}", 200)
 
@@ -197,6 +197,6 @@ def _as_halves(vectors):
 def _make_room(shape):
     if 2 * np.prod(shape) <= LARGEST:
         return np.empty(shape, dtype=np.float16)
-    # The file has no name any more, or goes with its last handle: nothing is ever left of it.
+    # The file has no name any more, or goes with its last handle: it is never left behind.
     with TemporaryFile(prefix="sklearn_shag") as file:
         return np.memmap(file, dtype=np.float16, mode="w+", shape=shape)

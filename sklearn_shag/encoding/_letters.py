@@ -1,4 +1,4 @@
-"""Letters of words: n-grams, so that words that nobody has seen tell what they are like."""
+"""N-grams of the letters of words, which unseen words share with known ones."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
 SHORTEST, LONGEST = 2, 5  # n-grams, with a sign before and one after each word
-N_ROWS = 2**14  # n-grams with one hash are told apart by no one
+N_ROWS = 2**14  # number of hashes; n-grams with the same hash count as equal
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -15,7 +15,7 @@ _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 @dataclass(frozen=True, slots=True)
 class Spellings:
-    """The n-grams of some words, which stay together whatever sentences are taken.
+    """Hashed n-grams of words; a selection of sentences keeps all of them.
 
     Attributes
     ----------
@@ -29,14 +29,14 @@ class Spellings:
     rows: np.ndarray
 
 
-def spell(words, n_before=0):
+def spell_words(words, n_before=0):
     """List the n-grams of words.
 
     Parameters
     ----------
     words : list of str
     n_before : int, default=0
-        So many places before that of the first word belong to what has no letters.
+        Number of entries without n-grams before the first word.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def spell(words, n_before=0):
 
 @inlined_kernel
 def find_bucket(number, begins):
-    """Tell which bucket a number is in, where `begins` are the least of each but the first."""
+    """Return the bucket of a number; `begins` are the least numbers of all but the first."""
     bucket = 0
     for begin in begins:
         bucket += number >= begin

@@ -43,7 +43,7 @@ _SYMBOLS = {
 
 
 def advise_on_symbol(symbol):
-    """What to do about a symbol that is empty or no string."""
+    """Return advice on a symbol that is empty or not a string."""
     is_nan = isinstance(symbol, Number) and symbol != symbol
     return _MISSING if is_nan else _look_up(_SYMBOLS, symbol)
 
@@ -69,9 +69,9 @@ class EncodedTrees(NamedTuple):
     label_codes : int ndarray of shape (n_tokens,)
         The relation of every token to its head, -1 where it is not known.
     weights : float ndarray of shape (n_sentences,)
-        How often each sentence counts; positive.
+        Positive weight of each sentence.
     kept : bool ndarray of shape (n_sentences of X,)
-        Which of the sentences that were given these are: those with a weight.
+        Whether each sentence of X is among these, since its weight is not 0.
     """
 
     symbols: np.ndarray
@@ -92,10 +92,10 @@ def encode_trees(X, y=None, sample_weight=None, learner=None, *, partial=False):
     X, y
         As for :func:`check_sentences` and :func:`check_heads`.
     sample_weight : None or array-like of shape (n_sentences,)
-        How often each sentence counts. One of weight 0 is as good as absent: its symbols do
-        not become known, and heads may be unknown.
+        Weight of each sentence. A sentence of weight 0 is as good as absent: its symbols do not
+        become known, and its heads may be unknown.
     learner : None or str, default=None
-        What messages name as that which needs whole trees.
+        The name of the estimator that needs whole trees, for messages.
     partial : bool, default=False
         As for :func:`check_heads`.
 
@@ -149,20 +149,20 @@ def decode_trees(symbols, codes, heads, indptr):
 
 
 class CheckedSentences(list):
-    """Sentences as users give them, and what was found out about them in one call.
+    """Sentences as users give them, with results about them that are shared within one call.
 
-    Whoever is given these sentences finds here what others have asked for before. It is gone with
-    the call of the public method that checked them, and is not sent to other processes.
+    Results are kept here for later steps of the same call of a public method. They end with that
+    call, and are not sent to other processes.
 
     Attributes
     ----------
     symbols : list of sequences of str, or None
     vectors : list of ContextVectors
-        Of each source that was asked.
+        Vectors of each source that was asked.
     spellings : Spellings or None
-        Of their forms, if letters are read.
+        Spellings of their forms, if letters are read.
     file_columns, token_columns : dict
-        Columns as files have them, and those that parsers make of them, by their names.
+        Columns of files, and columns that parsers derive from them, by name.
     """
 
     def __init__(self, sentences, symbols=None, vectors=()):
@@ -171,7 +171,7 @@ class CheckedSentences(list):
         self.file_columns, self.token_columns, self.spellings = {}, {}, None
 
     def take(self, chosen):
-        """Take some sentences, in the order given by an int array, with symbols and vectors."""
+        """Return the sentences `chosen`, an int array, in their order, with symbols and vectors."""
         symbols = None if self.symbols is None else [self.symbols[s] for s in chosen]
         vectors = (of_source.take(chosen) for of_source in self.vectors)
         return CheckedSentences(map(self.__getitem__, chosen), symbols, vectors)
@@ -252,7 +252,7 @@ def _symbols_of(sentence, index):
 def _are_symbols(symbols):
     try:
         distinct = set().union(*symbols)
-    except TypeError:  # what has no hash is no string
+    except TypeError:  # a symbol without a hash is no string
         return False
     return "" not in distinct and all(isinstance(symbol, str) for symbol in distinct)
 
@@ -284,9 +284,9 @@ def check_heads(sentences, y, name="y", *, partial=False):
         is not known, or is a DependencyTree with these heads. None takes the heads of the trees in
         `sentences`.
     name : str, default="y"
-        What messages call `y`.
+        Name of `y` in messages.
     partial : bool, default=False
-        Whether heads may be unknown. Those of unlabelled trees are then, if any tree has some.
+        Whether heads may be unknown. If any tree has heads, trees without heads have unknown ones.
 
     Returns
     -------
@@ -308,7 +308,7 @@ def check_heads(sentences, y, name="y", *, partial=False):
 
 
 def _collect_heads(sentences, y, name, partial):
-    """Check and flatten them; whole trees are not required."""
+    """Check heads, of which some may be unknown, and flatten them, (n_tokens,)."""
     if y is None:
         return _join(heads_of(fill_unknown(sentences) if partial else sentences))
     refuse_set(y, name)
@@ -339,9 +339,9 @@ def require_whole(sentences, heads, kept, name, learner=None):
     sentences : list
     heads : int ndarray of shape (n_tokens,)
     kept : bool ndarray of shape (n_sentences,)
-        Which of the sentences matter.
+        Sentences in which all heads must be known.
     name, learner : str
-        What messages call the heads, and what needs them.
+        Names of the heads, and of the estimator that needs them, in messages.
     """
     if heads.min(initial=0) > UNKNOWN:
         return
@@ -366,7 +366,7 @@ def describe_sentence(sentences, index, name="X"):
 
 
 def name_sentence(sentence, index, name="X"):
-    """Do what :func:`describe_sentence` does, of a sentence that is at hand."""
+    """Name a sentence, given with its index, in a message, such as "X[3] ('Dogs bark')"."""
     words = sentence.forms if isinstance(sentence, DependencyTree) else sentence
     text = f" ({shorten(' '.join(words))})" if isinstance(words[0], str) else ""
     return f"{name}[{index}]{text}"
@@ -382,13 +382,13 @@ def list_labels(sentences, heads, y=None):
     heads : int ndarray of shape (n_tokens,)
         As :func:`check_heads` returns them.
     y : None or list
-        What these were made of. A tree in it that has relations says what they are; else it is
-        the tree in `sentences`, where its heads are the same.
+        The heads as given. Relations come from its trees that have some, else from the trees in
+        `sentences`, for tokens with the same heads.
 
     Returns
     -------
     labels : list of sequences of str
-        Of each sentence; "_" for those that are not known.
+        Relations of each sentence, "_" if not known.
     """
     trees, known = sentences, heads >= 0
     if y is not None:
@@ -406,7 +406,7 @@ def list_labels(sentences, heads, y=None):
 
 
 def collect_labels(labels):
-    """Collect the relations of sentences, sorted, in an array of objects; "_" is none."""
+    """Collect the relations of sentences, sorted, without "_", in an array of objects."""
     return np.array(sorted(set().union(*labels) - {MISSING}), dtype=object)
 
 
@@ -416,13 +416,13 @@ def encode_labels(labels, known):
     Parameters
     ----------
     labels : list of sequences of str
-        Of each sentence.
+        Relations of each sentence.
     known : sequence of str
 
     Returns
     -------
     codes : int ndarray of shape (n_tokens,)
-        -1 for others.
+        -1 for unknown relations.
     """
     code_of = {label: code for code, label in enumerate(known)}
     codes = map(code_of.get, chain.from_iterable(labels), repeat(-1))
@@ -504,14 +504,14 @@ def encode_sentences(symbols, known, check=True):
     known : sequence of str
         Distinct symbols; the code of each is its position.
     check : bool, default=True
-        Whether to say if many of the symbols say nothing; False where that was said already.
+        Whether to warn of many unknown symbols; False if the warning was given already.
 
     Returns
     -------
     codes : int ndarray of shape (n_tokens,)
-        Of the tokens of all sentences, one after the other.
+        Codes of the tokens of all sentences.
     indptr : int ndarray of shape (n_sentences + 1,)
-        Where each begins among them.
+        Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What features are, in words: those that tell arcs apart, and those with the largest weights."""
+"""Features of arcs in words, to compare two heads or to list the largest weights."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import name_of
-from sklearn_shag.features._hashing import bucket_of, hash_tokens, list_features, longest, new_space
+from sklearn_shag.features._hashing import allocate_memory, bucket_of, hash_tokens, list_features
 from sklearn_shag.features._templates import BETWEEN, BIAS, HEAD
 
-_ALL_PLACES = 2**32  # of so many each feature has its own, as good as always
+_ALL_PLACES = 2**32  # so many that features practically never share one
 
 
 class FeatureWeight(NamedTuple):
@@ -100,24 +100,24 @@ def top_features(weights, templates, columns, batch, arcs, n_features):
     batch : Batch
     arcs : Arcs
     n_features : None or int
-        How many, at most.
+        Largest number of features; None for all.
 
     Returns
     -------
     features : list of FeatureUse
     """
-    space, n_of_arcs = new_space(templates, longest(batch), 1), templates.n_of_arcs
+    memory, n_of_arcs = allocate_memory(templates, batch.indptr, 1), templates.n_of_arcs
     found = []
     for s, (begin, end) in enumerate(pairwise(batch.indptr)):
-        hash_tokens(batch.codes, begin, end - begin, templates.atoms, space.hashes)
+        hash_tokens(batch.codes, begin, end - begin, templates.atoms, memory.hashes)
         for a in range(arcs.begins[s], arcs.begins[s + 1]):
             if arcs.heads[a] < 0:  # not known
                 continue
             arc = arcs.heads[a], arcs.modifiers[a]
-            n = list_features(space, n_of_arcs, *arc, _ALL_PLACES)
-            keys = space.places[:n].copy()
-            list_features(space, n_of_arcs, *arc, weights.size)
-            found.append((keys, space.places[:n].copy(), *np.broadcast_arrays(a, np.arange(n), s)))
+            n = list_features(memory, n_of_arcs, *arc, _ALL_PLACES)
+            keys = memory.places[:n].copy()
+            list_features(memory, n_of_arcs, *arc, weights.size)
+            found.append((keys, memory.places[:n].copy(), *np.broadcast_arrays(a, np.arange(n), s)))
     keys, *where = map(np.concatenate, zip(*found, strict=True))
     _, first, counts = np.unique(keys, return_index=True, return_counts=True)
     places = where[0][first]
@@ -129,17 +129,17 @@ def top_features(weights, templates, columns, batch, arcs, n_features):
         place, a, rank, s = (column[k] for column in where)
         codes = batch.codes[batch.indptr[s] : batch.indptr[s + 1]]
         row, between = _find_row(rank, n_of_arcs, arcs.heads[a], arcs.modifiers[a])
-        texts = _describe(templates, columns, codes, arcs.modifiers[a], arcs.heads[a], between)
+        texts = _show_values(templates, columns, codes, arcs.modifiers[a], arcs.heads[a], between)
         name, weight = _name_rows(templates)[row], float(weights[place])
         features.append(FeatureUse(name, texts[row], weight, int(count)))
     return features
 
 
 def _find_row(rank, n_of_arcs, head, modifier):
-    """Of which template the feature at a place in the kernel's list is, and of which token between.
+    """Return the row of a feature in :func:`_name_rows`, and its token between head and modifier.
 
-    Each template has two features, without and with the distance; those with tokens between have
-    two for each token.
+    The rank is a place in the list of the kernel. Each template has two features, without and with
+    the distance; a template with tokens between has two for each token.
     """
     over, n_of_tokens = rank - 2 * n_of_arcs, 2 * (abs(head - modifier) - 1)
     if over < 0:
@@ -162,35 +162,35 @@ def compare_heads(weights, templates, columns, codes, modifier, head, rival):
     templates : Templates
     columns : Columns
     codes : ndarray of shape (n_tokens, n_columns)
-        Of one sentence.
+        Codes of one sentence.
     modifier, head, rival : int
 
     Returns
     -------
     features : list of FeatureWeight
-        Those that tell the arcs apart most come first.
+        The features that tell the arcs apart most come first.
     """
     parts = [_name_rows(templates)]
     for h in (head, rival):
-        parts.append(_describe(templates, columns, codes, modifier, h))
-        parts.append(_weigh(weights[:, 0], templates, codes, modifier, h).tolist())
+        parts.append(_show_values(templates, columns, codes, modifier, h))
+        parts.append(_weigh_features(weights[:, 0], templates, codes, modifier, h).tolist())
     features = map(FeatureWeight._make, zip(*parts, strict=True))
     return sorted(features, key=lambda each: -abs(each.weight - each.rival_weight))
 
 
-def _weigh(weights, templates, codes, modifier, head):
-    """The weight of each feature; of those with values between the sum over tokens there."""
-    space, n_of_arcs = new_space(templates, len(codes), 1), templates.n_of_arcs
-    hash_tokens(codes, 0, len(codes), templates.atoms, space.hashes)
-    n = list_features(space, n_of_arcs, head, modifier, weights.size)
-    found = weights[space.places[:n]].astype(float)
+def _weigh_features(weights, templates, codes, modifier, head):
+    """Return the weight of each feature, summed over tokens between head and modifier."""
+    memory, n_of_arcs = allocate_memory(templates, [0, len(codes)], 1), templates.n_of_arcs
+    hash_tokens(codes, 0, len(codes), templates.atoms, memory.hashes)
+    n = list_features(memory, n_of_arcs, head, modifier, weights.size)
+    found = weights[memory.places[:n]].astype(float)
     n_between = abs(modifier - head) - 1
     between = found[2 * n_of_arcs :].reshape(len(templates.texts) - n_of_arcs, n_between, 2)
     return np.concatenate([found[: 2 * n_of_arcs], between.sum(axis=1).ravel()])
 
 
-def _describe(templates, columns, codes, modifier, head, between=None):
-    """Say what each feature of an arc is, with all tokens between its ends or one of them."""
+def _show_values(templates, columns, codes, modifier, head, between=None):
+    """Return the text of each feature of an arc, with all tokens between its ends or one."""
     direction = "right" if modifier > head else "left"
     distance = f"{direction} {bucket_of(abs(modifier - head))}"
     texts = []

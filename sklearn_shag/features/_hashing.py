@@ -51,33 +51,34 @@ class LinearWeights(NamedTuple):
 
 
 def check_linear_weights(weights, name, labels):
-    """Check that each label has weights, and that there are some; kernels trust it."""
+    """Check the shapes of LinearWeights, which kernels trust."""
     check_shapes(weights, ((None, 1), (None, labels.size), (2, labels.size)), name)
     if not (len(weights.arcs) and len(weights.labels)):
         raise ValueError(f"{name}.arcs or {name}.labels holds no weights.")
 
 
-class Weights(NamedTuple):
-    """Weights of features for each of several classes, and what AdaGrad keeps beside them."""
+class AdaGradWeights(NamedTuple):
+    """Weights of features for each of several classes, with the sums of AdaGrad."""
 
     values: np.ndarray  # (n_features, n_classes)
-    squares: np.ndarray  # the same: sums of squared gradients
-    sums: np.ndarray  # the same: of all steps, each times its number
+    squares: np.ndarray  # (n_features, n_classes), sums of squared gradients
+    sums: np.ndarray  # (n_features, n_classes), sums of steps, each times its number
 
 
-class Space(NamedTuple):
-    """Memory for what kernels take note of."""
+class FeatureMemory(NamedTuple):
+    """Memory of kernels for the hashes of one sentence and the features of one arc."""
 
-    hashes: np.ndarray  # (3, N + 1, n_templates): what heads, modifiers and tokens between bring
-    places: np.ndarray  # of the features of an arc
-    classes: np.ndarray  # with gradients that count
+    hashes: np.ndarray  # (3, N + 1, n_templates), of heads, modifiers, tokens between
+    places: np.ndarray  # (n_places,), of the features of an arc among all weights
+    classes: np.ndarray  # (n_classes,), of gradients that are not skipped
 
 
-def new_space(templates, longest, n_classes):
-    """Allocate what the features of sentences of up to `longest` tokens need."""
+def allocate_memory(templates, indptr, n_classes):
+    """Allocate the FeatureMemory of the arcs of sentences, large enough for the longest one."""
     n_templates, n_of_arcs = len(templates.texts), templates.n_of_arcs
+    longest = int(np.diff(indptr).max())
     n_places = 2 * (n_of_arcs + (n_templates - n_of_arcs) * longest)
-    return Space(
+    return FeatureMemory(
         np.empty((3, longest + 1, n_templates), dtype=np.uint64),
         np.empty(n_places, dtype=np.int64),
         np.empty(n_classes, dtype=np.int64),
@@ -95,7 +96,7 @@ def _code_at(codes, begin, n_tokens, position, column):
 
 @table_kernel
 def hash_tokens(codes, begin, n_tokens, atoms, hashes):
-    """Hash what each token of a sentence brings to the features of arcs, template by template."""
+    """Hash the part of each token of a sentence in the features of arcs, for each template."""
     for position in range(n_tokens + 1):
         for t in range(hashes.shape[2]):
             hashes[HEAD, position, t] = mix(np.uint64(t + 1) * GOLDEN)
@@ -118,81 +119,81 @@ def bucket_of(distance):
 
 
 @inlined_kernel
-def _place(key, n_features):
+def _reduce_hash(key, n_features):
     """Map the upper half of a hash to 0 .. n_features - 1."""
     return np.int64(((key >> np.uint64(32)) * np.uint64(n_features)) >> np.uint64(32))
 
 
 @table_kernel
-def list_features(space, n_of_arcs, head, modifier, n_features):
-    """List the places of the features of an arc in `space`; return how many there are."""
-    hashes, places, n = space.hashes, space.places, 0
+def list_features(memory, n_of_arcs, head, modifier, n_features):
+    """List the places of the features of an arc in `memory`, and return their number."""
+    hashes, places, n = memory.hashes, memory.places, 0
     direction = np.int64(modifier > head)
     bucket = find_bucket(abs(modifier - head), BUCKETS)
     alone = mix(np.uint64(direction + 1))
     near = mix(np.uint64(2 * bucket + direction + 3))
     for t in range(n_of_arcs):
         key = hashes[HEAD, head, t] ^ hashes[MODIFIER, modifier, t]
-        places[n] = _place(key ^ alone, n_features)
-        places[n + 1] = _place(key ^ near, n_features)
+        places[n] = _reduce_hash(key ^ alone, n_features)
+        places[n + 1] = _reduce_hash(key ^ near, n_features)
         n += 2
     for t in range(n_of_arcs, hashes.shape[2]):
         key = hashes[HEAD, head, t] ^ hashes[MODIFIER, modifier, t]
         for token in range(min(head, modifier) + 1, max(head, modifier)):
             between = key ^ hashes[BETWEEN, token, t]
-            places[n] = _place(between ^ alone, n_features)
-            places[n + 1] = _place(between ^ near, n_features)
+            places[n] = _reduce_hash(between ^ alone, n_features)
+            places[n + 1] = _reduce_hash(between ^ near, n_features)
             n += 2
     return n
 
 
 @table_kernel
-def add_scores(codes, indptr, atoms, n_of_arcs, arcs, weights, space, scores):
+def add_scores(codes, indptr, atoms, n_of_arcs, arcs, weights, memory, scores):
     """Add the weights of the features of arcs to their scores, of shape (n_arcs, n_classes)."""
     for s in range(indptr.size - 1):
-        hash_tokens(codes, indptr[s], indptr[s + 1] - indptr[s], atoms, space.hashes)
+        hash_tokens(codes, indptr[s], indptr[s + 1] - indptr[s], atoms, memory.hashes)
         for a in range(arcs.begins[s], arcs.begins[s + 1]):
             head, modifier = arcs.heads[a], arcs.modifiers[a]
             if head == modifier:
                 continue
-            n = list_features(space, n_of_arcs, head, modifier, weights.shape[0])
+            n = list_features(memory, n_of_arcs, head, modifier, weights.shape[0])
             if weights.shape[1] == 1:  # the sum stays in a register
                 total = 0.0
                 for k in range(n):
-                    total += weights[space.places[k], 0]
+                    total += weights[memory.places[k], 0]
                 scores[a, 0] += total
                 continue
             for k in range(n):
-                place = space.places[k]
+                place = memory.places[k]
                 for c in range(weights.shape[1]):
                     scores[a, c] += weights[place, c]
 
 
 @table_kernel
 def take_step(
-    codes, indptr, atoms, n_of_arcs, arcs, gradient, smallest, rate, number, weights, space
+    codes, indptr, atoms, n_of_arcs, arcs, gradient, smallest, rate, number, weights, memory
 ):
     """Take a step of AdaGrad (Duchi, Hazan and Singer 2011), arc by arc.
 
-    Of a gradient by the scores of arcs, (n_arcs, n_classes), entries below `smallest` are skipped.
+    The gradient is by scores of arcs, (n_arcs, n_classes); entries below `smallest` are skipped.
     """
     values, squares, sums = weights.values, weights.squares, weights.sums
     for s in range(indptr.size - 1):
-        hash_tokens(codes, indptr[s], indptr[s + 1] - indptr[s], atoms, space.hashes)
+        hash_tokens(codes, indptr[s], indptr[s + 1] - indptr[s], atoms, memory.hashes)
         for a in range(arcs.begins[s], arcs.begins[s + 1]):
             head, modifier = arcs.heads[a], arcs.modifiers[a]
             n_classes = 0
             for c in range(gradient.shape[1]):
                 if abs(gradient[a, c]) >= smallest:
-                    space.classes[n_classes] = c
+                    memory.classes[n_classes] = c
                     n_classes += 1
             if head == modifier or n_classes == 0:
                 continue
-            n = list_features(space, n_of_arcs, head, modifier, values.shape[0])
+            n = list_features(memory, n_of_arcs, head, modifier, values.shape[0])
             for k in range(n):
-                place = space.places[k]
+                place = memory.places[k]
                 for i in range(n_classes):
-                    c = space.classes[i]
+                    c = memory.classes[i]
                     slope = gradient[a, c]
                     squares[place, c] += slope * slope
                     step = rate * slope / np.sqrt(squares[place, c])
@@ -202,8 +203,8 @@ def take_step(
 
 # AdaGrad divides by the root of the sum of this and all squared gradients so far.
 FIRST_SQUARE = 0.1
-# The penalty moves all weights, a batch only those of its features. So it waits until steps are due
-# that are more than this share of those before.
+# The penalty moves all weights, but a batch only the weights of its features. So the penalty waits
+# until the steps that are due exceed this share of the steps before.
 DUE = 0.1
 
 
@@ -230,18 +231,18 @@ class LinearTrainer:
         self.learning_rate, self.alpha = learning_rate, alpha
         squares = np.full(start.shape, FIRST_SQUARE, dtype=np.float32)
         sums = np.zeros(start.shape, dtype=np.float32)
-        self.weights = Weights(start.astype(np.float32), squares, sums)
+        self.weights = AdaGradWeights(start.astype(np.float32), squares, sums)
         self.n_steps = self.n_penalized = 0
 
     def learn(self, batch):
-        """Take a step along the gradient of the loss of a batch, and return the loss before."""
+        """Take a step along the gradient of the loss of a batch, and return the loss before it."""
         values, templates = self.weights.values, self.templates
         arcs, loss_of = self.to_learn(batch)
         loss, gradient = loss_of(score_arcs(values, templates, batch, arcs))
         take_step(
             *(batch.codes, batch.indptr, templates.atoms, templates.n_of_arcs, arcs, gradient),
             *(self.smallest, self.learning_rate, float(self.n_steps), self.weights),
-            new_space(templates, longest(batch), values.shape[1]),
+            allocate_memory(templates, batch.indptr, values.shape[1]),
         )
         n_due = self.n_steps + 1 - self.n_penalized
         if self.alpha and n_due > DUE * self.n_penalized:
@@ -250,7 +251,7 @@ class LinearTrainer:
         return loss
 
     def _shrink(self, n_due):
-        """Take the proximal step of the penalty, that of some steps at once."""
+        """Take the proximal step of the penalty for `n_due` steps at once."""
         self.n_penalized += n_due
         values, squares, sums = self.weights
         rates = np.float32(n_due * self.learning_rate * self.alpha) / np.sqrt(squares)
@@ -259,11 +260,11 @@ class LinearTrainer:
         sums -= np.float32(self.n_steps) * step
 
     def is_finite(self):
-        """Tell whether nothing has left the range of numbers."""
+        """Tell whether all weights and sums are finite."""
         return all(np.isfinite(part).all() for part in self.weights)
 
     def average(self):
-        """Average the weights over all steps."""
+        """Return the weights, averaged over all steps."""
         values, _, sums = self.weights
         averaged = sums / np.float32(-max(self.n_steps, 1))
         averaged += values
@@ -286,19 +287,14 @@ def score_arcs(weights, templates, batch, arcs):
     scores : ndarray of shape (n_arcs, n_classes)
     """
     scores = np.zeros((arcs.heads.size, weights.shape[1]))
-    space = new_space(templates, longest(batch), weights.shape[1])
+    memory = allocate_memory(templates, batch.indptr, weights.shape[1])
     atoms, n_of_arcs = templates.atoms, templates.n_of_arcs
-    add_scores(batch.codes, batch.indptr, atoms, n_of_arcs, arcs, weights, space, scores)
+    add_scores(batch.codes, batch.indptr, atoms, n_of_arcs, arcs, weights, memory, scores)
     return scores
 
 
-def longest(batch):
-    """How many tokens the longest sentence has."""
-    return int(np.diff(batch.indptr).max())
-
-
 def trees_to_learn(batch):
-    """What makes known heads more probable: all arcs, and the loss of trees by their scores."""
+    """Return all arcs of a batch, and the loss of known heads as a function of their scores."""
 
     def loss_of(scores):
         losses, gradient = arc_losses(batch.indptr, scores.ravel(), batch.heads, batch.weights)
@@ -308,7 +304,7 @@ def trees_to_learn(batch):
 
 
 def labels_to_learn(batch):
-    """What makes labels more probable: the arcs of trees, and their loss by scores of labels."""
+    """Return the arcs of known trees, and the loss of labels as a function of their scores."""
     known = np.flatnonzero(batch.labels >= 0)
     weights = np.repeat(batch.weights, np.diff(batch.indptr))[known]
 

@@ -1,4 +1,4 @@
-"""Templates of features: a readable table, and the same for kernels."""
+"""Templates of features, in a readable table and as arrays for kernels."""
 
 import re
 from itertools import product
@@ -12,7 +12,7 @@ from sklearn_shag.utils._messages import shorten
 
 BIAS = "bias"
 HEAD, MODIFIER, BETWEEN = range(3)
-# What "tag" stands for where there are none: it is worth 7 points of attachment there.
+# The column "tag" stands for this one if there are no tags: it adds 7 points of attachment.
 INSTEAD_OF_TAGS = "suffix.3"
 _SIDES = {"h": HEAD, "m": MODIFIER, "between": BETWEEN}
 _ATOM = re.compile(r"(h|m|between)([+-]\d{1,9})?\.(\S+)")
@@ -72,12 +72,12 @@ class Templates(NamedTuple):
     Attributes
     ----------
     texts : tuple of str
-        Those with values between head and modifier last.
+        Templates with values between head and modifier come last.
     atoms : int ndarray of shape (n_atoms, 4)
-        Of each template its atoms: the number of the template, on which side of the arc the value
-        is, how many tokens to the right of it, and in which column.
+        For each value of each template: the number of the template, the side of the arc, the offset
+        to the right in tokens, and the column.
     n_of_arcs : int
-        How many templates have no values between head and modifier.
+        Number of templates without values between head and modifier.
     """
 
     texts: tuple
@@ -86,14 +86,14 @@ class Templates(NamedTuple):
 
 
 def compile_templates(templates, names):
-    """Translate templates, leaving out those whose columns there are not.
+    """Translate templates for kernels; leave out templates with columns that are not read.
 
     Parameters
     ----------
     templates : sequence of str
     names : tuple of str
         The columns that a parser reads. In templates "tag" is the first of symbol, upos and xpos
-        among them, and "prefix" and "suffix" stand for those of each length in turn.
+        among them, and "prefix" and "suffix" stand for each length in turn.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def compile_templates(templates, names):
     tag = next((name for name in (*TAGS, INSTEAD_OF_TAGS) if name in names), "tag")
     compiled = {}
     for text in templates:
-        atoms = _parse(text)
+        atoms = _parse_template(text)
         for chosen in _choose_affixes(atoms, names):
             columns = [{"tag": tag, **chosen}.get(column, column) for _, _, column in atoms]
             if all(column in names for column in columns):
@@ -120,7 +120,7 @@ def compile_templates(templates, names):
                     (side, offset, names.index(column))
                     for (side, offset, _), column in zip(atoms, columns, strict=True)
                 ]
-                shown = " ".join(_show(*place, names) for place in places) or BIAS
+                shown = " ".join(_show_atom(*place, names) for place in places) or BIAS
                 compiled[shown] = places
     if not compiled:
         raise ValueError(
@@ -136,13 +136,13 @@ def compile_templates(templates, names):
 
 
 def _choose_affixes(atoms, names):
-    """All ways to read the affixes without a length in a template: as those of each length."""
+    """List all choices of columns for the affixes without a length in a template."""
     kinds = [kind for kind in AFFIXES if any(column == kind for _, _, column in atoms)]
     lengths = ([name for name in names if name.partition(".")[0] == kind] for kind in kinds)
     return [dict(zip(kinds, chosen, strict=True)) for chosen in product(*lengths)]
 
 
-def _parse(text):
+def _parse_template(text):
     """List side, offset and column of the atoms of a template."""
     if text == BIAS:
         return []
@@ -166,6 +166,6 @@ def _parse(text):
     return atoms
 
 
-def _show(side, offset, column, names):
+def _show_atom(side, offset, column, names):
     name = {number: name for name, number in _SIDES.items()}[side]
     return f"{name}{offset:+d}.{names[column]}" if offset else f"{name}.{names[column]}"

@@ -25,28 +25,28 @@ from sklearn_shag.utils._param_validation import N_JOBS, Interval
 from sklearn_shag.utils._typing import FilePath, SingleArray
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
-# Kinds of models with layers as here, and whether their positions begin behind that of padding.
+# Supported types of models, and whether their positions start after the index of padding.
 KINDS = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
 _FIRST_TABLE = "embeddings.word_embeddings.weight"
 
 
-class Layer(NamedTuple):
-    """Of a layer its linear maps and normalisations, each a weight and a bias."""
+class TransformerLayer(NamedTuple):
+    """Linear maps and normalisations of one layer, each a weight and a bias."""
 
     attend: tuple  # to queries, keys and values side by side
-    merge: tuple  # what the heads have found
+    merge: tuple  # the results of all heads
     after_attention: tuple
     widen: tuple
     narrow: tuple
     after: tuple
 
 
-class Encoder(NamedTuple):
-    """What is in a folder, and can be run."""
+class TransformerEncoder(NamedTuple):
+    """Encoder with its tokenizer, weights and settings, as read from a folder."""
 
     tokenizer: Any
     words: np.ndarray  # (n_pieces, width)
-    positions: np.ndarray  # (longest, width), with what all tokens have
+    positions: np.ndarray  # (longest, width), plus the vector of the token type
     normalize: tuple
     layers: list
     chosen: tuple  # the layers whose mean is wanted, from 1
@@ -169,11 +169,11 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
         if not sentences:
             return []
         forms = [list(getattr(sentence, "forms", sentence)) for sentence in sentences]
-        pieces, words, groups = _cut(encoder, forms)
+        pieces, words, groups = _cut_into_windows(encoder, forms)
         tasks = [
-            (part, delayed(_run)(encoder, pieces[part]))
+            (part, delayed(_encode_windows)(encoder, pieces[part]))
             for length, begins in groups.items()
-            for part in _batches(np.array(begins), length, self.batch_size)
+            for part in _iter_batches(np.array(begins), length, self.batch_size)
         ]
         found = run_parallel((task for _, task in tasks), self.n_jobs)
         vectors = np.empty((pieces.size, encoder.words.shape[1]), dtype=np.float32)
@@ -196,7 +196,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
                     f"{', '.join(FILES)}."
                 )
         # Paths and times, so that files that were replaced are read anew.
-        return _load(folder, layers, tuple((folder / name).stat().st_mtime_ns for name in FILES))
+        return _load_encoder(folder, layers, *((folder / f).stat().st_mtime_ns for f in FILES))
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -208,23 +208,23 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _cut(encoder, forms):
+def _cut_into_windows(encoder, forms):
     """Cut sentences into windows of pieces, which follow one another.
 
     Returns
     -------
     pieces : int ndarray of shape (n_pieces,)
     words : int ndarray of shape (n_pieces,)
-        To which of all words each belongs, -1 to none.
+        Index of the word of each piece, -1 if it belongs to no word.
     groups : dict of list of int
-        By the length of windows, where those begin that have it.
+        By the length of windows, the first piece of each window.
     """
     pieces, words, groups, n_words, n_pieces = [], [], defaultdict(list), 0, 0
     encodings = encoder.tokenizer.encode_batch(forms, is_pretokenized=True)
     for encoding, sentence in zip(encodings, forms, strict=True):
         own = np.array([-1 if word is None else n_words + word for word in encoding.word_ids])
         n_words += len(sentence)
-        for window in _windows(own, len(encoder.positions)):
+        for window in _list_windows(own, len(encoder.positions)):
             pieces.append(np.array(encoding.ids)[window])
             words.append(own[window])
             groups[window.size].append(n_pieces)
@@ -232,8 +232,8 @@ def _cut(encoder, forms):
     return np.concatenate(pieces), np.concatenate(words), groups
 
 
-def _windows(words, longest):
-    """Say which pieces are in each window: those of no word, at both ends, are in all."""
+def _list_windows(words, longest):
+    """List the pieces of each window; pieces of no word, at both ends, are in all windows."""
     places = np.arange(words.size)
     if words.size <= longest:
         return [places]
@@ -244,14 +244,14 @@ def _windows(words, longest):
     return [np.concatenate([before, inner[k : k + room], after]) for k in begins]
 
 
-def _batches(begins, length, size):
-    """Yield the places of the pieces of windows of one length, (n_windows, length)."""
+def _iter_batches(begins, length, size):
+    """Yield the indices of the pieces of windows of one length, (n_windows, length)."""
     n_windows = max(size // length, 1)
     for k in range(0, begins.size, n_windows):
         yield begins[k : k + n_windows, None] + np.arange(length)
 
 
-def _run(encoder, pieces):
+def _encode_windows(encoder, pieces):
     """Encode windows of one length, (n_windows, length); return the mean of the chosen layers."""
     n_windows, length = pieces.shape
     x = encoder.words[pieces] + encoder.positions[:length]
@@ -269,7 +269,7 @@ def _run(encoder, pieces):
 
 
 def _attend(queries_keys_values, n_windows, n_heads):
-    """Let each piece take the mean of the values of its window, weighted by queries and keys."""
+    """Return the mean of values in the window of each piece, weighted by queries and keys."""
     n_rows, width = len(queries_keys_values), queries_keys_values.shape[1] // 3
     shape = n_windows, n_rows // n_windows, 3, n_heads, width // n_heads
     queries, keys, values = queries_keys_values.reshape(shape).transpose(2, 0, 3, 1, 4)
@@ -289,7 +289,7 @@ def _linear(x, layer):
 
 
 def _normalize(x, layer, epsilon):
-    """Give each row the mean 0 and the variance 1, and map it."""
+    """Normalise rows to mean 0 and variance 1, then scale and shift them, in place."""
     weight, bias = layer
     x -= x.mean(axis=1, keepdims=True)
     variances = np.einsum("ij,ij->i", x, x) / np.float32(x.shape[1])
@@ -299,8 +299,8 @@ def _normalize(x, layer, epsilon):
 
 
 @lru_cache(maxsize=1)
-def _load(folder, layers, _modified):
-    """Load an encoder, as far as it is run."""
+def _load_encoder(folder, layers, *_modified):
+    """Load the encoder in a folder, up to the last chosen layer."""
     try:
         import safetensors
         import tokenizers
@@ -312,23 +312,23 @@ def _load(folder, layers, _modified):
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         chosen = _choose_layers(folder, config, layers)
-        # Its `from_file` knows names in UTF-8 alone.
+        # Tokenizer.from_file takes only paths in UTF-8.
         described = (folder / "tokenizer.json").read_text(encoding="utf-8")
         tokenizer = tokenizers.Tokenizer.from_str(described)
         tokenizer.no_truncation()
         tokenizer.no_padding()
         with safetensors.safe_open(str(folder / "model.safetensors"), "numpy") as file:
-            return _read(file, tokenizer, config, chosen)
+            return _read_encoder(file, tokenizer, config, chosen)
     except (OSError, ValueError):
         raise
-    except Exception as error:  # of both libraries, and of what the configuration lacks
+    except Exception as error:  # from both libraries, or a missing setting
         raise ValueError(
             f"{printable(str(folder))} holds no encoder that can be read: {error!r}"
         ) from None
 
 
 def _choose_layers(folder, config, layers):
-    """Refuse models with other layers, and say which layers are averaged."""
+    """Return the layers to be averaged; raise a ValueError for other types of models."""
     kind, activation = config["model_type"], config["hidden_act"]
     positions = config.get("position_embedding_type", "absolute")
     if kind not in KINDS or activation != "gelu" or positions != "absolute":
@@ -348,7 +348,7 @@ def _choose_layers(folder, config, layers):
     return tuple(map(int, chosen))
 
 
-def _read(file, tokenizer, config, chosen):
+def _read_encoder(file, tokenizer, config, chosen):
     """Read the weights of an encoder."""
     (first,) = (name for name in file.keys() if name.endswith(_FIRST_TABLE))  # noqa: SIM118
     prefix = first.removesuffix(_FIRST_TABLE)
@@ -365,7 +365,7 @@ def _read(file, tokenizer, config, chosen):
         return take(f"{name}.weight"), take(f"{name}.bias")
 
     layers = [
-        Layer(
+        TransformerLayer(
             linear(*(f"{name}.attention.self.{part}" for part in ("query", "key", "value"))),
             linear(f"{name}.attention.output.dense"),
             normal(f"{name}.attention.output.LayerNorm"),
@@ -377,7 +377,7 @@ def _read(file, tokenizer, config, chosen):
     ]
     before = config["pad_token_id"] + 1 if KINDS[config["model_type"]] else 0
     positions = take("embeddings.position_embeddings.weight")[before:]
-    return Encoder(
+    return TransformerEncoder(
         tokenizer,
         take(_FIRST_TABLE),
         positions + take("embeddings.token_type_embeddings.weight")[0],

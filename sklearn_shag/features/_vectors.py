@@ -92,7 +92,7 @@ def read_vectors(
     path = expand_user(path)
     asked = None if words is None else _with_lower_case(words)
     try:
-        found, vectors = _read(path, asked, limit)
+        found, vectors = _parse_vectors(path, asked, limit)
     except ConlluError as error:  # which names the file and the line, but is no error of CoNLL-U
         raise ValueError(str(error)) from None
     if not found:
@@ -112,9 +112,9 @@ def _with_lower_case(words):
     return {*words, *map(str.lower, words)}
 
 
-def _read(path, asked, limit):
+def _parse_vectors(path, asked, limit):
     lines = _iter_lines(path)
-    first = next(lines, (path, 1, "0 1"))  # an empty file is as one of no words
+    first = next(lines, (path, 1, "0 1"))  # an empty file counts as one without words
     header = _HEADER.fullmatch(first[2])
     n_dimensions = int(header[1]) if header else _count_numbers(first[2])
     found, values = {}, array("f")
@@ -142,7 +142,7 @@ def _read(path, asked, limit):
 
 
 def _iter_lines(path):
-    """Yield each line that is not empty: its file, its number and its text."""
+    """Yield the file, the number and the text of each line that is not empty."""
     for piece in iter_pieces(path, b"\n"):
         for number, line in enumerate(piece.text.split(b"\n"), start=piece.n_lines + 1):
             try:
@@ -154,6 +154,6 @@ def _iter_lines(path):
 
 
 def _count_numbers(line):
-    """Count the numbers at the end of the first line; where there are none, one is missing."""
+    """Count the numbers at the end of the first line; at least one is expected."""
     fields = reversed(line.split(" ")[1:])
     return max(1, sum(1 for _ in takewhile(_NUMBER.fullmatch, fields)))

@@ -1,6 +1,6 @@
-"""Words with tags: how often each follows which head, backed off, as factors of the chart.
+"""Lexicalised grammars: counts of words after heads, backed off, as factors of the chart.
 
-What other modules use of it is listed here; users have no need of it.
+The names that other modules use are listed here; users do not need them.
 """
 
 from sklearn_shag.lexical._lexicalized import LexicalizedSHAG

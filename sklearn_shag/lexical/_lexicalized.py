@@ -14,9 +14,9 @@ from sklearn_shag.lexical._potentials import lexical_potentials, sample_words
 from sklearn_shag.lexical._statistics import (
     CountedWords,
     LexicalStatistics,
-    back_off,
+    back_off_words,
     count_words,
-    forget_rare,
+    forget_rare_words,
     merge_words,
     number_words,
 )
@@ -27,7 +27,7 @@ from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
-# The class that a modifier leaves behind it, by automaton.
+# Classes of the modifier before, the states of automata.
 START, COORDINATION, PUNCTUATION, OTHER = range(4)
 RARE = "<rare>"
 
@@ -209,12 +209,12 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         return self._learn_counts(self._count(X, y, sample_weight))
 
     def _fit_parts(self, parts):
-        """Learn from lists of trees, one after the other: but for counts they need not stay."""
+        """Learn from an iterable of lists of trees, of which only the counts stay in memory."""
         self._check_parsing()
         return self._learn_counts(add_in_pairs(map(self._count, parts), merge_words))
 
     def _count(self, X, y=None, sample_weight=None):
-        """Count words in their contexts."""
+        """Return the CountedWords of trees."""
         words = self._list_words(X := check_sentences(X)[0])
         trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
         words = list(chain.from_iterable(compress(words, trees.kept)))
@@ -225,19 +225,19 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         return CountedWords(trees.symbols, trees.labels, count_labels(trees), known, statistics)
 
     def _learn_counts(self, counted):
-        """Take over what was counted."""
+        """Set fitted attributes from CountedWords, with rare words unknown; return self."""
         self._refuse_missing(counted.words)
         if (counted.words == counted.symbols[counted.statistics.tags]).all():
             raise ValueError(
                 f"The symbols of X are its words: there are no tags to back off to. Give the trees "
                 f"tags, or choose another column than {self.word!r}."
             )
-        counted = forget_rare(counted, self.min_count)
+        counted = forget_rare_words(counted, self.min_count)
         vars(self).update({f"{name}_": value for name, value in counted._asdict().items()})
         return self
 
     def _classes(self, symbols):
-        """The class that a modifier with each symbol, or last an unknown one, leaves behind it."""
+        """Return the class of modifiers with each symbol, and last with an unknown symbol."""
         if self.automaton != "fcp":
             return np.full(symbols.size + 1, int(self.automaton == "first"))
         class_of = dict.fromkeys(self.coordination, COORDINATION)
@@ -286,8 +286,8 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         return Scored(packed_unit_grammar(), potentials, *self._labellers(batch))
 
     def _tables(self):
-        """The code of each known word, and the tables of probabilities."""
-        return keep(self, (self.words_, self.statistics_, self.backoff), _prepare)
+        """Return the code of each known pair of tag and word, and the BackOff tables."""
+        return keep(self, (self.words_, self.statistics_, self.backoff), _tabulate_words)
 
     def _draw(self, n_samples, max_length, rng):
         _, tables = self._tables()
@@ -306,6 +306,6 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         return trees
 
 
-def _prepare(words, statistics, backoff):
+def _tabulate_words(words, statistics, backoff):
     known = zip(statistics.tags.tolist(), words.tolist(), strict=True)
-    return {pair: code for code, pair in enumerate(known)}, back_off(statistics, float(backoff))
+    return {pair: k for k, pair in enumerate(known)}, back_off_words(statistics, float(backoff))

@@ -1,4 +1,4 @@
-"""Words as factors of the chart, and drawn from their distributions."""
+"""Factors of the chart for words, and samples from the distributions of words."""
 
 from functools import partial
 
@@ -12,14 +12,14 @@ from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
 
 def lexical_potentials(tables, codes, indptr):
-    """Make the potentials of sentences of words: all of it memory.
+    """Make the potentials of sentences of words, by the memory of automata alone.
 
     Parameters
     ----------
     tables : BackOff
     codes : int ndarray of shape (n_tokens,)
-        As the lexicon counts them. What has an unknown tag is a missing observation: its factor
-        is the sum over all modifiers that it may stand for.
+        Codes of the Lexicon. A token with an unknown tag is a missing observation: its factor is
+        the sum over all modifiers.
     indptr : int ndarray of shape (n_sentences + 1,)
 
     Returns
@@ -32,32 +32,32 @@ def lexical_potentials(tables, codes, indptr):
     stop_memory = np.empty((codes.size, 2, n_classes))
     seen = np.zeros(n_coarse)
     of_tags, rests = np.zeros(tables.classes.size), np.ones(tables.classes.size)
-    _fill(tables, codes, indptr, seen, of_tags, rests, arc_memory, stop_memory)
+    _fill_factors(tables, codes, indptr, seen, of_tags, rests, arc_memory, stop_memory)
     memory = tables.classes[tables.tags[codes]]
     return Potentials(indptr, np.zeros_like(codes), None, memory, arc_memory, stop_memory)
 
 
 @table_kernel
-def _fill(tables, codes, indptr, seen, of_tags, rests, arc_memory, stop_memory):
-    """Set the factors of all sentences; the three tables between hold nothing yet."""
+def _fill_factors(tables, codes, indptr, seen, of_tags, rests, arc_memory, stop_memory):
+    """Set the factors of all sentences; `seen`, `of_tags` and `rests` are memory for tables."""
     root, begin = tables.tags.size - 1, 0
     for s in range(indptr.size - 1):
         n = indptr[s + 1] - indptr[s]
         words = codes[indptr[s] : indptr[s + 1]]
         arcs = arc_memory[begin : begin + n * (n + 1)]
         begin += n * (n + 1)
-        _fill_coarse(tables, words, root, arcs, seen)
+        _fill_coarse_factors(tables, words, root, arcs, seen)
         for state in range(arcs.shape[1]):
-            _fill_fine(tables, words, np.int64(0), root, RIGHT, state, arcs, of_tags, rests)
+            _fill_fine_factors(tables, words, np.int64(0), root, RIGHT, state, arcs, of_tags, rests)
             for h in range(1, n + 1):
                 for direction in range(2):
-                    stop_memory[indptr[s] + h - 1, direction, state] = _fill_fine(
+                    stop_memory[indptr[s] + h - 1, direction, state] = _fill_fine_factors(
                         tables, words, h, words[h - 1], direction, state, arcs, of_tags, rests
                     )
 
 
 @inlined_kernel
-def _fill_coarse(tables, words, root, arcs, seen):
+def _fill_coarse_factors(tables, words, root, arcs, seen):
     """Set the factor of every arc to P_B of its modifier given the head's tag."""
     n, (indptr, contexts, values) = words.size, tables.coarse_words
     n_classes, n_tags = arcs.shape[1], tables.classes.size - 1
@@ -80,8 +80,8 @@ def _fill_coarse(tables, words, root, arcs, seen):
 
 
 @inlined_kernel
-def _fill_fine(tables, words, h, head, direction, state, arcs, of_tags, rests):
-    """Set the factors of the arcs from a head to one side in one state; return that of STOP."""
+def _fill_fine_factors(tables, words, h, head, direction, state, arcs, of_tags, rests):
+    """Set the factors of arcs from a head to one side in one state; return the one of STOP."""
     n, n_classes, n_tags = words.size, arcs.shape[1], tables.classes.size - 1
     coarse = (2 * tables.tags[head] + direction) * n_classes + state
     fine = (2 * head + direction) * n_classes + state
@@ -97,7 +97,7 @@ def _fill_fine(tables, words, h, head, direction, state, arcs, of_tags, rests):
         rests[tag] = tables.fine_word_rests[k]
         if tag < n_tags:
             going_on += tables.fine.values[k]
-    going_on += rest * tables.going_on[coarse]  # 1 - stop, but not 0 where that would vanish
+    going_on += rest * tables.going_on[coarse]  # 1 - stop, without rounding to 0
     stop = of_tags[n_tags] + rest * tables.coarse[coarse, n_tags]
     first, last = (1, h - 1) if direction == LEFT else (h + 1, n)
     for m in range(first, last + 1):
@@ -108,7 +108,7 @@ def _fill_fine(tables, words, h, head, direction, state, arcs, of_tags, rests):
             continue
         p_word = rests[tag] * arcs[arc, state]
         if of_tags[tag] > 0.0:
-            p_word += _find(tables.fine_words, begin_words, end_words, word)
+            p_word += _find_value(tables.fine_words, begin_words, end_words, word)
         arcs[arc, state] = (of_tags[tag] + rest * tables.coarse[coarse, tag]) * p_word
     for k in range(begin, end):
         of_tags[tables.fine.columns[k]] = 0.0
@@ -117,8 +117,8 @@ def _fill_fine(tables, words, h, head, direction, state, arcs, of_tags, rests):
 
 
 @inlined_kernel
-def _find(frequencies, begin, end, column):
-    """The value of a column in a part of a row, 0 if it is not there."""
+def _find_value(frequencies, begin, end, column):
+    """Return the value of a column in ``begin:end``, part of a row; 0 if it is not there."""
     stop = end
     while begin < end:
         middle = (begin + end) // 2
@@ -130,8 +130,8 @@ def _find(frequencies, begin, end, column):
     return frequencies.values[begin] if found else 0.0
 
 
-class Distributions:
-    """The probabilities of all outcomes, a context at a time.
+class WordDistributions:
+    """Probabilities of all modifiers and STOP, computed for one context at a time.
 
     Parameters
     ----------
@@ -145,12 +145,12 @@ class Distributions:
         self.coarse_words = csr_array((values, columns, indptr), shape=shape).tocsc()
 
     def __call__(self, head, direction, state):
-        """Compute the probability of every modifier, as the lexicon counts them, and of STOP.
+        """Compute the probability of every modifier in the Lexicon, and of STOP.
 
         Parameters
         ----------
         head : int
-            As the lexicon counts heads.
+            Its code in the Lexicon.
         direction : int
         state : int
             The class of the modifier before, 0 before the first.
@@ -180,7 +180,7 @@ class Distributions:
         return np.append(of_tags[tags] * of_words, of_tags[n_tags])
 
 
-class _SequenceSampler:
+class _WordSampler:
     """Draws the modifiers of one head on one side, head outwards."""
 
     def __init__(self, distributions, head, direction):
@@ -211,9 +211,9 @@ def sample_words(tables, n_sentences, max_length, rng):
     Returns
     -------
     codes, heads, indptr : int ndarrays
-        Codes as the lexicon counts them.
+        Codes of the Lexicon.
     """
-    distributions, root = Distributions(tables), tables.tags.size - 1
-    sampler = partial(_SequenceSampler, distributions)
+    distributions, root = WordDistributions(tables), tables.tags.size - 1
+    sampler = partial(_WordSampler, distributions)
     roots = distributions(root, RIGHT, 0)[:-1]
     return draw_derivations(roots, sampler, n_sentences, max_length, rng)

@@ -1,4 +1,4 @@
-"""How often words follow which heads, and probabilities backed off from these counts."""
+"""Counts of words after heads, and probabilities backed off from these counts."""
 
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 class Lexicon(NamedTuple):
     """The codes of words: a word is known together with its tag, not by its form alone.
 
-    Known words have the codes from 0 on, sorted by tag and form. Behind them stands, for each tag,
-    one code for all its unknown words, and last one for whatever has an unknown tag.
+    Known words have the codes from 0 on, sorted by tag and form. Then each tag has one code for all
+    its unknown words, and the last code is for words with an unknown tag.
 
     Attributes
     ----------
@@ -29,27 +29,27 @@ class Lexicon(NamedTuple):
 
     @property
     def n_words(self):
-        """How many words are known."""
+        """Number of known words."""
         return self.tags.size
 
     @property
     def n_codes(self):
-        """How many codes modifiers have that can be counted: all but that of an unknown tag."""
+        """Number of codes of modifiers that are counted: all but the code of an unknown tag."""
         return self.tags.size + self.n_tags
 
     @property
     def stop(self):
-        """The code of STOP among outcomes, none of which has an unknown tag."""
+        """Code of STOP among outcomes, none of which has an unknown tag."""
         return self.n_codes
 
     @property
     def root(self):
-        """The code of the root symbol as a head, behind that of an unknown tag."""
+        """Code of the root symbol as a head, after the code of an unknown tag."""
         return self.n_codes + 1
 
     @property
     def all_tags(self):
-        """The tag of every code, that of the root symbol included, as an Alphabet counts heads."""
+        """Tag of every code of a head, (n_codes + 2,), as a code of heads in an Alphabet."""
         return np.concatenate([self.tags, np.arange(Alphabet(self.n_tags).n_heads)])
 
     def encode(self, tags, words, code_of):
@@ -73,7 +73,7 @@ class Lexicon(NamedTuple):
 
 
 class LexicalStatistics(NamedTuple):
-    """How often each word, or STOP, follows in which context: all that is learned of words.
+    """Counts of each word, or STOP, in each context: all that is learned of words.
 
     The context of a modifier is its head's code in the :class:`Lexicon`, the direction, and the
     class of the modifier before it. Its number is ``(2 * head + direction) * n_classes + class``.
@@ -83,11 +83,11 @@ class LexicalStatistics(NamedTuple):
     tags : int ndarray of shape (n_words,)
         The tag of each known word, ascending.
     classes : int ndarray of shape (n_tags + 1,)
-        The class that a modifier with each tag leaves behind it; last that of an unknown tag.
+        The class of a modifier with each tag, and last with an unknown tag.
     indptr, outcomes : int ndarrays of shapes (n_contexts + 1,) and (n_pairs,)
         The outcomes of context c are ``outcomes[indptr[c]:indptr[c + 1]]``, ascending.
     counts : float ndarray of shape (n_pairs,)
-        How often each was seen there; positive.
+        Count of each outcome in its context; positive.
     """
 
     tags: IntArray
@@ -98,17 +98,17 @@ class LexicalStatistics(NamedTuple):
 
     @property
     def lexicon(self):
-        """The codes of its words."""
+        """The Lexicon of the known words."""
         return Lexicon(self.tags, self.classes.size - 1)
 
     @property
     def n_classes(self):
-        """How many classes a modifier can follow, the start included."""
+        """Number of classes of the modifier before, the start included."""
         return int(self.classes.max(initial=0)) + 1
 
 
 def check_words(statistics, name, symbols, words):
-    """Check LexicalStatistics: their codes, and that they are sorted, since they are looked up."""
+    """Check the codes of LexicalStatistics, and their order, which look-ups rely on."""
     lexicon, n_pairs = statistics.lexicon, statistics.counts.size
     check_codes(statistics, name, tags=symbols.size - 1, classes=3)
     n_contexts = pair_of(lexicon.root + 1, 0) * statistics.n_classes
@@ -154,7 +154,7 @@ def count_words(codes, trees, lexicon, classes):
     Parameters
     ----------
     codes : int ndarray of shape (n_tokens,)
-        Of the words, as the lexicon counts them.
+        Codes of the words in the lexicon.
     trees : EncodedTrees
     lexicon : Lexicon
     classes : int ndarray of shape (n_tags + 1,)
@@ -170,7 +170,7 @@ def count_words(codes, trees, lexicon, classes):
     )
     lengths = np.diff(tokens.indptr)
     heads = np.append(codes, [lexicon.root, lexicon.root])[tokens.heads]
-    # The class before each modifier, and behind the last of each sequence; 0 before the first.
+    # The class before each modifier, 0 before the first, and the class of the last modifier.
     outcomes = codes[tokens.modifiers]
     left_behind = classes[lexicon.all_tags[outcomes]]
     before = np.append(0, left_behind[:-1])
@@ -178,7 +178,7 @@ def count_words(codes, trees, lexicon, classes):
     last = np.zeros(lengths.size, dtype=np.int64)
     last[lengths > 0] = left_behind[tokens.indptr[1:][lengths > 0] - 1]
     is_root = heads == lexicon.root
-    before[np.repeat(is_root, lengths)] = 0  # one modifier, or several roots, all the same to it
+    before[np.repeat(is_root, lengths)] = 0  # the root symbol has one class
     pairs = pair_of(heads, tokens.directions)
     contexts = [
         np.repeat(pairs, lengths) * n_classes + before,
@@ -186,19 +186,19 @@ def count_words(codes, trees, lexicon, classes):
     ]
     outcomes = [outcomes, np.full(contexts[1].size, lexicon.stop)]
     weights = [np.repeat(tokens.weights, lengths), tokens.weights[~is_root]]
-    return _add_up(lexicon, classes, *map(np.concatenate, (contexts, outcomes, weights)))
+    return _sum_pairs(lexicon, classes, *map(np.concatenate, (contexts, outcomes, weights)))
 
 
-def _add_up(lexicon, classes, contexts, outcomes, counts):
-    """Add up the counts of equal pairs, and sort them."""
+def _sum_pairs(lexicon, classes, contexts, outcomes, counts):
+    """Return LexicalStatistics of pairs of context and outcome, equal ones added up."""
     n_contexts = pair_of(lexicon.root + 1, 0) * (classes.max() + 1)
-    counted = _sum(contexts, outcomes, counts, (n_contexts, lexicon.stop + 1))
+    counted = _sum_entries(contexts, outcomes, counts, (n_contexts, lexicon.stop + 1))
     indptr = counted.indptr.astype(np.int64)
-    return LexicalStatistics(lexicon.tags, classes, indptr, _columns(counted), counted.data)
+    return LexicalStatistics(lexicon.tags, classes, indptr, _entry_columns(counted), counted.data)
 
 
 class CountedWords(NamedTuple):
-    """What is counted of a treebank, all of whose words are known."""
+    """Counts of a treebank, with all its words known."""
 
     symbols: ObjectArray  # sorted: the tags
     labels: ObjectArray  # sorted
@@ -208,12 +208,12 @@ class CountedWords(NamedTuple):
 
 
 def merge_words(parts):
-    """Add up what was counted of several treebanks.
+    """Add up the counts of several treebanks.
 
     Parameters
     ----------
     parts : list of CountedWords
-        Whose words are of the same column, and whose automata have the same classes.
+        With words of the same column, and automata with the same classes.
 
     Returns
     -------
@@ -231,13 +231,13 @@ def merge_words(parts):
         classes[np.append(tags, symbols.size)] = part.statistics.classes
         of_words, others = [code_of[pair] for pair in pairs], [lexicon.stop, lexicon.root]
         codes = np.concatenate([of_words, lexicon.n_words + tags, others]).astype(np.int64)
-        recoded.append(_recode(part.statistics, codes))
-    statistics = _add_up(lexicon, classes, *map(np.concatenate, zip(*recoded, strict=True)))
+        recoded.append(_recode_pairs(part.statistics, codes))
+    statistics = _sum_pairs(lexicon, classes, *map(np.concatenate, zip(*recoded, strict=True)))
     return CountedWords(symbols, *merge_labels(parts, own_tags, symbols.size), words, statistics)
 
 
-def forget_rare(counted, min_count):
-    """Make words that were seen less often, each with its tag, unknown.
+def forget_rare_words(counted, min_count):
+    """Make words unknown that were seen, with their tag, less than `min_count` times.
 
     Parameters
     ----------
@@ -258,23 +258,23 @@ def forget_rare(counted, min_count):
     lexicon = Lexicon(before.tags[kept], before.n_tags)
     codes = before.all_tags + lexicon.n_words  # of the unknown word of each tag, stop and root
     codes[: before.n_words][kept] = np.arange(lexicon.n_words)
-    recoded = _add_up(lexicon, statistics.classes, *_recode(statistics, codes))
+    recoded = _sum_pairs(lexicon, statistics.classes, *_recode_pairs(statistics, codes))
     return counted._replace(words=words[kept], statistics=recoded)
 
 
-def _recode(statistics, codes):
-    """Say of each pair its context, outcome and count, with other codes of words and tags.
+def _recode_pairs(statistics, codes):
+    """Return the contexts, outcomes and counts of all pairs, with new codes of words and tags.
 
-    `codes` has that of every old code, of STOP, which as a head is the unknown tag, and of the
-    root symbol.
+    `codes` has the new code for every old one, for STOP, which as a head is the unknown tag, and
+    for the root symbol.
     """
-    heads, states = np.divmod(_rows(statistics), 2 * statistics.n_classes)
+    heads, states = np.divmod(_entry_rows(statistics), 2 * statistics.n_classes)
     contexts = codes[heads] * 2 * statistics.n_classes + states
     return contexts, codes[statistics.outcomes], statistics.counts
 
 
-# Where far more was seen than the constant, 1 - lambda is no less: so nothing is impossible, and no
-# lambda differs in double precision.
+# Limit of 1 - lambda, for counts far above the constant: nothing becomes impossible, and no lambda
+# differs in double precision.
 SMALLEST_REST = 1e-30
 
 
@@ -291,11 +291,11 @@ class BackOff(NamedTuple):
 
     A context is a head, a direction and a class, numbered in this order; a rest is the 1 - lambda
     of a context. Coarse contexts have the heads of :class:`~sklearn_shag.encoding.Alphabet`, fine
-    ones those of known words.
+    contexts have known words as heads.
     """
 
-    tags: np.ndarray  # (n_codes + 2,): of each code of the lexicon; the root symbol's is the last
-    classes: np.ndarray  # (n_tags + 1,): what a modifier leaves behind
+    tags: np.ndarray  # (n_codes + 2,): of each code of the lexicon, last the root symbol
+    classes: np.ndarray  # (n_tags + 1,): the class of a modifier with each tag
     coarse: np.ndarray  # (n_coarse, n_tags + 1): P_A in coarse contexts; STOP is last
     going_on: np.ndarray  # (n_coarse,): P_A of all tags together
     coarse_words: Frequencies  # of modifiers (rows) in coarse contexts (columns)
@@ -307,7 +307,7 @@ class BackOff(NamedTuple):
     words: np.ndarray  # (n_codes,): P_B of each modifier given nothing but its tag
 
 
-def back_off(statistics, constant):
+def back_off_words(statistics, constant):
     """Estimate the probabilities of words in every context.
 
     Parameters
@@ -330,87 +330,87 @@ def back_off(statistics, constant):
 
 
 def _coarse_tables(statistics, constant):
-    """P_A in contexts of a head's tag, P_A of all tags there, and P_B as far as it was seen."""
+    """Return P_A given a head's tag, its sum over tags, and frequencies and rests of P_B."""
     lexicon, n_states = statistics.lexicon, 2 * statistics.n_classes
     n_tags, tags = lexicon.n_tags, lexicon.all_tags
     n_contexts = Alphabet(n_tags).n_heads * n_states
-    # Each context is one of its head's tag, and one of the pool of all heads.
-    heads, states = np.divmod(_rows(statistics), n_states)
+    # Each context counts for the tag of its head, and for the pool of all heads.
+    heads, states = np.divmod(_entry_rows(statistics), n_states)
     of_tokens = heads != lexicon.root
     contexts = np.concatenate([tags[heads], np.full(of_tokens.sum(), n_tags)]) * n_states
     contexts += np.concatenate([states, states[of_tokens]])
     outcomes = np.concatenate([statistics.outcomes, statistics.outcomes[of_tokens]])
     counts = np.concatenate([statistics.counts, statistics.counts[of_tokens]])
 
-    of_tags = _sum(contexts, tags[outcomes], counts, (n_contexts, n_tags + 1))
-    frequencies, rests = _discount(of_tags, _rows(of_tags), n_contexts, constant)
+    of_tags = _sum_entries(contexts, tags[outcomes], counts, (n_contexts, n_tags + 1))
+    frequencies, rests = _discount_counts(of_tags, _entry_rows(of_tags), n_contexts, constant)
     p_tags = np.full(of_tags.shape, 1.0 / (n_tags + 1))
     p_tags[-n_states:] = np.append(np.full(n_tags, 1.0 / n_tags), 0.0)  # the root does not stop
     p_tags *= rests[:, None]
-    p_tags[_rows(of_tags), frequencies.columns] += frequencies.values
+    p_tags[_entry_rows(of_tags), frequencies.columns] += frequencies.values
 
     is_word = outcomes != lexicon.stop
     shape = lexicon.n_codes, n_contexts
-    of_words = _sum(outcomes[is_word], contexts[is_word], counts[is_word], shape)
-    groups = _columns(of_words) * n_tags + tags[_rows(of_words)]
-    words, word_rests = _discount(of_words, groups, n_contexts * n_tags, constant)
+    of_words = _sum_entries(outcomes[is_word], contexts[is_word], counts[is_word], shape)
+    groups = _entry_columns(of_words) * n_tags + tags[_entry_rows(of_words)]
+    words, word_rests = _discount_counts(of_words, groups, n_contexts * n_tags, constant)
     going_on = p_tags[:, :n_tags].sum(axis=1)
     return p_tags, going_on, words, word_rests.reshape(n_contexts, n_tags)
 
 
 def _fine_tables(statistics, constant):
-    """P_A and P_B in contexts of a known head word, both as far as they were seen."""
-    lexicon, contexts = statistics.lexicon, _rows(statistics)
+    """Return frequencies and rests of P_A and of P_B in contexts of a known head word."""
+    lexicon, contexts = statistics.lexicon, _entry_rows(statistics)
     n_contexts = lexicon.n_words * 2 * statistics.n_classes
     fine = contexts < n_contexts
     contexts, outcomes, counts = contexts[fine], statistics.outcomes[fine], statistics.counts[fine]
     tags, width = lexicon.all_tags, lexicon.n_tags + 1
-    of_tags = _sum(contexts, tags[outcomes], counts, (n_contexts, width))
-    frequencies, rests = _discount(of_tags, _rows(of_tags), n_contexts, constant)
+    of_tags = _sum_entries(contexts, tags[outcomes], counts, (n_contexts, width))
+    frequencies, rests = _discount_counts(of_tags, _entry_rows(of_tags), n_contexts, constant)
 
     is_word = outcomes != lexicon.stop
     shape = n_contexts, lexicon.n_codes
-    of_words = _sum(contexts[is_word], outcomes[is_word], counts[is_word], shape)
-    pairs = _rows(of_tags) * width + _columns(of_tags)
-    groups = np.searchsorted(pairs, _rows(of_words) * width + tags[_columns(of_words)])
-    return frequencies, rests, *_discount(of_words, groups, pairs.size, constant)
+    of_words = _sum_entries(contexts[is_word], outcomes[is_word], counts[is_word], shape)
+    pairs = _entry_rows(of_tags) * width + _entry_columns(of_tags)
+    groups = np.searchsorted(pairs, _entry_rows(of_words) * width + tags[_entry_columns(of_words)])
+    return frequencies, rests, *_discount_counts(of_words, groups, pairs.size, constant)
 
 
 def _word_probabilities(statistics, constant):
-    """P_B of every modifier given its tag, backed off to the uniform distribution."""
+    """Return P_B of every modifier given its tag, backed off to the uniform distribution."""
     lexicon = statistics.lexicon
     tags, n_tags = lexicon.all_tags[: lexicon.n_codes], lexicon.n_tags
     counts = np.bincount(statistics.outcomes, statistics.counts, lexicon.stop + 1)[: lexicon.stop]
     seen = np.flatnonzero(counts)
     alone = csr_array((counts[seen], (tags[seen], seen)), shape=(n_tags, lexicon.n_codes))
-    frequencies, rests = _discount(alone, _rows(alone), n_tags, constant)
+    frequencies, rests = _discount_counts(alone, _entry_rows(alone), n_tags, constant)
     probabilities = (rests / np.bincount(tags))[tags]
     probabilities[frequencies.columns] += frequencies.values
     return probabilities
 
 
-def _sum(rows, columns, counts, shape):
+def _sum_entries(rows, columns, counts, shape):
     summed = csr_array((counts, (rows, columns)), shape=shape)
     summed.sum_duplicates()
     return summed
 
 
-def _rows(matrix):
-    """The row of every entry."""
+def _entry_rows(matrix):
+    """Return the row of each entry of a sparse matrix."""
     return np.repeat(np.arange(matrix.indptr.size - 1), np.diff(matrix.indptr))
 
 
-def _columns(matrix):
-    """The column of every entry, in numbers that can be multiplied."""
+def _entry_columns(matrix):
+    """Return the column of each entry of a sparse matrix, in int64, for products."""
     return matrix.indices.astype(np.int64)
 
 
-def _discount(matrix, groups, n_groups, constant):
-    """Turn counts into frequencies within groups of entries, times lambda; also 1 - lambda."""
+def _discount_counts(matrix, groups, n_groups, constant):
+    """Return Frequencies of counts in groups of entries, times lambda, and all 1 - lambda."""
     totals = np.bincount(groups, matrix.data, n_groups)
     n_distinct = np.bincount(groups, minlength=n_groups)
-    with np.errstate(over="ignore"):  # by tiny constants: infinity is what is meant
+    with np.errstate(over="ignore"):  # tiny constants give infinity, as intended
         coarser = constant * np.maximum(n_distinct, 1)
         rests = np.maximum(1.0 / (1.0 + totals / coarser), SMALLEST_REST)
     values = matrix.data / (totals + coarser)[groups]
-    return Frequencies(matrix.indptr.astype(np.int64), _columns(matrix), values), rests
+    return Frequencies(matrix.indptr.astype(np.int64), _entry_columns(matrix), values), rests

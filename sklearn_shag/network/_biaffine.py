@@ -10,8 +10,8 @@ import numpy as np
 
 from sklearn_shag.conditional import ArcParser
 from sklearn_shag.encoding import ask_vectors, check_sentences, collect_labels
-from sklearn_shag.network._estimators import Start, TagLearner
-from sklearn_shag.network._network import label_scores, make_network, read
+from sklearn_shag.network._estimators import NetworkStart, TagLearner
+from sklearn_shag.network._network import label_scores, make_network, read_sentences
 from sklearn_shag.network._tagger import Tagger
 from sklearn_shag.network._tags import LEARNED, encode_tags, read_tags
 from sklearn_shag.parsing import score_by_arcs
@@ -277,10 +277,10 @@ class BiaffineParser(TagLearner, ArcParser):
         self._check_sizes()
         has_tagger = len(self._list_tag_columns()) > len(self._learned_along())
         sources = self._list_sources()
-        X = check_sentences(X)[0] if has_tagger or sources else X  # which may be read only once
+        X = check_sentences(X)[0] if has_tagger or sources else X  # X may be an iterator
         for source in sources:
             ask_vectors(source, X, self.verbose)
-        fitted = copy(self)._fit(X, y, sample_weight)  # of two fits both count, or none does
+        fitted = copy(self)._fit(X, y, sample_weight)  # self changes only if both fits succeed
         if not has_tagger:
             fitted.tagger_ = None
         elif not (self.warm_start and hasattr(self, "weights_")):
@@ -289,11 +289,11 @@ class BiaffineParser(TagLearner, ArcParser):
         return self
 
     def _learned_along(self):
-        """The column that is learned along with trees, if any: no lemmas, which are looked up."""
+        """List the one tag column learned along with trees, or none; lemmas never are."""
         return [name for name in self._list_tag_columns() if name != "lemma"][:1]
 
     def _make_tagger(self):
-        """Make what learns several columns: along with trees these would lose points."""
+        """Make the Tagger of all tag columns; learning more than one would make trees worse."""
         given = self.get_params(deep=False)
         shared = given.keys() & signature(Tagger).parameters.keys() - {"columns", "tags"}
         columns = {} if self.columns == "auto" else {"columns": self.columns}
@@ -308,7 +308,7 @@ class BiaffineParser(TagLearner, ArcParser):
             both = map(_as_parameter, (learner.tag_values_, self._list_tag_columns()))
             self._check_unchanged("tags", *both)
             learned = self.vocabulary_, self.labels_, self.tag_values_
-            return Start(columns, *learned, sizes, self.weights_)
+            return NetworkStart(columns, *learned, sizes, self.weights_)
         sentences = trees.sentences.take(chosen)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
         columns = self._learned_along()
@@ -324,7 +324,7 @@ class BiaffineParser(TagLearner, ArcParser):
     def _score_learned(self, start, values, batch):
         given = start.weights.vectors, start.weights.moments
         network = make_network(start.sizes, values, *given)
-        return _score_reading(read(network, batch), batch)
+        return _score_reading(read_sentences(network, batch), batch)
 
     def _learn_weights(self, start, examples, chosen, validate, rng):
         patience = self.n_iter_no_change
@@ -335,7 +335,7 @@ class BiaffineParser(TagLearner, ArcParser):
         if rung:
             return None
         network, mask = self._network()[2], self.weights_.label_mask
-        reading, tagging = read(network, batch, with_scores=True), None
+        reading, tagging = read_sentences(network, batch, with_scores=True), None
         labellers = self._label_by(partial(label_scores, network, mask, reading, batch.indptr))
         if self.tagger_ is not None:
             tagging = self._own_tagger()._tagging(batch._replace(codes=None))

@@ -1,4 +1,4 @@
-"""What learns a network: where training begins, how it goes on, and tags, which all may learn."""
+"""Base classes of estimators with a network: its initial weights, training, and tagging."""
 
 from copy import copy
 from functools import cache, partial
@@ -31,15 +31,15 @@ from sklearn_shag.encoding import (
     split_features,
     take_sentences,
 )
-from sklearn_shag.network._network import open_network, read
+from sklearn_shag.network._network import open_network, read_sentences
 from sklearn_shag.network._parameters import (
     NO_MOMENTS,
     NO_VECTORS,
     NetworkWeights,
     Sizes,
+    compute_moments,
     initial_parameters,
     sizes_of,
-    standardize,
     tabulate_embeddings,
 )
 from sklearn_shag.network._tags import LEARNED, collect_tags, finish_lemmas
@@ -53,7 +53,7 @@ from sklearn_shag.utils._parallel import one_thread, progress
 from sklearn_shag.utils._param_validation import LARGEST, N_JOBS, HasMethods, Interval, StrOptions
 from sklearn_shag.utils._typing import ObjectArray
 
-# What to do with how many training tokens: tokens of a batch, passes, and dropout.
+# Limit of the number of training tokens; defaults of batch_size, max_iter and dropout below it.
 SCHEDULE = (
     (5_000, 150, 30, 0.2),
     (10_000, 300, 20, 0.2),
@@ -62,13 +62,13 @@ SCHEDULE = (
 )
 
 
-class Start(NamedTuple):
-    """Where training begins."""
+class NetworkStart(NamedTuple):
+    """Columns, known values, sizes and weights at the start of the training of a network."""
 
     columns: Columns | None  # None for splitters
     vocabulary: dict
     labels: np.ndarray | None  # None if arcs are not scored
-    tag_values: dict | None  # of each column that is learned; None for splitters
+    tag_values: dict | None  # by learned column; None for splitters
     sizes: Sizes
     weights: NetworkWeights
 
@@ -93,7 +93,7 @@ class NetworkLearner(BaseEstimator):
         "verbose": ["verbose"],
     }
 
-    # What to do with how many training tokens.
+    # Defaults by the number of training tokens, in rows as in SCHEDULE.
     _schedule = SCHEDULE
 
     vocabulary_: dict[str, list[str]]
@@ -111,7 +111,7 @@ class NetworkLearner(BaseEstimator):
             )
 
     def _begin(self, vocabulary, rng, labels=None, tag_values=None, given=(NO_VECTORS, NO_MOMENTS)):
-        """Draw the parameters that training starts from, beside given vectors and moments."""
+        """Return a NetworkStart with random parameters, and with given vectors and moments."""
         mask = np.zeros((2, 0 if labels is None else labels.size), dtype=bool)
         hidden = np.array(self.hidden_layer_sizes, dtype=np.int64)
         weights = NetworkWeights(hidden, None, mask, *given)
@@ -119,10 +119,10 @@ class NetworkLearner(BaseEstimator):
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
         weights = weights._replace(values=values)
         columns = None if tag_values is None else make_columns(vocabulary)
-        return Start(columns, vocabulary, labels, tag_values, sizes, weights)
+        return NetworkStart(columns, vocabulary, labels, tag_values, sizes, weights)
 
     def _learn_tags(self, start, codes, indptr, tags, weights, rng):
-        """Learn tags of sentences whose heads do not matter; return attributes."""
+        """Train on tags alone, without heads; return fitted attributes."""
         unknown = np.full(indptr[-1], -1)
         examples = Examples(codes, indptr, unknown, unknown, tags, weights)
         learned, history = self._train(start, examples, np.arange(indptr.size - 1), rng)
@@ -130,12 +130,12 @@ class NetworkLearner(BaseEstimator):
         return {"vocabulary_": start.vocabulary, "weights_": learned, **history}
 
     def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1):
-        """Go over chosen examples; return weights, and the attributes that say how it went.
+        """Train on the chosen examples; return weights, and fitted attributes about training.
 
-        `loss_curve_` shows the loss of trees, or that of tags where no arcs are scored.
+        `loss_curve_` holds the loss of trees, or the loss of tags if no arcs are scored.
         """
         n_tokens = int(np.diff(examples.indptr)[chosen].sum())
-        # Of all examples: a half that tells how sure the whole is must be trained as the whole is.
+        # By all examples: for calibration, a half of them must be trained like the whole.
         schedule = self._choose_schedule(examples.indptr[-1])
         dropout, max_iter = schedule.pop("dropout"), schedule["max_iter"]
         trainer = Trainer(
@@ -152,7 +152,7 @@ class NetworkLearner(BaseEstimator):
         )
         with (
             one_thread(),
-            np.errstate(over="ignore", invalid="ignore"),  # each pass looks whether all is finite
+            np.errstate(over="ignore", invalid="ignore"),  # each pass checks that all is finite
             progress("Training", max_iter, "iterations", self.verbose) as advance,
         ):
             passes = {"rng": rng, "roots": 1, "validate": validate, "patience": n_iter_no_change}
@@ -164,7 +164,7 @@ class NetworkLearner(BaseEstimator):
         return start.weights._replace(values=values), history
 
     def _choose_schedule(self, n_tokens):
-        """The parameters of training, those that are left open by a number of training tokens."""
+        """Return batch_size, max_iter and dropout, with defaults by the number of tokens."""
         _, *row = next(row for row in self._schedule if n_tokens < row[0])
         schedule = dict(zip(("batch_size", "max_iter", "dropout"), row, strict=True))
         given = {name: getattr(self, name) for name in schedule}
@@ -184,11 +184,11 @@ class TagLearner(NetworkLearner):
         "embeddings": [None, callable, HasMethods("__getitem__"), HasMethods("transform")],
     }
 
-    # Model files hold what was learned from it instead.
+    # Model files hold the vectors of words, or moments of vectors in context, instead.
     _unsaved_params = ("embeddings",)
 
     tag_values_: dict[str, list[str]]
-    lemmas_ = {}  # of what learns none, and of models saved before any could
+    lemmas_ = {}  # if none are learned, as in old model files
     embeddings_name_: str | None = None
 
     @property
@@ -198,11 +198,11 @@ class TagLearner(NetworkLearner):
 
     @property
     def tags_(self) -> ObjectArray:
-        """The known tags of that column, sorted; empty if none are learned."""
+        """The known tags of `tag_column_`, sorted; empty if none are learned."""
         return np.array(next(iter(self.tag_values_.values()), []), dtype=object)
 
     def _list_tag_columns(self):
-        """The columns to be learned, by the parameter `tags`."""
+        """Return the names of the columns to be learned, from the parameter `tags`."""
         tags = () if self.tags is None else self.tags
         columns = (tags,) if isinstance(tags, str) else tuple(tags)
         if len(set(columns)) < len(columns) or not (set(columns) <= set(LEARNED)):
@@ -213,7 +213,7 @@ class TagLearner(NetworkLearner):
         return columns
 
     def _new_start(self, sentences, labels, tag_columns, tags, rng):
-        """Begin with what sentences hold, with relations, None without arcs, and tags to learn."""
+        """Return a NetworkStart for sentences, relations (None without arcs) and tags."""
         tag_values = collect_tags(tag_columns, tags, self.min_count)
         names = split_features(self._choose_columns(sentences), sentences)
         vocabulary = list_values(names, sentences, self.min_count)
@@ -221,11 +221,11 @@ class TagLearner(NetworkLearner):
         of_words, in_context = split_embeddings(self.embeddings)
         if of_words is not None:
             vocabulary[VECTOR], vectors = tabulate_embeddings(of_words)
-        moments = standardize(in_context and ask_vectors(in_context, sentences))
+        moments = compute_moments(in_context and ask_vectors(in_context, sentences))
         return self._begin(vocabulary, rng, labels, tag_values, (vectors, moments))
 
     def _choose_columns(self, sentences):
-        """Say which columns are read."""
+        """Return the names of the columns to read; refuse columns that are to be learned."""
         columns = self.columns
         learned = self._list_tag_columns()
         if learned:
@@ -241,21 +241,21 @@ class TagLearner(NetworkLearner):
         return choose_columns(columns, sentences, letters=True)
 
     def _list_learned(self, start):
-        """The attributes that say what else was learned from."""
+        """Return the fitted attributes `tag_values_` and `embeddings_name_`."""
         name = name_source(self._context_source()) if start.weights.moments.size else None
         return {"tag_values_": start.tag_values, "embeddings_name_": name}
 
     def _network(self):
-        """The columns that are read, sizes, the network, and arrays of the tags of each column."""
+        """Return Columns, Sizes, the Network, and an array of the known tags of each column."""
         labels = getattr(self, "labels_", None)
-        return keep(self, (self.vocabulary_, labels, self.tag_values_, self.weights_), _prepare)
+        return keep(self, (self.vocabulary_, labels, self.tag_values_, self.weights_), _open_reader)
 
     def _encode(self, sentences, symbols, indptr, check=True):
         columns, *_ = self._network()
         return self._encode_columns(columns, self.weights_, sentences, indptr, check)
 
     def _encode_columns(self, columns, weights, sentences, indptr, check=True):
-        """Encode sentences, with vectors in context if a network of these weights reads any."""
+        """Encode sentences, with vectors in context if the network of these weights reads any."""
         codes = encode_columns(columns, sentences, indptr, check)
         n_dimensions = weights.moments.shape[1]
         if not n_dimensions:
@@ -275,7 +275,7 @@ class TagLearner(NetworkLearner):
         return [] if in_context is None else [in_context]
 
     def _context_source(self):
-        """What gives vectors in context, which have been learned from."""
+        """Return the source of vectors in context; raise a ValueError if it was not given."""
         source = next(iter(self._list_sources()), None)
         if source is None:
             raise ValueError(
@@ -323,7 +323,7 @@ class TagLearner(NetworkLearner):
         return object_array([found[column] for found in tagger._predict_columns(X)])
 
     def _own_tagger(self):
-        """The learner of the columns that are predicted; it reads the vectors of this one."""
+        """Return the estimator that predicts tags: `tagger_` with these embeddings, or self."""
         tagger = getattr(self, "tagger_", None)
         if tagger is None:
             return self
@@ -332,7 +332,7 @@ class TagLearner(NetworkLearner):
         return copy(tagger).set_params(embeddings=self.embeddings)
 
     def _predict_columns(self, X):
-        """List the values of all learned columns of each sentence, by name."""
+        """Return a dict for each sentence, from learned columns to arrays of their values."""
         sentences, words = check_sentences(X, allow_empty=True)
         if not sentences:
             return []
@@ -342,9 +342,9 @@ class TagLearner(NetworkLearner):
         return ask(self, list_columns, batch, make)
 
     def _tagging(self, batch, reading=None):
-        """Say what is known of the columns of a chunk, which may have been read before.
+        """Return the Tagging of a chunk, from its Reading if there is one.
 
-        A chunk without codes was encoded and checked by a parser that reads the same columns.
+        A chunk without codes is encoded without checks, since its parser has checked it.
         """
         _, _, network, values = self._network()
 
@@ -356,12 +356,12 @@ class TagLearner(NetworkLearner):
             return batch._replace(codes=codes)
 
         def codes():
-            return (reading or read(network, encoded())).tags
+            return (reading or read_sentences(network, encoded())).tags
 
         def proba(chosen=None):
             if reading is None:
                 part = encoded() if chosen is None else take_sentences(encoded(), chosen)
-                scores = read(network, part, with_scores=True).tag_scores
+                scores = read_sentences(network, part, with_scores=True).tag_scores
             else:
                 scores = reading.tag_scores
                 scores = scores if chosen is None else scores[places_of(batch.indptr, chosen)[1]]
@@ -372,7 +372,7 @@ class TagLearner(NetworkLearner):
         return Tagging(values, codes, proba, finish if "lemma" in values else None)
 
 
-def _prepare(vocabulary, labels, tag_values, weights):
+def _open_reader(vocabulary, labels, tag_values, weights):
     tags = {name: np.array(values, dtype=object) for name, values in tag_values.items()}
     network = open_network(weights, vocabulary, labels, tag_values)
     return make_columns(vocabulary), network.sizes, network, tags

@@ -1,8 +1,8 @@
 """Layers, forward and backward: embeddings, recurrent units, scores of arcs and labels.
 
 Tokens lie flat, one sentence after the other, the root first in each. A function returns its output
-and a cache; its twin takes the cache and the derivative by the output, overwrites that by the
-parameters, and returns that by the input.
+and a cache. Its twin, with the suffix ``_backward``, takes the cache and the derivative by the
+output. It overwrites the derivative by the parameters and returns the derivative by the input.
 """
 
 from itertools import pairwise
@@ -24,7 +24,7 @@ class Tokens(NamedTuple):
     begins: np.ndarray  # (n_sentences + 1,)
     spellings: Spellings | None = None  # if letters are read
     context: np.ndarray | None = None  # (n_known, n_dimensions), if vectors in context are read
-    places: np.ndarray | None = None  # (n_rows,), which of these, of roots any
+    places: np.ndarray | None = None  # (n_rows,), its row of each token, any row for roots
 
     def are_roots(self):
         """Tell which rows are roots."""
@@ -33,7 +33,7 @@ class Tokens(NamedTuple):
         return of_root
 
     def take(self, first, last):
-        """Those of some sentences."""
+        """Return the Tokens of the sentences from `first` to before `last`."""
         rows = slice(self.begins[first], self.begins[last])
         places = None if self.places is None else self.places[rows]
         begins = self.begins[first : last + 1] - rows.start
@@ -41,7 +41,7 @@ class Tokens(NamedTuple):
 
 
 def with_roots(codes, indptr):
-    """Put the root before each sentence of codes: (n_tokens, n_columns), or Codes."""
+    """Return Tokens with a root before each sentence; `codes` are an array or Codes."""
     codes = codes if isinstance(codes, Codes) else Codes(codes)
     begins = indptr + np.arange(indptr.size)
     shape = begins[-1], codes.columns.shape[1]
@@ -56,13 +56,13 @@ def with_roots(codes, indptr):
 
 
 class Noise(NamedTuple):
-    """What training does to tokens and layers, so that the network does not rely on any one."""
+    """Random noise of training: unknown values of tokens, and dropout of entries of layers."""
 
-    dropout: float  # how often an entry of a layer is 0
+    dropout: float  # probability that an entry of a layer is set to 0
     rng: np.random.Generator | None  # None for no noise at all, in prediction
 
     def replace(self, tokens, groups):
-        """Make some values of tokens unknown."""
+        """Make random values of tokens unknown, by the probability of each group."""
         if self.rng is None:
             return tokens
         rates = np.empty(tokens.codes.shape[1], dtype=np.float32)
@@ -73,7 +73,7 @@ class Noise(NamedTuple):
         return tokens._replace(codes=np.where(replaced, UNKNOWN, tokens.codes))
 
     def drop(self, x):
-        """Set entries to 0, in place, and return the factors of all."""
+        """Set random entries to 0 and scale the others, in place; return their factors."""
         if self.rng is None:
             return 1
         factors = (self.rng.random(x.shape, dtype=np.float32) >= self.dropout).astype(x.dtype)
@@ -85,8 +85,8 @@ class Noise(NamedTuple):
 SILENCE = Noise(0.0, None)
 
 
-def embed(tables, groups, tokens):
-    """Look up the vectors of the values of tokens, add up those of a group, and join the groups."""
+def embed_tokens(tables, groups, tokens):
+    """Return the vectors of tokens, (n_rows, width), with the sum of embeddings of each group."""
     width = sum(table.shape[1] for table in tables)
     x = np.empty((len(tokens.codes), width), dtype=tables[0].dtype)
     rows, end = [], 0
@@ -102,28 +102,28 @@ def embed(tables, groups, tokens):
         elif group.spelled:
             spellings = tokens.spellings
             rows.append((codes[:, 0], spellings.begins, spellings.rows))
-            _add_up_letters(table, *rows[-1], x[:, begin:end])
+            _sum_letters(table, *rows[-1], x[:, begin:end])
         else:
             rows.append(codes + np.cumsum([0, *group.n_codes[:-1]]))
-            _add_up(table, rows[-1], x[:, begin:end])
+            _sum_embeddings(table, rows[-1], x[:, begin:end])
     return x, rows
 
 
-def embed_backward(rows, d_x, d_tables):
-    """Take the derivative by the tables, but for those without rows, which are not learned."""
+def embed_tokens_backward(rows, d_x, d_tables):
+    """Overwrite the derivatives by the learned tables; given tables have no rows."""
     ends = np.cumsum([table.shape[1] for table in d_tables])
     d_parts = np.split(d_x, ends[:-1], axis=1)
     for of_group, d_part, d_table in zip(rows, d_parts, d_tables, strict=True):
         if d_table.size:
             d_table.fill(0)
             if isinstance(of_group, tuple):
-                _add_to_letters(*of_group, d_part, d_table)
+                _sum_letters_backward(*of_group, d_part, d_table)
             else:
-                _add_to_rows(of_group, d_part, d_table)
+                _sum_embeddings_backward(of_group, d_part, d_table)
 
 
 @table_kernel
-def _add_up(table, rows, x):
+def _sum_embeddings(table, rows, x):
     for i in range(rows.shape[0]):
         for d in range(x.shape[1]):
             x[i, d] = table[rows[i, 0], d]
@@ -134,7 +134,7 @@ def _add_up(table, rows, x):
 
 
 @table_kernel
-def _add_to_rows(rows, d_x, d_table):
+def _sum_embeddings_backward(rows, d_x, d_table):
     for i in range(rows.shape[0]):
         for k in range(rows.shape[1]):
             row = rows[i, k]
@@ -143,8 +143,8 @@ def _add_to_rows(rows, d_x, d_table):
 
 
 @table_kernel
-def _add_up_letters(table, words, begins, rows, x):
-    """Of each word the sum of the vectors of its n-grams, over the square root of their number."""
+def _sum_letters(table, words, begins, rows, x):
+    """Set x to the sum of the n-gram vectors of each word over the root of their number."""
     for i in range(words.size):
         begin, end = begins[words[i]], begins[words[i] + 1]
         for d in range(x.shape[1]):
@@ -158,7 +158,7 @@ def _add_up_letters(table, words, begins, rows, x):
 
 
 @table_kernel
-def _add_to_letters(words, begins, rows, d_x, d_table):
+def _sum_letters_backward(words, begins, rows, d_x, d_table):
     for i in range(words.size):
         begin, end = begins[words[i]], begins[words[i] + 1]
         for d in range(d_x.shape[1]):
@@ -169,11 +169,11 @@ def _add_to_letters(words, begins, rows, d_x, d_table):
                 d_table[row, d] += d_x[i, d]
 
 
-def multiply(x, weight, alone=None):
-    """Multiply matrices, sentence by sentence if `alone` says where each begins.
+def multiply_rows(x, weight, alone=None):
+    """Compute ``x @ weight``, sentence by sentence if their indptr `alone` is given.
 
-    Sums of products depend, to the last bit, on where in a matrix a row is. Prediction must not:
-    a sentence alone is parsed as in a text.
+    The last bits of a product depend on the place of a row in its matrix. Predictions must not:
+    a sentence alone is parsed like the same sentence in a text.
     """
     if alone is None:
         return x @ weight
@@ -184,14 +184,14 @@ def multiply(x, weight, alone=None):
 
 
 def linear(layer, x, alone=None):
-    """Compute ``x @ weight + bias``, with products as in :func:`multiply`."""
-    y = multiply(x, layer.weight, alone)
+    """Compute ``x @ weight + bias``, with products as in :func:`multiply_rows`."""
+    y = multiply_rows(x, layer.weight, alone)
     y += layer.bias
     return y, x
 
 
 def linear_backward(layer, x, d_y, d_layer):
-    """Take the derivatives by parameters and input."""
+    """Overwrite the derivatives by weight and bias, and return the derivative by x."""
     np.matmul(x.T, d_y, out=d_layer.weight)
     d_y.sum(axis=0, out=d_layer.bias)
     return d_y @ layer.weight.T
@@ -203,7 +203,7 @@ def rectify(x):
 
 
 def rectify_backward(y, d_y):
-    """Multiply the derivative by the outputs, which have the signs of inputs, by the slopes."""
+    """Multiply `d_y` in place by the slope of each unit; y has the sign of its input."""
     d_y *= np.where(y > 0, y.dtype.type(1), y.dtype.type(SLOPE))
 
 
@@ -215,13 +215,13 @@ def recur(layer, x, begins, alone=None):
         c_t = f_t c_(t-1) + (1 - f_t) x_t            c_0 = 0
         h_t = r_t tanh(c_t)
 
-    The outputs of the layer are candidates, forget and output gates, of each the units of both
-    directions, those of the forward one first.
+    The linear map yields candidates, forget gates and output gates, side by side. In each of the
+    three, the units of the forward direction come first.
     """
     y, _ = linear(layer, x, alone)
     n = y.shape[1] // 3
     candidates, gates = y[:, :n], y[:, n:]
-    # The sigmoid, which never leaves the range of numbers this way.
+    # The sigmoid, by tanh, which cannot overflow.
     gates *= 0.5
     np.tanh(gates, out=gates)
     gates += 1
@@ -233,7 +233,7 @@ def recur(layer, x, begins, alone=None):
 
 
 def recur_backward(layer, cache, d_h, d_layer):
-    """Take the derivatives by parameters and input."""
+    """Overwrite the derivatives by weight and bias, and return the derivative by x."""
     x, begins, candidates, gates, states, tanh = cache
     n = candidates.shape[1]
     forget, output = gates[:, :n], gates[:, n:]
@@ -247,7 +247,7 @@ def recur_backward(layer, cache, d_h, d_layer):
 
 @table_kernel
 def _scan(candidates, forget, begins, states):
-    """Each half of the units in its direction."""
+    """Compute the states c_t, with half of the units in each direction."""
     half = states.shape[1] // 2
     for s in range(begins.size - 1):
         for side in range(2):
@@ -265,7 +265,7 @@ def _scan(candidates, forget, begins, states):
 
 @table_kernel
 def _scan_backward(candidates, forget, states, begins, d_states, d_candidates, d_forget):
-    """Go against each direction; `d_states` takes up what comes from later states."""
+    """Overwrite the derivatives by candidates and forget gates; accumulate `d_states`."""
     half = states.shape[1] // 2
     for s in range(begins.size - 1):
         for side in range(2):
@@ -286,21 +286,21 @@ def _scan_backward(candidates, forget, states, begins, d_states, d_candidates, d
 
 
 def score_all_arcs(weights, heads, modifiers, begins, alone=None):
-    """Score the arcs of sentences.
+    """Score all arcs of sentences.
 
     With the vectors d of the modifier m and h of the head::
 
         s(h, m) = d @ U @ h + u @ h + V[bucket(h, m)] @ h + W[bucket(h, m)] @ d
 
-    They are in the layout of marginals, (n_arcs,); the root is the first row of its sentence.
-    Vectors without dimensions are those of a network that scores no arcs.
+    Scores are in the layout of marginals, (n_arcs,); the root is the first row of its sentence.
+    In a network that scores no arcs, vectors have no dimensions.
     """
     if not heads.shape[1]:
         return np.empty_like(heads, shape=0), (heads, modifiers, *[None] * 3)
-    products = multiply(modifiers, weights.bilinear, alone)
+    products = multiply_rows(modifiers, weights.bilinear, alone)
     products += weights.head
-    near_heads = multiply(heads, weights.near_head, alone)
-    near_modifiers = multiply(modifiers, weights.near_modifier, alone)
+    near_heads = multiply_rows(heads, weights.near_head, alone)
+    near_modifiers = multiply_rows(modifiers, weights.near_modifier, alone)
     arcs = arc_begins(begins - np.arange(begins.size))
     scores = np.empty_like(heads, shape=arcs[-1])
     for s, (begin, end) in enumerate(pairwise(begins.tolist())):
@@ -311,7 +311,7 @@ def score_all_arcs(weights, heads, modifiers, begins, alone=None):
 
 
 def score_all_arcs_backward(weights, cache, d_scores, d_weights):
-    """Take the derivatives by parameters and by the vectors of heads and modifiers."""
+    """Overwrite the derivatives by weights; return the derivatives by heads and modifiers."""
     heads, modifiers, begins, arcs, products = cache
     if not heads.shape[1]:
         return heads, modifiers
@@ -334,7 +334,7 @@ def score_all_arcs_backward(weights, cache, d_scores, d_weights):
 
 
 @inlined_kernel
-def _bucket(head, modifier):
+def _find_arc_bucket(head, modifier):
     return 2 * find_bucket(abs(head - modifier), BUCKETS) + (head < modifier)
 
 
@@ -345,7 +345,7 @@ def _add_near(near_heads, near_modifiers, begins, arcs, scores):
         place = arcs[s]
         for m in range(1, n):
             for h in range(n):
-                bucket = _bucket(h, m)
+                bucket = _find_arc_bucket(h, m)
                 scores[place] += near_heads[begin + h, bucket] + near_modifiers[begin + m, bucket]
                 place += 1
 
@@ -357,14 +357,14 @@ def _add_near_backward(d_scores, begins, arcs, d_near_heads, d_near_modifiers):
         place = arcs[s]
         for m in range(1, n):
             for h in range(n):
-                bucket = _bucket(h, m)
+                bucket = _find_arc_bucket(h, m)
                 d_near_heads[begin + h, bucket] += d_scores[place]
                 d_near_modifiers[begin + m, bucket] += d_scores[place]
                 place += 1
 
 
 def score_labels(weights, modifiers, heads, arcs):
-    """Score the labels of arcs: a row each of modifiers, none twice, and of heads."""
+    """Score the labels of arcs, given by rows of modifiers, all different, and of heads."""
     of_modifiers, of_heads = arcs
     d, h = modifiers[of_modifiers], heads[of_heads]
     products = (d[:, :, None] * h[:, None, :]).reshape(len(d), len(weights.tensor))
@@ -375,7 +375,7 @@ def score_labels(weights, modifiers, heads, arcs):
 
 
 def score_labels_backward(weights, cache, d_scores, d_weights):
-    """Take the derivatives by parameters and by the vectors of modifiers and heads."""
+    """Overwrite the derivatives by weights; return the derivatives by modifiers and heads."""
     (of_modifiers, of_heads), n_rows, d, h, products = cache
     label = d.shape[1]
     np.matmul(products.T, d_scores, out=d_weights.tensor)

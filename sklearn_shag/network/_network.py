@@ -8,8 +8,8 @@ import numpy as np
 from sklearn_shag.conditional import mask_scores
 from sklearn_shag.network._layers import (
     SILENCE,
-    embed,
-    embed_backward,
+    embed_tokens,
+    embed_tokens_backward,
     linear,
     linear_backward,
     rectify,
@@ -31,29 +31,29 @@ from sklearn_shag.network._parameters import (
 )
 from sklearn_shag.utils._parallel import one_thread
 
-# Rows of tokens that prediction looks at together: what they need fits into the cache.
+# Rows of tokens that prediction reads at once; their arrays fit into the cache.
 PART = 2048
 
 
 class Network(NamedTuple):
-    """Sizes and parameters."""
+    """A network: sizes and parameters, with views of its tables and columns of tags."""
 
     sizes: Sizes
     parameters: Parameters
-    tables: list  # of each group the vectors of values, learned or given
-    tags: list  # the slice of each column of tags that is learned, among all tags
+    tables: list  # for each group the vectors of its values, learned or given
+    tags: list  # for each learned column the slice of its tags among all tags
 
 
-class Scores(NamedTuple):
-    """What a network says of sentences."""
+class NetworkScores(NamedTuple):
+    """Scores of arcs, labels and tags of sentences."""
 
     arcs: np.ndarray  # (n_arcs,), in the layout of marginals
     labels: np.ndarray  # (n_given, n_labels), of the arcs that were given
     tags: np.ndarray  # (n_rows, n_tags), of all columns side by side, roots included
 
 
-class Vectors(NamedTuple):
-    """What a network knows of each token of sentences, the root first in each."""
+class TokenVectors(NamedTuple):
+    """Vectors of the tokens of sentences, the root first in each."""
 
     encoded: np.ndarray  # (n_rows, n_hidden)
     heads: np.ndarray  # (n_rows, arc)
@@ -63,9 +63,9 @@ class Vectors(NamedTuple):
 
 
 def make_network(sizes, flat, vectors=None, moments=None):
-    """See a flat vector of parameters as a network, beside what it has of vectors that are given.
+    """Make the Network whose parameters are a flat vector, with given vectors and moments.
 
-    These are the vectors of words, and the moments of vectors in context.
+    `vectors` are vectors of words, and `moments` standardise vectors in context.
     """
     parameters = view_parameters(sizes, flat)
     tables = [
@@ -78,15 +78,15 @@ def make_network(sizes, flat, vectors=None, moments=None):
 
 
 def open_network(weights, vocabulary, labels=None, tag_values=None):
-    """Make a network of weights that were learned, as `sizes_of` takes them."""
+    """Make the Network of NetworkWeights, with known values as for :func:`sizes_of`."""
     sizes = sizes_of(weights, vocabulary, labels, tag_values)
     return make_network(sizes, weights.values.astype(np.float32), weights.vectors, weights.moments)
 
 
-def encode(network, tokens, noise, alone=None):
-    """Compute the vectors of tokens."""
+def encode_tokens(network, tokens, noise, alone=None):
+    """Compute the TokenVectors of tokens."""
     parameters, groups = network.parameters, network.sizes.groups
-    x, rows = embed(network.tables, groups, noise.replace(tokens, groups))
+    x, rows = embed_tokens(network.tables, groups, noise.replace(tokens, groups))
     factors, caches = [noise.drop(x)], []
     for layer in parameters.layers:
         x, of_layer = recur(layer, x, tokens.begins, alone)
@@ -98,12 +98,12 @@ def encode(network, tokens, noise, alone=None):
     arc, label = vector_sizes(network.sizes)
     cuts = 0, arc, 2 * arc, 2 * arc + label, 2 * (arc + label)
     parts = (y[:, begin:end] for begin, end in pairwise(cuts))
-    vectors = Vectors(x, *map(np.ascontiguousarray, parts))
+    vectors = TokenVectors(x, *map(np.ascontiguousarray, parts))
     return vectors, (rows, factors, caches, of_vectors, y)
 
 
-def encode_backward(network, cache, d_vectors, gradient):
-    """Take the derivatives by the parameters of the encoder."""
+def encode_tokens_backward(network, cache, d_vectors, gradient):
+    """Overwrite the derivatives by the parameters of :func:`encode_tokens`."""
     rows, factors, caches, of_vectors, y = cache
     parameters = network.parameters
     *of_layers, of_last = factors
@@ -116,23 +116,23 @@ def encode_backward(network, cache, d_vectors, gradient):
         d_x *= of_layers[k + 1]
         d_x = recur_backward(parameters.layers[k], caches[k], d_x, gradient.layers[k])
     d_x *= of_layers[0]
-    embed_backward(rows, d_x, gradient.embeddings)
+    embed_tokens_backward(rows, d_x, gradient.embeddings)
 
 
 def forward(network, tokens, arcs, noise):
-    """Score arcs, labels of given ones (rows of modifiers, none twice, and of heads), and tags."""
+    """Compute NetworkScores; `arcs`, to be labelled, are rows of modifiers and of heads."""
     parameters = network.parameters
-    vectors, encoder = encode(network, tokens, noise)
+    vectors, encoder = encode_tokens(network, tokens, noise)
     both = vectors.heads, vectors.modifiers
     of_arcs, arc_cache = score_all_arcs(parameters.arcs, *both, tokens.begins)
     both = vectors.label_modifiers, vectors.label_heads
     of_labels, label_cache = score_labels(parameters.labels, *both, arcs)
     of_tags, tag_cache = linear(parameters.tags, vectors.encoded)
-    return Scores(of_arcs, of_labels, of_tags), (encoder, arc_cache, label_cache, tag_cache)
+    return NetworkScores(of_arcs, of_labels, of_tags), (encoder, arc_cache, label_cache, tag_cache)
 
 
 def backward(network, cache, d_scores, gradient):
-    """Take the derivatives by all parameters, of those by what :func:`forward` returned."""
+    """Overwrite the derivatives by all parameters, from the derivatives by all scores."""
     encoder, arc_cache, label_cache, tag_cache = cache
     parameters = network.parameters
     d_heads, d_modifiers = score_all_arcs_backward(
@@ -142,22 +142,22 @@ def backward(network, cache, d_scores, gradient):
         parameters.labels, label_cache, d_scores.labels, gradient.labels
     )
     d_encoded = linear_backward(parameters.tags, tag_cache, d_scores.tags, gradient.tags)
-    d_vectors = Vectors(d_encoded, d_heads, d_modifiers, d_label_modifiers, d_label_heads)
-    encode_backward(network, encoder, d_vectors, gradient)
+    d_vectors = TokenVectors(d_encoded, d_heads, d_modifiers, d_label_modifiers, d_label_heads)
+    encode_tokens_backward(network, encoder, d_vectors, gradient)
 
 
 class Reading(NamedTuple):
-    """What a network makes of the tokens of sentences, whatever their trees."""
+    """Scores of arcs and tags of sentences, and vectors to label any trees over them."""
 
     arcs: np.ndarray  # (n_arcs,), scores in the layout of marginals
     label_modifiers: np.ndarray  # (n_rows, label)
     label_heads: np.ndarray  # (n_rows, label), the root first in each sentence
-    tags: np.ndarray  # (n_tokens, n_columns), the best ones of each column that was learned
-    tag_scores: np.ndarray  # (n_tokens, n_tags), of none if they are not wanted
+    tags: np.ndarray  # (n_tokens, n_columns), the best tag of each learned column
+    tag_scores: np.ndarray  # (n_tokens, n_tags), or (n_tokens, 0) if not wanted
 
 
-def read(network, batch, with_scores=False):
-    """Read sentences, each as if it were alone.
+def read_sentences(network, batch, with_scores=False):
+    """Run a network over sentences, each as if it were alone.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def read(network, batch, with_scores=False):
     batch : Batch
         Codes of shape (n_tokens, n_columns).
     with_scores : bool, default=False
-        Whether all scores of tags are wanted, and not the best ones alone.
+        Whether to return the scores of all tags, and not only the best tags.
 
     Returns
     -------
@@ -176,12 +176,12 @@ def read(network, batch, with_scores=False):
     ends, cuts = whole.begins, [0, batch.indptr.size - 1]
     if ends[-1] > PART:
         cuts = np.unique([*np.searchsorted(ends, np.arange(0, ends[-1], PART)), cuts[-1]]).tolist()
-    # Weights of any size give trees: scores beyond the range are the largest, or say nothing.
+    # Weights of any size give trees: infinite scores become the largest numbers, and NaN 0.
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):
         for first, last in pairwise(cuts):
             tokens = whole.take(first, last)
             begins = tokens.begins
-            vectors, _ = encode(network, tokens, SILENCE, begins)
+            vectors, _ = encode_tokens(network, tokens, SILENCE, begins)
             both = vectors.heads, vectors.modifiers
             arcs, _ = score_all_arcs(parameters.arcs, *both, begins, begins)
             tags, _ = linear(parameters.tags, vectors.encoded, begins)
@@ -190,15 +190,15 @@ def read(network, batch, with_scores=False):
             best = np.array(best, dtype=np.int64).T.reshape(len(tags), n_columns)
             of_labels = vectors.label_modifiers, vectors.label_heads
             if not with_scores:
-                tags = tags[:, :0].copy()  # a view would keep all of them
+                tags = tags[:, :0].copy()  # a view would keep the whole array
             found.append(Reading(arcs, *of_labels, best, tags))
     return found[0] if len(found) == 1 else Reading(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def label_scores(network, mask, reading, indptr, heads):
-    """Score labels, (n_tokens, n_labels), of the arcs of whole trees over what was read.
+    """Score the labels, (n_tokens, n_labels), of the arcs of whole trees, from a Reading.
 
-    Those that arcs of their kind cannot have, by the mask, are -inf.
+    Labels that the mask excludes for arcs of a kind have the score -inf.
     """
     scores = np.empty_like(reading.label_heads, shape=(indptr[-1], network.sizes.n_labels))
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):

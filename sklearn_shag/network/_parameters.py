@@ -12,41 +12,40 @@ from sklearn_shag.utils._arrays import check_range, check_shape, is_collection
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import BoolArray, IntArray
 
-# Token vectors of a group of columns, the vectors of heads and modifiers, those for labels.
+# Dimensions of embeddings of a group of columns, of vectors for arcs, and of vectors for labels.
 EMBEDDED, ARC, LABEL = 64, 100, 50
 # The shortest distance of each bucket but the first; each side has its own.
 BUCKETS = (2, 3, 4, 5, 7, 11, 21)
 N_BUCKETS = 2 * (len(BUCKETS) + 1)
-LABEL_DEVIATION = 0.02  # of the label tensor, at the start
+LABEL_DEVIATION = 0.02  # standard deviation of the initial label tensor
 
 
 class Group(NamedTuple):
     """Columns of tokens whose embeddings are added up."""
 
-    columns: tuple  # their places among those that are read
-    n_codes: tuple  # of each of them
-    deviation: float  # of the embeddings, at the start
-    replaced: float  # how often a value becomes unknown, in training
+    columns: tuple  # their positions among the columns that are read
+    n_codes: tuple  # the number of codes of each column
+    deviation: float  # standard deviation of initial embeddings
+    replaced: float  # probability that a value is made unknown in training
     width: int = EMBEDDED
-    fixed: bool = False  # whether the embeddings were learned elsewhere, and are no parameters
-    spelled: bool = False  # whether they are those of n-grams, of which each word has several
-    in_context: bool = False  # whether they are given for tokens, and not by columns
+    fixed: bool = False  # whether the embeddings are given, and no parameters
+    spelled: bool = False  # whether each value is a word with embeddings of n-grams
+    in_context: bool = False  # whether vectors are given for tokens, not for values
 
 
 class Sizes(NamedTuple):
-    """What the shapes of all arrays follow from."""
+    """Sizes of a network, which determine the shapes of its parameters."""
 
     groups: tuple
     hidden: tuple  # units per direction of each recurrent layer
     n_labels: int
-    n_tags: tuple  # of each column that is learned
+    n_tags: tuple  # the number of tags of each learned column
     arc: int = ARC
     label: int = LABEL
 
 
-N_ENDS = 4  # what may end at a character, for splitters
-# Of networks that read no vectors of words, or none in context, as all did that were saved before
-# these were read.
+N_ENDS = 4  # kinds of ends at a character, the tags of splitters
+# Defaults of networks without given vectors, such as all networks in old model files.
 NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 NO_MOMENTS = np.zeros((2, 0), dtype=np.float32)
 
@@ -100,7 +99,7 @@ class Linear(NamedTuple):
 
 
 class ArcWeights(NamedTuple):
-    """What makes scores of arcs of the vectors d of modifiers and h of heads."""
+    """Weights of the score of an arc from the vectors d of its modifier and h of its head."""
 
     bilinear: np.ndarray  # (arc, arc), U of d @ U @ h
     head: np.ndarray  # (arc,)
@@ -109,7 +108,7 @@ class ArcWeights(NamedTuple):
 
 
 class LabelWeights(NamedTuple):
-    """What makes scores of labels of the vectors of the modifier and the head of an arc."""
+    """Weights of the scores of labels from the vectors of the modifier and head of an arc."""
 
     tensor: np.ndarray  # (label * label, n_labels)
     linear: np.ndarray  # (2 * label, n_labels), modifiers first
@@ -117,18 +116,18 @@ class LabelWeights(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """All of them; their shapes and gradients look the same."""
+    """All parameters of a network, or their shapes, or the derivatives by them."""
 
-    embeddings: tuple  # of each group the tables of its columns, one below the other, if learned
-    layers: tuple  # Linear, of each layer its candidates, forget and output gates
-    vectors: Linear  # of arcs for heads and modifiers, of labels for modifiers and heads
+    embeddings: tuple  # for each group one table with the rows of all its columns
+    layers: tuple  # a Linear for each layer: candidates, forget and output gates
+    vectors: Linear  # for arcs heads, modifiers; for labels modifiers, heads
     arcs: ArcWeights
     labels: LabelWeights
-    tags: Linear  # those of all columns side by side
+    tags: Linear  # the tags of all columns side by side
 
 
 def parameter_shapes(sizes):
-    """Say which shapes arrays have; without labels or tags they are empty."""
+    """Return the shapes of all parameters; without labels or tags, their arrays are empty."""
     embeddings = tuple(
         (0 if each.fixed else sum(each.n_codes), each.width) for each in sizes.groups
     )
@@ -148,39 +147,39 @@ def parameter_shapes(sizes):
 
 
 def vector_sizes(sizes):
-    """Of the vectors of a token for arcs, and for labels."""
+    """Return the dimensions of the vectors of a token for arcs and for labels."""
     return sizes.arc, sizes.label if sizes.n_labels else 0
 
 
 def count_parameters(sizes):
-    """Count the numbers in all arrays."""
-    return sum(map(prod, _leaves(parameter_shapes(sizes))))
+    """Count the numbers in all parameters of a network."""
+    return sum(map(prod, _iter_leaves(parameter_shapes(sizes))))
 
 
 def view_parameters(sizes, flat):
-    """See a flat vector, (n_parameters,), as Parameters, which are views."""
+    """Return Parameters whose arrays are views of a flat vector, (n_parameters,)."""
     shapes = parameter_shapes(sizes)
-    ends = np.cumsum([prod(shape) for shape in _leaves(shapes)])
-    return _view(shapes, iter(np.split(flat, ends[:-1])))
+    ends = np.cumsum([prod(shape) for shape in _iter_leaves(shapes)])
+    return _view_parts(shapes, iter(np.split(flat, ends[:-1])))
 
 
-def _view(shape, pieces):
+def _view_parts(shape, pieces):
     if isinstance(shape[0], int):
         return next(pieces).reshape(shape)
-    parts = (_view(part, pieces) for part in shape)
+    parts = (_view_parts(part, pieces) for part in shape)
     return shape._make(parts) if hasattr(shape, "_make") else tuple(parts)
 
 
-def _leaves(shapes):
+def _iter_leaves(shapes):
     if isinstance(shapes[0], int):
         yield shapes
     else:
         for part in shapes:
-            yield from _leaves(part)
+            yield from _iter_leaves(part)
 
 
 def initial_parameters(sizes, rng):
-    """Draw the parameters that training starts from, as a flat vector of single precision."""
+    """Draw the initial parameters, a flat vector of single precision."""
     flat = np.zeros(count_parameters(sizes), dtype=np.float32)
     parameters = view_parameters(sizes, flat)
 
@@ -208,19 +207,19 @@ def initial_parameters(sizes, rng):
     return flat
 
 
-# By the kinds of columns in a group: the standard deviation of its embeddings at first, and how
-# often a value is replaced in training. Affixes are groups of their own where there are no tags.
+# By kind of column: the standard deviation of initial embeddings, and the probability that a value
+# is made unknown in training. Without tags, prefixes and suffixes are groups of their own.
 TAG_GROUP, WORD_GROUP = (1.0, 0.02), (0.3, 0.2)
 FORM_GROUP, AFFIX_GROUP = (0.3, 0.3), (0.5, 0.05)
-# N-grams that training never has are to say nothing.
+# N-grams start from 0, so that unseen ones have no effect.
 LETTER_GROUP = (0.0, 0.05)
-# Of vectors that were learned elsewhere the standard deviation is made that.
+# Given vectors are scaled to this standard deviation.
 VECTOR_GROUP = (0.3, 0.2)
 CONTEXT_GROUP = (0.3, 0.0)
 
 
 def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0, n_in_context=0):
-    """Group columns, and say how large everything in a network is.
+    """Group columns, and compute the Sizes of a network.
 
     Parameters
     ----------
@@ -231,11 +230,11 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0, n_in_contex
     n_labels : int or None
         None if arcs are not scored either.
     n_tags : sequence of int
-        Of each column that is learned.
+        Number of tags of each learned column.
     n_dimensions : int, default=0
-        Of the vectors of words that were learned elsewhere.
+        Dimensions of given vectors of words.
     n_in_context : int, default=0
-        The same of vectors in context.
+        Dimensions of vectors in context.
 
     Returns
     -------
@@ -260,7 +259,7 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0, n_in_contex
 
 
 def sizes_of(weights, vocabulary, labels=None, tag_values=None):
-    """Say how large everything is in the network of some weights, whose values may be missing.
+    """Compute the Sizes of the network of some weights, whose values may be None.
 
     Parameters
     ----------
@@ -283,7 +282,7 @@ def sizes_of(weights, vocabulary, labels=None, tag_values=None):
 
 
 def _group_of(name, tagged):
-    """Name the group of a column, and say how it is trained."""
+    """Return the name of the group of a column, its deviation and its rate of replacement."""
     kind = name.partition(".")[0]
     if kind in TAGS or kind == "feats":
         return "tags", TAG_GROUP
@@ -301,9 +300,9 @@ def _group_of(name, tagged):
 def check_network_weights(
     weights, name, vocabulary, tag_values=None, labels=None, embeddings_name=None
 ):
-    """Check that all parameters are where sizes say; taggers have no labels, and splitters no tags.
+    """Check the shapes of NetworkWeights; taggers have no labels, and splitters no tag values.
 
-    `embeddings_name` names what vectors in context come from, if they are read.
+    `embeddings_name` is that of the source of vectors in context, None if the network reads none.
     """
     n_codes = FIRST + len(vocabulary[VECTOR]) if VECTOR in vocabulary else 0
     check_shape(weights.vectors, (n_codes, None if n_codes else 0), f"{name}.vectors")
@@ -330,8 +329,8 @@ def tabulate_embeddings(embeddings):
     -------
     words : list of str
     table : float32 ndarray of shape (3 + n_words, n_dimensions)
-        Zeros for what is no word, as the vectors of the unknown; the others scaled to the deviation
-        of embeddings that are learned, whatever they come from.
+        Rows of zeros for codes that are no words, then the vectors of words, scaled to a standard
+        deviation as of learned embeddings.
     """
     words, vectors = read_embeddings(embeddings)
     table = np.zeros((FIRST + len(words), vectors.shape[1]), dtype=np.float32)
@@ -346,7 +345,7 @@ def read_embeddings(embeddings):
     Parameters
     ----------
     embeddings : mapping of str to array-like, pair of words and vectors, or KeyedVectors
-        Those of gensim list their words in `index_to_key`, and look up one in brackets.
+        KeyedVectors of gensim list their words in `index_to_key`, and look up one in brackets.
 
     Returns
     -------
@@ -401,18 +400,18 @@ def read_embeddings(embeddings):
     return words, vectors
 
 
-def standardize(vectors):
-    """Say how vectors in context are standardised.
+def compute_moments(vectors):
+    """Compute means and factors that standardise vectors in context.
 
     Parameters
     ----------
     vectors : ContextVectors or None
-        Of the sentences of training.
+        Vectors of the training sentences.
 
     Returns
     -------
     moments : float32 ndarray of shape (2, n_dimensions)
-        Those of :class:`NetworkWeights`.
+        As in :class:`NetworkWeights`.
     """
     if vectors is None:
         return NO_MOMENTS

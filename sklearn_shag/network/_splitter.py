@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import UNKNOWN, Batch, check_sentences, number_values, place_codes
 from sklearn_shag.network._estimators import NetworkLearner
-from sklearn_shag.network._network import open_network, read
+from sklearn_shag.network._network import open_network, read_sentences
 from sklearn_shag.treebank import (
     INSIDE,
     SENTENCE,
@@ -35,19 +35,19 @@ from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._param_validation import fit_context
 from sklearn_shag.utils._typing import FilePath, RandomSeed
 
-# Characters that the network reads together, and those around them that it sees too.
+# Characters of a piece of text, and of the margins on both sides that the network reads, too.
 PIECE, MARGIN = 400, 40
-OF_CHARACTERS = ("character", "pair", "shapes", "word")  # what it reads of each
+OF_CHARACTERS = ("character", "pair", "shapes", "word")  # the columns of characters
 BEFORE, AFTER = 2, 3  # shapes around a character; a blank line has two characters
 SIGNS = ".,!?'\"-():;"  # which are their own shapes
-ALONE = 0.1  # how many training sentences have a blank line before them that their text lacks
-# Of tokens of several words that are not known: the most letters that rules are of, and how many of
-# these their first words may keep.
+ALONE = 0.1  # share of training sentences that get a blank line before them
+# For unknown tokens of several words: the most letters of the ending in a rule, and the most of
+# these letters that the first word keeps.
 LONGEST_ENDING, MORE = 8, 3
 
 
-class RawText(NamedTuple):
-    """Text that a splitter makes sentences of; it is read as a TextFormat is."""
+class SplitterFormat(NamedTuple):
+    """Format of raw text, split by a splitter, with the methods of a TextFormat."""
 
     splitter: "Splitter"
 
@@ -56,7 +56,7 @@ class RawText(NamedTuple):
         return iter_text(sources)
 
     def sentences(self, piece):
-        """Yield of each sentence of a piece the line that it begins in, no text, and its tree."""
+        """Yield for each sentence of a piece its line number, None for its text, and its tree."""
         line, place = piece.n_lines + 1, 0
         for tree in self.splitter._split(piece.text, count(1), piece.n_characters):
             begin = tree.spans[0][0] - piece.n_characters
@@ -108,9 +108,9 @@ class Splitter(TreeTransformer, NetworkLearner):
     words_ : dict of list of str
         The words of tokens that always contained several in training.
     ambiguous_ : dict of list of str
-        The same for tokens that contained several words in some places and one in others.
+        The words of tokens that contained several in some places and one in others.
     endings_ : dict of list of str
-        What the last letters of such tokens became: the end of the first word, and the other words.
+        For the last letters of such tokens, the end of the first word, and the other words.
     vocabulary_ : dict of list of str
         The known characters, character pairs, shapes of neighbours, and words.
     weights_ : NetworkWeights
@@ -154,7 +154,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         "max_tokens": Parser._parameter_constraints["max_tokens"],
     }
 
-    # As of tokens; characters are more, and few of them are different.
+    # As SCHEDULE, but for characters, which are more and less diverse than tokens.
     _schedule = (
         (100_000, 500, 20, 0.1),
         (300_000, 2000, 12, 0.1),
@@ -221,14 +221,14 @@ class Splitter(TreeTransformer, NetworkLearner):
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
         text, ends = to_text(trees, set(alone.tolist()))
         paragraphs = list_paragraphs(text)
-        columns = list(_read_columns(text, paragraphs))
+        columns = list(_iter_columns(text, paragraphs))
         vocabulary = {
             name: [values[k] for k in np.flatnonzero(counts >= self.min_count)]
             for name, values, counts, _ in columns
         }
         start = self._begin(vocabulary, rng)
-        places, is_own, indptr = _cut(text, paragraphs)
-        codes = _encode(_number(vocabulary), columns)[places]
+        places, is_own, indptr = _cut_into_pieces(text, paragraphs)
+        codes = _encode_characters(_number_columns(vocabulary), columns)[places]
         tags = np.where(is_own, ends[places], -1)[:, np.newaxis]
         learned = self._learn_tags(start, codes, indptr, tags, np.ones(indptr.size - 1), rng)
         vars(self).update(_learn_words(trees) | learned)
@@ -292,7 +292,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         return chain.from_iterable(self._split(p.text, numbers, p.n_characters) for p in pieces)
 
     def _split(self, text, numbers, n_before):
-        """Yield the sentences of a text, numbered, with so many characters before it."""
+        """Yield the sentences of a text, numbered, with `n_before` characters before it."""
         if not text.strip():
             return
         paragraphs = list_paragraphs(text)
@@ -300,18 +300,18 @@ class Splitter(TreeTransformer, NetworkLearner):
         yield from to_trees(text, ends, self._words_of, numbers, n_before)
 
     def _find_ends(self, text, paragraphs):
-        """What ends at each character."""
-        known, network = keep(self, (self.vocabulary_, self.weights_), _prepare)
-        codes = _encode(known, _read_columns(text, paragraphs))
-        places, is_own, indptr = _cut(text, paragraphs)
-        found = read(network, Batch(codes[places], indptr)).tags[:, 0]
+        """Predict the end at each character, (n_characters,), from INSIDE to SENTENCE."""
+        known, network = keep(self, (self.vocabulary_, self.weights_), _open_splitter)
+        codes = _encode_characters(known, _iter_columns(text, paragraphs))
+        places, is_own, indptr = _cut_into_pieces(text, paragraphs)
+        found = read_sentences(network, Batch(codes[places], indptr)).tags[:, 0]
         ends = np.full(len(text), INSIDE, dtype=np.int8)
         ends[places[is_own]] = found[is_own]
         correct_ends(ends, text, paragraphs, self.max_tokens)
         return ends
 
     def _words_of(self, form, seems_several):
-        """The words of a token, None if it is one."""
+        """Return the words of a token, None if it is a single word."""
         for known in (form, form.lower()):
             words = self.words_.get(known) or (seems_several and self.ambiguous_.get(known))
             if words:
@@ -388,27 +388,27 @@ def _check_trees(X):
     return trees
 
 
-def _prepare(vocabulary, weights):
-    """What is known of columns, and the network."""
-    return _number(vocabulary), open_network(weights, vocabulary)
+def _open_splitter(vocabulary, weights):
+    """Return the code of each known value of each column, and the Network."""
+    return _number_columns(vocabulary), open_network(weights, vocabulary)
 
 
-def _number(vocabulary):
+def _number_columns(vocabulary):
     return {name: number_values(values) for name, values in vocabulary.items()}
 
 
-def _encode(code_of, columns):
-    """Encode characters by the known values, (n_characters, n_columns)."""
+def _encode_characters(code_of, columns):
+    """Return the codes of characters, (n_characters, n_columns)."""
     return place_codes(
         ([code_of[name].get(value, UNKNOWN) for value in values], places)
         for name, values, _, places in columns
     )
 
 
-def _read_columns(text, paragraphs):
-    """Yield the name of each column, its distinct values, how often each is there, and where.
+def _iter_columns(text, paragraphs):
+    """Yield each column of characters: its name, distinct values, their counts, and places.
 
-    The last is the number of a value for each character.
+    The places are the index of the value of each character.
     """
     text = blank_spaces(text)
     points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
@@ -419,10 +419,10 @@ def _read_columns(text, paragraphs):
     values = [signs[pair // n] + signs[pair % n] for pair in pairs.tolist()]
     yield "pair", values, np.bincount(of_pairs), of_pairs
     # Shapes are ASCII.
-    shapes, size = np.array([ord(_shape(sign)) for sign in signs])[places], BEFORE + 1 + AFTER
+    shapes, size = np.array([ord(_shape_of(sign)) for sign in signs])[places], BEFORE + 1 + AFTER
     shapes = np.pad(shapes, (BEFORE, AFTER), constant_values=ord(" "))
     windows = np.lib.stride_tricks.sliding_window_view(shapes, size).copy()
-    windows[[end - 1 for _, end in paragraphs], -1] = ord(" ")  # none sees the next one
+    windows[[end - 1 for _, end in paragraphs], -1] = ord(" ")  # no paragraph sees the next one
     numbers = windows @ 128 ** np.arange(size)
     distinct, firsts, of_windows = np.unique(numbers, return_index=True, return_inverse=True)
     values = ["".join(map(chr, window)) for window in windows[firsts].tolist()]
@@ -441,23 +441,23 @@ def _is_letter(sign):
     return sign.isalpha() or category(sign)[0] == "M"
 
 
-def _shape(sign):
+def _shape_of(sign):
     if _is_letter(sign):
         return "X" if sign.isupper() else "x" if sign.islower() else "l"
     return "9" if sign.isdigit() else sign if sign in (" ", *SIGNS) else "*"
 
 
-def _cut(text, paragraphs):
+def _cut_into_pieces(text, paragraphs):
     """Cut paragraphs into pieces, by preference at spaces, with margins.
 
     Returns
     -------
     places : int ndarray of shape (n_rows,)
-        Characters of the text.
+        Indices of characters of the text.
     is_own : bool ndarray of shape (n_rows,)
-        Which of them are in no margin.
+        Whether each belongs to the piece, and not to a margin.
     indptr : int ndarray of shape (n_pieces + 1,)
-        The rows of each piece.
+        Piece k has the rows ``indptr[k]:indptr[k + 1]``.
     """
     places, is_own = [], []
     for begin, end in paragraphs:
@@ -474,7 +474,7 @@ def _cut(text, paragraphs):
 
 
 def _learn_words(trees):
-    """Learn which tokens have several words, and which words such ones end in."""
+    """Return `words_`, `ambiguous_` and `endings_`, learned from tokens of several words."""
     seen = defaultdict(Counter)
     for tree in trees:
         position = 0
@@ -502,7 +502,7 @@ def _learn_words(trees):
 
 
 def _in_case_of(form, words):
-    """Give words the capitals of a token of which the words were known in lower case."""
+    """Capitalise the words of a token, known in lower case, as the token is."""
     if form.isupper() and len(form) > 1:
         return [word.upper() for word in words]
     first, *others = words

@@ -195,7 +195,7 @@ class Tagger(TreeTransformer, TagLearner):
             if set(chain(*tags)) - {MISSING}:
                 forms, lemmas = sentences[s].forms, sentences[s].lemmas
                 known[s] = forms, lemmas or (), tags, weight
-        # What is learned must not depend on how the sentences were ordered, to the last bit.
+        # Results must not depend on the order of the sentences, to the last bit.
         chosen = sorted(known, key=known.__getitem__)
         sentences, tags = sentences.take(chosen), [known[s][2] for s in chosen]
         weights = weights[chosen]
@@ -343,7 +343,7 @@ class Tagger(TreeTransformer, TagLearner):
         for name in self.tag_values_:
             true = [value for sentence in sentences for value in read_column(sentence, name)]
             known = np.array(true, dtype=object) != MISSING
-            known |= name == "feats" and known.any()  # of tokens without features that is known
+            known |= name == "feats" and known.any()  # tokens without features have a known value
             is_known = is_known | known
             is_right &= ~known | (np.concatenate([each[name] for each in found]) == true)
         weights = weights * is_known

@@ -1,4 +1,4 @@
-"""What networks say of each token: tags, features, and lemmas as edits of forms."""
+"""Columns that networks learn: tags, features, and lemmas as edits of forms."""
 
 from collections import Counter
 from difflib import SequenceMatcher
@@ -26,9 +26,9 @@ def list_known_columns(trees):
 
 @lru_cache(maxsize=2**17)
 def edit_script(form, lemma):
-    """Say what makes a lemma of a form: how many letters go at each end, and what comes there.
+    """Return the edits from a form to its lemma: letters removed and added at each end.
 
-    The longest part that both have in common stays, of the form as it is or in lower case.
+    The longest common part stays, of the form as it is or in lower case.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def edit_script(form, lemma):
     Returns
     -------
     script : str
-        Its parts have tabs between them, which neither forms nor lemmas hold.
+        Parts with tabs between them, which neither forms nor lemmas contain.
     """
     found = []
     for case, source in ((LOWERED, form.lower()), (KEPT, form)):
@@ -51,7 +51,7 @@ def edit_script(form, lemma):
 
 
 def apply_script(script, form):
-    """Make a lemma of a form; None if there are too few letters to take away.
+    """Make the lemma of a form; None if the form has too few letters.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def apply_script(script, form):
 
 
 def read_tags(columns, sentence):
-    """List what is to be learned of a sentence.
+    """List the values of the learned columns of a sentence.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def read_tags(columns, sentence):
     Returns
     -------
     tags : tuple of tuples of str
-        Of each column; of lemmas the edit scripts. ``_`` where there are none.
+        The values of each column, edit scripts for lemmas; ``_`` if a token has no value.
     """
     tags = []
     for name in columns:
@@ -101,14 +101,14 @@ def collect_tags(columns, tags, min_count):
     ----------
     columns : sequence of str
     tags : list
-        Of each sentence, from :func:`read_tags`.
+        The values of each sentence, from :func:`read_tags`.
     min_count : int
-        How often an edit script must be seen.
+        Least count of a known edit script.
 
     Returns
     -------
     values : dict of list of str
-        Sorted. That a token has no features is one; of others ``_`` is none.
+        Sorted. ``_`` is a value of feats, for tokens without features, and of no other column.
 
     Raises
     ------
@@ -136,9 +136,9 @@ def encode_tags(values, tags, n_tokens):
     ----------
     values : dict of list of str
     tags : list
-        Of each sentence, from :func:`read_tags` with the same columns.
+        The values of each sentence, from :func:`read_tags` with the same columns.
     n_tokens : int
-        Of all sentences.
+        Number of tokens of all sentences.
 
     Returns
     -------
@@ -151,26 +151,26 @@ def encode_tags(values, tags, n_tokens):
 
 
 def collect_lemmas(columns, sentences, tags, weights):
-    """List the lemma that each form has most often beside each value of the first column.
+    """Find the most frequent lemma of each form with each value of the first column.
 
     Parameters
     ----------
     columns : sequence of str
-        Of which one is "lemma".
+        Learned columns, one of which is "lemma".
     sentences : list of DependencyTree
     tags : list
-        Of each of them, from :func:`read_tags`.
+        The values of each sentence, from :func:`read_tags`.
     weights : sequence of float
-        How often each counts.
+        Weight of each sentence.
 
     Returns
     -------
     lemmas : dict of str to str
-        By the form, a tab and the value; by the form and a tab if "lemma" is the first column.
+        The key is the form, a tab and the value, which is empty if "lemma" is the first column.
     """
     counts = {}
     for sentence, of_sentence, weight in zip(sentences, tags, weights, strict=True):
-        for form, tag, lemma in _rows(columns, sentence.forms, of_sentence[0], sentence.lemmas):
+        for form, tag, lemma in _zip_rows(columns, sentence.forms, of_sentence[0], sentence.lemmas):
             if lemma != MISSING:
                 own = counts.setdefault(f"{form}\t{tag}", Counter())
                 own[lemma] += weight
@@ -178,7 +178,7 @@ def collect_lemmas(columns, sentences, tags, weights):
 
 
 def choose_lemmas(columns, lemmas, forms, tags, scripts):
-    """Look lemmas up; those that are not known are made by edit scripts.
+    """Look up the lemmas of tokens; unknown ones are made by edit scripts.
 
     Parameters
     ----------
@@ -194,12 +194,12 @@ def choose_lemmas(columns, lemmas, forms, tags, scripts):
     """
     return [
         lemmas.get(f"{form}\t{tag}") or apply_script(script, form) or form
-        for form, tag, script in _rows(columns, forms, tags, scripts)
+        for form, tag, script in _zip_rows(columns, forms, tags, scripts)
     ]
 
 
 def finish_lemmas(lemmas, sentences, found):
-    """Put lemmas in the place of edit scripts, in the values of the columns of all tokens.
+    """Replace edit scripts by lemmas in the values of the columns of all tokens.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def finish_lemmas(lemmas, sentences, found):
         From :func:`collect_lemmas`.
     sentences : list of DependencyTree or sequences of str
     found : dict of str ndarrays of shape (n_tokens,)
-        The values of each column, changed.
+        The values of each column, changed in place.
 
     Returns
     -------
@@ -220,6 +220,6 @@ def finish_lemmas(lemmas, sentences, found):
     return found
 
 
-def _rows(columns, forms, tags, others):
+def _zip_rows(columns, forms, tags, others):
     tags = [""] * len(forms) if columns[0] == "lemma" else tags
     return zip(forms, tags, (MISSING,) * len(forms) if others is None else others, strict=True)

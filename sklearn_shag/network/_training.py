@@ -7,27 +7,26 @@ import numpy as np
 from sklearn_shag.conditional import cut_into_batches
 from sklearn_shag.encoding import take_sentences
 from sklearn_shag.network._layers import Noise, with_roots
-from sklearn_shag.network._network import Scores, backward, forward, make_network
+from sklearn_shag.network._network import NetworkScores, backward, forward, make_network
 from sklearn_shag.parsing import arc_losses, cross_entropy
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._parallel import delayed, run_parallel
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.95, 1e-8
 LARGEST_NORM = 5.0  # of a gradient; longer ones are shortened
-LAST_RATE = 0.02  # of the first one
-WARM_UP, LONGEST_WARM_UP = 0.05, 50  # the share of all steps, and at most how many
-# Into how many parts a step is cut, whatever the number of threads: what is learned must not depend
-# on that. Two take no longer than one, four 15 % longer, since products of few rows are slower.
+LAST_RATE = 0.02  # as a share of the first one
+WARM_UP, LONGEST_WARM_UP = 0.05, 50  # as a share of all steps, and at most, in steps
+# Number of parts of a step, for any number of threads, on which results must not depend. Two parts
+# take no longer than one, four 15 % longer, since products of few rows are slower.
 N_PARTS = 2
-AVERAGED = 0.998  # how much of the average of parameters stays at a step
+AVERAGED = 0.998  # weight of the previous average of parameters at each step
 
 
 def learn_batch(network, batch, noise, gradient, n_tokens):
     """Compute the loss of sentences, and its derivatives by all parameters.
 
-    It is that of known heads, -log P(heads | sentence), and the cross-entropies of the labels of
-    known arcs and of known tags, all divided by a number of tokens. Returned are the three parts,
-    not divided.
+    The loss is -log P(known heads | sentence) plus the cross-entropies of the labels of known arcs
+    and of known tags, divided by `n_tokens`. Its three parts are returned, not divided.
     """
     tokens = with_roots(batch.codes, batch.indptr)
     rows = np.flatnonzero(~tokens.are_roots())
@@ -36,7 +35,7 @@ def learn_batch(network, batch, noise, gradient, n_tokens):
     roots = np.repeat(tokens.begins[:-1], np.diff(batch.indptr))
     arcs = rows[labelled], (roots + batch.heads)[labelled]
     scores, cache = forward(network, tokens, arcs, noise)
-    if batch.heads.max() < 0:  # all trees are as good
+    if batch.heads.max() < 0:  # no heads are known
         losses, d_arcs = np.zeros(batch.weights.size), np.zeros(scores.arcs.shape)
     else:
         arcs = scores.arcs.astype(np.float64)
@@ -50,7 +49,7 @@ def learn_batch(network, batch, noise, gradient, n_tokens):
         tag_loss += loss
     dtype = scores.arcs.dtype
     d_both = ((of_scores / n_tokens).astype(dtype) for of_scores in (d_arcs, d_labels))
-    backward(network, cache, Scores(*d_both, d_tags / n_tokens), gradient)
+    backward(network, cache, NetworkScores(*d_both, d_tags / n_tokens), gradient)
     return float(losses @ batch.weights), label_loss, tag_loss
 
 
@@ -64,17 +63,17 @@ class Trainer:
         Parameters of half or single precision, which are not changed.
     learning_rate : float
     alpha : float
-        Of the L2 penalty.
+        Strength of the L2 penalty.
     dropout : float
     n_steps : int
-        How many there will be, about.
+        Approximate number of steps of the whole training.
     rng : Generator
     given : tuple of float32 ndarrays, default=()
         Vectors of words and moments of vectors in context, which stay as they are.
     loss_shown : {0, 1, 2}, default=0
         Which of the losses of trees, labels and tags `learn` returns.
     n_jobs : int or None, default=None
-        Threads among which the parts of each step are shared out. What is learned is the same.
+        Number of threads for the parts of each step. Results do not depend on it.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class Trainer:
         self.views = [make_network(sizes, gradient).parameters for gradient in of_parts]
 
     def learn(self, batch):
-        """Take a step for a batch, and return the one of its losses that is shown, before."""
+        """Take a step for a batch; return its loss before the step, by `loss_shown`."""
         n_tokens, lengths = batch.indptr[-1], np.diff(batch.indptr)
         chosen = cut_into_batches(lengths, np.arange(lengths.size), -(-n_tokens // N_PARTS))
         parts = [take_sentences(batch, of_part) for of_part in chosen]
@@ -124,30 +123,30 @@ class Trainer:
         settings = list(map(np.float32, (shorter, *corrected, decay)))
         moved = self.gradient, self.values, self.first, self.second, self.averaged
         pieces = zip(*(np.array_split(array, N_PARTS) for array in moved), strict=True)
-        self._run_parts(delayed(_adam)(*settings, *piece) for piece in pieces)
+        self._run_parts(delayed(_step_adam)(*settings, *piece) for piece in pieces)
         return losses[self.loss_shown]
 
     def _run_parts(self, tasks):
         return run_parallel(tasks, self.n_jobs, in_place=True)
 
     def average(self):
-        """Copy the parameters, averaged over all steps."""
+        """Return a copy of the average of the parameters over all steps."""
         return self.averaged.copy()
 
     def _rate(self):
-        """The learning rate: up during the first steps, then down as half a cosine."""
+        """Return the learning rate: linear warm-up, then half a cosine."""
         done = min(self.n_taken / self.n_steps, 1.0)
         warm_up = max(min(LONGEST_WARM_UP, WARM_UP * self.n_steps), 1.0)
         falling = LAST_RATE + (1 - LAST_RATE) * (1 + cos(pi * done)) / 2
         return self.learning_rate * falling * min(1.0, (self.n_taken + 1) / warm_up)
 
     def is_finite(self):
-        """Tell whether nothing has left the range of numbers."""
+        """Tell whether all parameters are finite."""
         return bool(np.isfinite(self.values).all())
 
 
 @table_kernel
-def _adam(shorter, rate, correction, decay, gradient, values, first, second, average):
+def _step_adam(shorter, rate, correction, decay, gradient, values, first, second, average):
     """Take a step of Adam (Kingma and Ba 2015), and average the parameters."""
     one, beta_1, beta_2 = np.float32(1), np.float32(BETA_1), np.float32(BETA_2)
     epsilon = np.float32(EPSILON)

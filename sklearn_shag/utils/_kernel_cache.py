@@ -37,7 +37,7 @@ _PYTHON_FUNCTION = re.compile(rb"(?<=\n\n)def [^\n]*\n(?:(?:[ )][^\n]*)?\n)*")
 # Kernels that take more than a second to compile: their purpose, and about how many seconds.
 SLOW = {
     "features._hashing.add_scores": ("features of arcs", 1),
-    "lexical._potentials._fill": ("probabilities of words", 2),
+    "lexical._potentials._fill_factors": ("probabilities of words", 2),
     "parsing._decoders.find_trees": ("best trees", 2),
     "parsing._fast_driver._in_lockstep": ("the chart of this kind of grammar, eight at once", 13),
     "parsing._fast_driver._one_by_one": ("the chart of this kind of grammar", 15),
