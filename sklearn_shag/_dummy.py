@@ -1,5 +1,7 @@
 """Trees that look at no words: what any parser has to be better than."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 from typing import Literal, Self
 from zlib import crc32

@@ -1,15 +1,16 @@
 """Sentences in, trees out: what all parsers share."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from inspect import signature
 from itertools import accumulate, chain
 from numbers import Integral
-from typing import Any, Self, overload
+from typing import Any, Self, TypedDict, Unpack, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import InputTags, Tags, check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -47,6 +48,7 @@ from sklearn_shag.utils._arrays import in_chunks, object_array, refuse_set
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._parallel import count_workers, map_in_processes
 from sklearn_shag.utils._param_validation import (
+    BaseEstimator,
     Interval,
     StrOptions,
     validate_parameter_constraints,
@@ -61,6 +63,40 @@ from sklearn_shag.utils._typing import (
 )
 
 N_DRAWN = 1000  # trees of which the most probable ones are listed, where not said otherwise
+
+
+class _Options(TypedDict, total=False):
+    keep_heads: bool
+    unique_relations: UniqueRelations
+    confidence: bool
+    random_state: RandomSeed
+
+
+class OneTree(_Options, total=False):
+    """Options of parsing, to type checkers, with which a sentence has one tree."""
+
+    n_best: None
+    n_samples: None
+
+
+class SeveralTrees(_Options, total=False):
+    """Options of parsing, to type checkers, with which it has a list of trees."""
+
+    n_best: int
+    n_samples: int
+
+
+class _Chunks(TypedDict, total=False):
+    chunk_size: int
+    n_jobs: int | None
+
+
+class OneTreeAtATime(OneTree, _Chunks):
+    """The same options of what parses chunk by chunk."""
+
+
+class SeveralTreesAtATime(SeveralTrees, _Chunks):
+    """The same options of what parses chunk by chunk."""
 
 
 class Parser(BaseEstimator, ABC):
@@ -655,30 +691,12 @@ class Parser(BaseEstimator, ABC):
 
     @overload
     def parse(
-        self,
-        X: Sentences,
-        *,
-        allowed: Allowed | None = None,
-        keep_heads: bool = False,
-        unique_relations: UniqueRelations = (),
-        confidence: bool = False,
-        n_best: None = None,
-        n_samples: None = None,
-        random_state: RandomSeed = None,
+        self, X: Sentences, *, allowed: Allowed | None = None, **options: Unpack[OneTree]
     ) -> list[DependencyTree]: ...
 
     @overload
     def parse(
-        self,
-        X: Sentences,
-        *,
-        allowed: Allowed | None = None,
-        keep_heads: bool = False,
-        unique_relations: UniqueRelations = (),
-        confidence: bool = False,
-        n_best: int | None = None,
-        n_samples: int | None = None,
-        random_state: RandomSeed = None,
+        self, X: Sentences, *, allowed: Allowed | None = None, **options: Unpack[SeveralTrees]
     ) -> list[list[DependencyTree]]: ...
 
     def parse(
@@ -773,6 +791,16 @@ class Parser(BaseEstimator, ABC):
             batch = self._seeded(batch, n_samples, random_state)
             return partial(list_samples, n_samples), batch
         return partial(list_best_rows, self.decoder), batch
+
+    @overload  # pipelines have it too
+    def parse_iter(
+        self: Any, X: Sentences, **options: Unpack[OneTreeAtATime]
+    ) -> Iterator[DependencyTree]: ...
+
+    @overload
+    def parse_iter(
+        self: Any, X: Sentences, **options: Unpack[SeveralTreesAtATime]
+    ) -> Iterator[list[DependencyTree]]: ...
 
     def parse_iter(
         self,

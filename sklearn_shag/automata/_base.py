@@ -1,5 +1,7 @@
 """What all estimators of sequences do, whichever way their automaton was learned."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import chain, compress, repeat
@@ -7,7 +9,6 @@ from numbers import Integral, Real
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +22,10 @@ from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import (
     LARGEST,
     LARGEST_COUNT,
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
     Interval,
+    TransformerMixin,
     check_sample_weight,
     fit_context,
 )

@@ -1,14 +1,17 @@
 """A treebank and a parser that come with the package, and treebanks of random grammars."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from importlib import resources
 from numbers import Integral, Real
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils import Bunch, check_random_state
 
+import sklearn_shag
 from sklearn_shag.automata import EMAutomaton
 from sklearn_shag.encoding import Alphabet, decode_trees
 from sklearn_shag.operators import Operators, complete_grammar, expected_visits, sample_derivations
@@ -101,7 +104,7 @@ def load_english(
     return BundledTreebank(data=trees, target=heads, DESCR=description, filename=str(path))
 
 
-def load_parser(name: str = "english") -> Any:
+def load_parser(name: str = "english") -> sklearn_shag.ParserPipeline:
     """Load a parser of raw text that comes with the package.
 
     Parameters
@@ -141,8 +144,6 @@ def load_parser(name: str = "english") -> Any:
     ('The', 'cat', 'sat', 'on', 'my', 'mat', '.') [2 3 0 6 6 3 3]
     ('It', 'slept', '.') [2 0 2]
     """
-    from sklearn_shag.model_files import load_model  # which imports all learners
-
     if name not in BUNDLED:
         raise ValueError(
             f"name must be one of {', '.join(BUNDLED)}, got {shorten(name)}. For others, train a "
@@ -151,7 +152,7 @@ def load_parser(name: str = "english") -> Any:
         )
     file = resources.files("sklearn_shag.datasets") / "data" / f"{name}_parser.npz"
     with resources.as_file(file) as path:
-        return load_model(path)
+        return sklearn_shag.load_model(path)  # imports all learners
 
 
 @overload

@@ -1,5 +1,7 @@
 """Treebanks of Universal Dependencies, downloaded once and kept."""
 
+from __future__ import annotations
+
 import os
 import re
 import shutil

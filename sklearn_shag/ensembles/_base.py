@@ -1,5 +1,7 @@
 """Parsers made of parsers: named members, their parameters, their fits."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

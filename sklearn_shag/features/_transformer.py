@@ -1,5 +1,7 @@
 """Vectors in context from a transformer: a BERT-like encoder in a folder, run by numpy."""
 
+from __future__ import annotations
+
 import json
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,7 +15,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import erf
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import InputTags, Tags
 
 from sklearn_shag.encoding import check_sentences
@@ -21,7 +22,7 @@ from sklearn_shag.treebank import Sentences
 from sklearn_shag.utils._io import expand_user
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._parallel import delayed, run_parallel
-from sklearn_shag.utils._param_validation import Interval
+from sklearn_shag.utils._param_validation import BaseEstimator, Interval, TransformerMixin
 from sklearn_shag.utils._typing import FilePath, SingleArray
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors")

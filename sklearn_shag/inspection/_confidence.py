@@ -1,5 +1,7 @@
 """What arc marginals are worth: whether they are honest, and what a parser is least sure of."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral

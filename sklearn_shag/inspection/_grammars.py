@@ -1,5 +1,7 @@
 """Tables of a grammar; before them what the folder asks of estimators."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """What hidden refinements stand for."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Grammars whose symbols have hidden refinements: how these are split, estimated, and used."""
 
+from __future__ import annotations
+
 from functools import partial
 from itertools import compress
 from numbers import Integral, Real

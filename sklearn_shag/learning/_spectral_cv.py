@@ -1,5 +1,7 @@
 """Cross-validation of the spectral learner: one decomposition serves every number of states."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral

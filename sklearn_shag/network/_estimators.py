@@ -1,5 +1,7 @@
 """What learns a network: where training begins, how it goes on, and tags, which all may learn."""
 
+from __future__ import annotations
+
 from copy import copy
 from functools import cache, partial
 from numbers import Integral, Real
@@ -7,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
@@ -51,7 +52,13 @@ from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread, progress
-from sklearn_shag.utils._param_validation import LARGEST, HasMethods, Interval, StrOptions
+from sklearn_shag.utils._param_validation import (
+    LARGEST,
+    BaseEstimator,
+    HasMethods,
+    Interval,
+    StrOptions,
+)
 from sklearn_shag.utils._typing import ObjectArray
 
 # What to do with how many training tokens: tokens of a batch, passes, and dropout.

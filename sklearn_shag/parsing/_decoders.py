@@ -3,6 +3,8 @@
 And what makes such scores of the marginals of signed operators: :func:`repair`.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

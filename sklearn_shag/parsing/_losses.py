@@ -1,5 +1,7 @@
 """Values of given trees, how improbable they are, and the derivative of that."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

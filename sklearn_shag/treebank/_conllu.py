@@ -1,5 +1,7 @@
 """Read and write CoNLL-U without loss: the file format of Universal Dependencies."""
 
+from __future__ import annotations
+
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from numbers import Integral

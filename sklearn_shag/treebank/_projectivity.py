@@ -1,5 +1,7 @@
 """Heads of trees: those that are known, arcs that they leave, lifted trees, punctuation."""
 
+from __future__ import annotations
+
 import unicodedata
 from collections.abc import Iterable
 from itertools import compress

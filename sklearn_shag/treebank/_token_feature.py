@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +19,12 @@ from sklearn_shag.treebank._columns import (
 )
 from sklearn_shag.treebank._tree import DependencyTree, Trees, require_tree
 from sklearn_shag.utils._messages import shorten, warn
-from sklearn_shag.utils._param_validation import Interval, fit_context
+from sklearn_shag.utils._param_validation import (
+    BaseEstimator,
+    Interval,
+    TransformerMixin,
+    fit_context,
+)
 from sklearn_shag.utils._typing import StrArray
 
 EMPTY = "X is empty: at least one DependencyTree is needed"
