@@ -80,6 +80,7 @@ else:
     from sklearn.base import ClassNamePrefixFeaturesOutMixin as ClassNamePrefixFeaturesOutMixin
     from sklearn.base import TransformerMixin as TransformerMixin
     from sklearn.pipeline import Pipeline as Pipeline
+    from sklearn.utils.metaestimators import _BaseComposition as BaseComposition  # noqa: F401
 
 # From version 1.9 on scikit-learn refuses weights that are all zero, unless it is told not to.
 _ALL_ZERO = "allow_all_zero_weights"
