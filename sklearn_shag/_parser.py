@@ -45,10 +45,9 @@ from sklearn_shag.parsing import (
 from sklearn_shag.sequences import count_relations, find_contexts, tabulate_labels
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._arrays import in_chunks, object_array, refuse_set
-from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._estimators import BaseEstimator, keep, linked
 from sklearn_shag.utils._parallel import count_workers, map_in_processes
 from sklearn_shag.utils._param_validation import (
-    BaseEstimator,
     Interval,
     StrOptions,
     validate_parameter_constraints,
@@ -79,7 +78,7 @@ class OneTree(_Options, total=False):
     n_samples: None
 
 
-class SeveralTrees(_Options, total=False):
+class TreeLists(_Options, total=False):
     """Options of parsing, to type checkers, with which it has a list of trees."""
 
     n_best: int
@@ -95,10 +94,11 @@ class OneTreeAtATime(OneTree, _Chunks):
     """The same options of what parses chunk by chunk."""
 
 
-class SeveralTreesAtATime(SeveralTrees, _Chunks):
+class TreeListsAtATime(TreeLists, _Chunks):
     """The same options of what parses chunk by chunk."""
 
 
+@linked
 class Parser(BaseEstimator, ABC):
     """Base class of parsers: subclasses score sentences, and everything else builds on the scores.
 
@@ -696,7 +696,7 @@ class Parser(BaseEstimator, ABC):
 
     @overload
     def parse(
-        self, X: Sentences, *, allowed: Allowed | None = None, **options: Unpack[SeveralTrees]
+        self, X: Sentences, *, allowed: Allowed | None = None, **options: Unpack[TreeLists]
     ) -> list[list[DependencyTree]]: ...
 
     def parse(
@@ -799,7 +799,7 @@ class Parser(BaseEstimator, ABC):
 
     @overload
     def parse_iter(
-        self: Any, X: Sentences, **options: Unpack[SeveralTreesAtATime]
+        self: Any, X: Sentences, **options: Unpack[TreeListsAtATime]
     ) -> Iterator[list[DependencyTree]]: ...
 
     def parse_iter(

@@ -310,7 +310,7 @@ def parse(folder: Path) -> None:
     predicted = model.predict(test)
     assert_type(predicted, NDArray[np.object_])
     assert_type(model.predict_marginals([["DET", "NOUN"], ("VERB",)]), NDArray[np.object_])
-    assert_type(next(model.parse_iter(iter(test))), Any)
+    assert_type(next(model.parse_iter(iter(test))), DependencyTree)
     assert_type(model.parse([np.array(["DET", "NOUN"])]), list[DependencyTree])
     known = np.array([[False, False, True], [True, False, False]])
     parsed = model.parse([["DET", "NOUN"], ["NOUN"]], allowed=[known, None], keep_heads=True)
@@ -342,6 +342,11 @@ def parse(folder: Path) -> None:
         assert_type(error, ModelFileError | OSError)
     loaded = load_model(str(folder / "model.npz"))
     assert np.array_equal(loaded.predict(test)[0], predicted[0])
+    assert_type(loaded.operators_, Any)
+    assert isinstance(loaded, SpectralSHAG)
+    assert_type(loaded.operators_, Operators | Any)
+    again: SpectralSHAG = load_model(folder / "model.npz")
+    assert_type(again.predict_marginals(test), NDArray[np.object_])
 
     report = inspect_marginals(model, test)
     assert_type(report, MarginalReport)
@@ -595,7 +600,8 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(parsing, ParserPipeline)
     assert_type(parsing.parse(test), list[DependencyTree])
     assert_type(parsing.parse(test, confidence=True), list[DependencyTree])
-    assert_type(next(parsing.parse_iter(test, n_jobs=1, confidence=True)), Any)
+    assert_type(next(parsing.parse_iter(test, n_jobs=1, confidence=True)), DependencyTree)
+    assert_type(next(parsing.parse_iter(test, n_best=2)), list[DependencyTree])
     assert_type(parsing.predict_label_proba(test), NDArray[np.object_])
     assert_type(parsing.conditional_log_likelihood(test), NDArray[np.float64])
     assert_type(parsing.predict_tree_proba(test), NDArray[np.float64])
@@ -634,9 +640,14 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(splitter.split_iter(io.StringIO("Dogs\nbark\n.")), Iterator[DependencyTree])
     assert_type(splitter.score(trees), float)
     pipeline = make_parser_pipeline(splitter, BiaffineParser(tags="upos", max_iter=1)).fit(trees)
-    assert_type(pipeline.parse_text("Dogs\nbark\n.", n_best=2), list[Any])
-    assert_type(pipeline.parse_text_iter(io.StringIO("Dogs\nbark\n.")), Iterator[Any])
-    print(load_parser("english").parse_text("Dogs\nbark\n."))
+    assert_type(pipeline.parse_text("Dogs\nbark\n.", n_best=2), list[list[DependencyTree]])
+    assert_type(pipeline.parse_text_iter(io.StringIO("Dogs\nbark\n.")), Iterator[DependencyTree])
+    bundled = load_parser("english")
+    assert_type(bundled, ParserPipeline)
+    assert_type(bundled.parse_text("Dogs\nbark\n."), list[DependencyTree])
+    # What does not exist is refused, or mypy would refuse the comments.
+    print(hasattr(bundled, "pars_text") and bundled.pars_text("Dogs"))  # type: ignore[attr-defined]
+    print(hasattr(tagger, "transfrom") and tagger.transfrom(trees))  # type: ignore[attr-defined]
 
     search = GridSearchCV(SpectralSHAG(), {"n_states": [1, 2]}, scoring=uas_scorer, cv=2)
     search.fit(trees)

@@ -17,15 +17,12 @@ from sklearn_shag.automata._prediction import draw, find_share, follow, make_pre
 from sklearn_shag.operators import MAX_REJECTED, Operators
 from sklearn_shag.sequences import PrefixTree, number_prefixes
 from sklearn_shag.utils._arrays import check_range, is_collection, log_of, refuse_set
-from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._estimators import BaseEstimator, NamesMixin, TransformerMixin, keep, linked
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import (
     LARGEST,
     LARGEST_COUNT,
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
     Interval,
-    TransformerMixin,
     check_sample_weight,
     fit_context,
 )
@@ -125,7 +122,8 @@ def build_prefix_tree(sequences):
     return PrefixTree(parents, symbols, np.bincount(ends, weights, parents.size))
 
 
-class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@linked
+class SequenceModel(NamesMixin, TransformerMixin, BaseEstimator):
     """Base class of estimators that learn one automaton from sequences.
 
     A subclass learns in the hook ``_learn_automaton`` and annotates what else it learns. Beside the

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import resources
 from numbers import Integral, Real
 from typing import Literal, overload
@@ -18,7 +17,7 @@ from sklearn_shag.operators import Operators, complete_grammar, expected_visits,
 from sklearn_shag.treebank import DependencyTree, read_conllu
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
-from sklearn_shag.utils._typing import IndexArray, RandomSeed
+from sklearn_shag.utils._typing import IndexArray, RandomSeed, Symbols
 
 BUNDLED = ("english",)  # parsers
 
@@ -34,14 +33,14 @@ class BundledTreebank(Bunch):
 
 @overload
 def load_english(
-    *, symbols: str | Sequence[str] = "upos", return_X_y: Literal[False] = False
+    *, symbols: Symbols = "upos", return_X_y: Literal[False] = False
 ) -> BundledTreebank: ...
 @overload
 def load_english(
-    *, symbols: str | Sequence[str] = "upos", return_X_y: Literal[True]
+    *, symbols: Symbols = "upos", return_X_y: Literal[True]
 ) -> tuple[list[DependencyTree], list[IndexArray]]: ...
 def load_english(
-    *, symbols: str | Sequence[str] = "upos", return_X_y: bool = False
+    *, symbols: Symbols = "upos", return_X_y: bool = False
 ) -> BundledTreebank | tuple[list[DependencyTree], list[IndexArray]]:
     """Load a small English treebank, written and annotated for this package.
 
@@ -327,7 +326,7 @@ def make_sequences(
     n_states: int = 10,
     *,
     n_symbols: int = 8,
-    kind: Literal["nondeterministic", "deterministic", "hmm"] = "nondeterministic",
+    kind: str = "nondeterministic",
     density: float = 0.3,
     mean_length: float = 10.0,
     random_state: RandomSeed = None,

@@ -10,13 +10,12 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag._parser import OneTree, OneTreeAtATime, Parser, SeveralTrees, SeveralTreesAtATime
+from sklearn_shag._parser import OneTree, OneTreeAtATime, Parser, TreeLists, TreeListsAtATime
 from sklearn_shag.conditional import ArcParser, CRFParser
 from sklearn_shag.learning import GenerativeMixin
 from sklearn_shag.network import TagLearner
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
-from sklearn_shag.utils._estimators import find_splitter, open_member
-from sklearn_shag.utils._param_validation import Pipeline
+from sklearn_shag.utils._estimators import Pipeline, find_splitter, linked, open_member
 from sklearn_shag.utils._typing import Files
 
 Options = ParamSpec("Options")
@@ -59,6 +58,7 @@ def _of_parser(
     return forwarded
 
 
+@linked
 class ParserPipeline(Pipeline):
     """Pipeline that ends in a parser and has its methods.
 
@@ -159,9 +159,7 @@ class ParserPipeline(Pipeline):
     def parse_text(self, text: str, **options: Unpack[OneTree]) -> list[DependencyTree]: ...
 
     @overload
-    def parse_text(
-        self, text: str, **options: Unpack[SeveralTrees]
-    ) -> list[list[DependencyTree]]: ...
+    def parse_text(self, text: str, **options: Unpack[TreeLists]) -> list[list[DependencyTree]]: ...
 
     def parse_text(self, text: str, **options: Any) -> list[Any]:
         """Split a text into sentences and words, and parse them.
@@ -208,7 +206,7 @@ class ParserPipeline(Pipeline):
 
     @overload
     def parse_text_iter(
-        self, path_or_file: Files, **options: Unpack[SeveralTreesAtATime]
+        self, path_or_file: Files, **options: Unpack[TreeListsAtATime]
     ) -> Iterator[list[DependencyTree]]: ...
 
     def parse_text_iter(self, path_or_file: Files, **options: Any) -> Iterator[Any]:

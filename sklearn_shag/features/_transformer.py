@@ -19,10 +19,11 @@ from sklearn.utils import InputTags, Tags
 
 from sklearn_shag.encoding import check_sentences
 from sklearn_shag.treebank import Sentences
+from sklearn_shag.utils._estimators import BaseEstimator, TransformerMixin, linked
 from sklearn_shag.utils._io import expand_user
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._parallel import delayed, run_parallel
-from sklearn_shag.utils._param_validation import BaseEstimator, Interval, TransformerMixin
+from sklearn_shag.utils._param_validation import Interval
 from sklearn_shag.utils._typing import FilePath, SingleArray
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
@@ -55,6 +56,7 @@ class Encoder(NamedTuple):
     epsilon: float
 
 
+@linked
 class TransformerVectors(TransformerMixin, BaseEstimator):
     """Contextual word vectors from a transformer, for the parameter `embeddings` of networks.
 

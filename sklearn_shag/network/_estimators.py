@@ -49,16 +49,10 @@ from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
 from sklearn_shag.treebank import Sentences
 from sklearn_shag.utils._arrays import object_array
-from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._estimators import BaseEstimator, keep
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread, progress
-from sklearn_shag.utils._param_validation import (
-    LARGEST,
-    BaseEstimator,
-    HasMethods,
-    Interval,
-    StrOptions,
-)
+from sklearn_shag.utils._param_validation import LARGEST, HasMethods, Interval, StrOptions
 from sklearn_shag.utils._typing import ObjectArray
 
 # What to do with how many training tokens: tokens of a batch, passes, and dropout.

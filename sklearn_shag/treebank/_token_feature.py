@@ -18,18 +18,15 @@ from sklearn_shag.treebank._columns import (
     warn_of_tokens,
 )
 from sklearn_shag.treebank._tree import DependencyTree, Trees, require_tree
+from sklearn_shag.utils._estimators import BaseEstimator, TransformerMixin, linked
 from sklearn_shag.utils._messages import shorten, warn
-from sklearn_shag.utils._param_validation import (
-    BaseEstimator,
-    Interval,
-    TransformerMixin,
-    fit_context,
-)
+from sklearn_shag.utils._param_validation import Interval, fit_context
 from sklearn_shag.utils._typing import StrArray
 
 EMPTY = "X is empty: at least one DependencyTree is needed"
 
 
+@linked
 class TreeTransformer(TransformerMixin, BaseEstimator):
     """Transformer from trees to trees."""
 

@@ -6,7 +6,7 @@ as in scikit-learn itself; should scikit-learn move them, this is the one module
 
 from collections.abc import Callable
 from inspect import signature
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints as validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import validate_params as _validate_params
+from sklearn.utils.metaestimators import _BaseComposition as _BaseComposition
 from sklearn.utils.validation import _check_sample_weight
 
 try:
@@ -30,57 +31,6 @@ from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread
 
 VisualBlock = _VisualBlock
-
-# scikit-learn has no annotations: mypy would admit any attribute of what inherits from its classes.
-# Mypy alone takes this for true, and knows these classes instead.
-MYPY = False
-if MYPY:
-
-    class _Estimator:
-        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
-        def set_params(self, **params: Any) -> Self: ...
-        def get_metadata_routing(self) -> Any: ...
-        def set_fit_request(self, **requests: bool | str | None) -> Self: ...
-
-        set_partial_fit_request = set_predict_request = set_fit_request
-        set_score_request = set_transform_request = set_fit_request
-
-        def __sklearn_tags__(self) -> Any: ...
-
-    class _Transformer:
-        def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any: ...
-        def set_output(self, *, transform: Any = None) -> Self: ...
-
-    class _Names:
-        def get_feature_names_out(self, input_features: Any = None) -> Any: ...
-
-    class _Composition: ...
-
-    class _Pipeline(_Transformer, _Estimator):
-        named_steps: Any
-        steps: list[tuple[str, Any]]
-
-        def __init__(self, steps: Any, **params: Any) -> None: ...
-        def __getitem__(self, place: Any) -> Any: ...
-        def __len__(self) -> int: ...
-        def fit(self, X: Any, y: Any = None, **params: Any) -> Self: ...
-        def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any: ...
-        def predict(self, X: Any, **params: Any) -> Any: ...
-        def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float: ...
-        def transform(self, X: Any, **params: Any) -> Any: ...
-
-    # Other checkers, which read scikit-learn, take these names for what is imported below.
-    BaseComposition = _Composition
-    BaseEstimator = _Estimator
-    ClassNamePrefixFeaturesOutMixin = _Names
-    Pipeline = _Pipeline
-    TransformerMixin = _Transformer
-else:
-    from sklearn.base import BaseEstimator as BaseEstimator
-    from sklearn.base import ClassNamePrefixFeaturesOutMixin as ClassNamePrefixFeaturesOutMixin
-    from sklearn.base import TransformerMixin as TransformerMixin
-    from sklearn.pipeline import Pipeline as Pipeline
-    from sklearn.utils.metaestimators import _BaseComposition as BaseComposition  # noqa: F401
 
 # From version 1.9 on scikit-learn refuses weights that are all zero, unless it is told not to.
 _ALL_ZERO = "allow_all_zero_weights"

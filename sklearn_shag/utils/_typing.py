@@ -24,4 +24,5 @@ Allowed: TypeAlias = Sequence[BoolArray | None]
 FilePath: TypeAlias = str | os.PathLike[str]
 Files: TypeAlias = FilePath | TextIO | Sequence[FilePath | TextIO]
 RandomSeed: TypeAlias = int | np.random.RandomState | None
+Symbols: TypeAlias = str | Sequence[str]
 UniqueRelations: TypeAlias = Sequence[str | tuple[str, ...]]
