@@ -412,7 +412,7 @@ def test_diagrams_link_to_pages_of_the_documentation_if_its_address_is_known(ins
             is_class = inspect.isclass(value) and not inspect.isabstract(value)
             if is_class and issubclass(value, BaseEstimator):
                 links[f"{ADDRESS}/generated/{module}.{name}.html"] = value.__new__(value)
-    assert len(links) == 24
+    assert len(links) > 20
     for lines in ("", "Project-URL: Source, https://source.org\n"):
         installed(lines)
         assert {estimator._get_doc_link() for estimator in links.values()} == {""}
