@@ -223,6 +223,7 @@ def load_call_chain():
 
 # Names of others that classes define: of scikit-learn, and of IPython.
 OF_OTHERS = {"_abc_impl", "_parameter_constraints", "_repr_html_", "_sklearn_auto_wrap_output_keys"}
+OF_OTHERS |= {"_doc_link_module", "_doc_link_template"}
 
 
 def list_hooks():
