@@ -1,5 +1,7 @@
 """DummyParser: a baseline that ignores words, and that any parser has to beat."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 from typing import Literal, Self
 from zlib import crc32

@@ -1,15 +1,16 @@
 """The base class of all parsers: sentences in, trees out."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from inspect import signature
 from itertools import accumulate, chain
 from numbers import Integral
-from typing import Any, Self, overload
+from typing import Any, Self, TypedDict, Unpack, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import InputTags, Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -44,7 +45,7 @@ from sklearn_shag.parsing import (
 from sklearn_shag.sequences import count_relations, find_contexts, tabulate_labels
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._arrays import in_chunks, object_array, refuse_set
-from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._estimators import BaseEstimator, keep, linked
 from sklearn_shag.utils._parallel import count_workers, map_in_processes
 from sklearn_shag.utils._param_validation import (
     N_JOBS,
@@ -65,6 +66,28 @@ from sklearn_shag.utils._typing import (
 N_DRAWN = 1000  # random trees to find the most probable ones among, by default
 
 
+class _Options(TypedDict, total=False):
+    keep_heads: bool
+    unique_relations: UniqueRelations
+    confidence: bool
+    random_state: RandomSeed
+
+
+class OneTree(_Options, total=False):
+    """Options of parsing for type checkers, if a sentence is to have one tree."""
+
+    n_best: None
+    n_samples: None
+
+
+class TreeLists(_Options, total=False):
+    """Options of parsing for type checkers, if a sentence is to have a list of trees."""
+
+    n_best: int
+    n_samples: int
+
+
+@linked
 class Parser(BaseEstimator, ABC):
     """Base class of parsers: subclasses score sentences, and everything else builds on the scores.
 
@@ -655,30 +678,12 @@ class Parser(BaseEstimator, ABC):
 
     @overload
     def parse(
-        self,
-        X: Sentences,
-        *,
-        allowed: Allowed | None = None,
-        keep_heads: bool = False,
-        unique_relations: UniqueRelations = (),
-        confidence: bool = False,
-        n_best: None = None,
-        n_samples: None = None,
-        random_state: RandomSeed = None,
+        self, X: Sentences, *, allowed: Allowed | None = None, **options: Unpack[OneTree]
     ) -> list[DependencyTree]: ...
 
     @overload
     def parse(
-        self,
-        X: Sentences,
-        *,
-        allowed: Allowed | None = None,
-        keep_heads: bool = False,
-        unique_relations: UniqueRelations = (),
-        confidence: bool = False,
-        n_best: int | None = None,
-        n_samples: int | None = None,
-        random_state: RandomSeed = None,
+        self, X: Sentences, *, allowed: Allowed | None = None, **options: Unpack[TreeLists]
     ) -> list[list[DependencyTree]]: ...
 
     def parse(

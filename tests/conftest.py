@@ -4,7 +4,6 @@ import os
 from functools import cache
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -27,12 +26,6 @@ from tests.estimators import (
 # A time limit per example measures the machine: a busy one fails a test that compiles or waits.
 settings.register_profile("sklearn_shag", deadline=None)
 settings.load_profile("sklearn_shag")
-
-
-def pytest_configure(config):
-    """Interpreted, kernels let numpy warn of what overflows, also in rows that nobody reads."""
-    if numba.config.DISABLE_JIT:
-        config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -35,8 +35,7 @@ for _folder, _others in {
     "parsing": "utils treebank encoding sequences operators",
     "metrics": "utils treebank encoding",
     "inspection": "utils treebank encoding sequences operators parsing automata",
-    # Parsers are bundled as model files.
-    "datasets": "utils treebank encoding operators automata model_files",
+    "datasets": "utils treebank encoding operators automata",
     # Families: estimators beside their mathematics.
     "automata": "utils operators sequences",
     "learning": "utils treebank encoding sequences operators automata parsing _parser",
@@ -78,8 +77,8 @@ def test_imports_go_one_way():
         for module in imported_modules(path):
             parts = module.split(".")
             if parts[0] == "sklearn_shag":
-                if len(parts) == 1 and folder in ("model_files", "cli"):
-                    continue  # they stand on all of it
+                if len(parts) == 1 and folder in ("model_files", "datasets", "cli"):
+                    continue  # they stand on all of it; parsers are bundled as model files
                 assert len(parts) > 1, f"{path} imports the package itself"
                 assert parts[1] in ALLOWED[folder] | {folder}, f"{path} imports {module}"
                 found[folder].add(parts[1])
@@ -224,6 +223,7 @@ def load_call_chain():
 
 # Names of others that classes define: of scikit-learn, and of IPython.
 OF_OTHERS = {"_abc_impl", "_parameter_constraints", "_repr_html_", "_sklearn_auto_wrap_output_keys"}
+OF_OTHERS |= {"_doc_link_module", "_doc_link_template"}
 
 
 def list_hooks():
@@ -435,6 +435,26 @@ def test_docstrings_describe_the_signature():
         assert described == expected, f"{name}: {section} and signature differ"
         if not inspect.isclass(value):
             assert doc["Returns"] or doc["Yields"] or "write" in name or "save" in name, name
+
+
+def public_methods():
+    """Functions, and methods of classes and of their instances, as `help` lists them."""
+    for name, value in PUBLIC.items():
+        if not inspect.isclass(value):
+            yield name, value
+            continue
+        for method, function in inspect.getmembers(value, inspect.ismethod):
+            if function.__module__.startswith("sklearn_shag") and not method.startswith("_"):
+                yield f"{name}.{method}", function
+
+
+def test_signatures_print_readably():
+    """With the names of types, not with all that these stand for."""
+    signatures = {name: str(inspect.signature(value)) for name, value in public_methods()}
+    assert "X: 'Sentences'" in signatures["sklearn_shag.BaseSHAG.predict"]
+    assert "'ArrayLike'" in signatures["sklearn_shag.EMAutomaton.from_hmm"]
+    long = {name: len(text) for name, text in signatures.items() if len(text) > 300}
+    assert not long
 
 
 def test_everything_public_is_annotated():

@@ -1,6 +1,7 @@
 """Kernels: numba comes with the first call, code is kept in one folder, waits are announced."""
 
 import ast
+import inspect
 import os
 import pickle
 import re
@@ -105,11 +106,13 @@ class TestKernel:
         assert _add_up.dispatcher.targetoptions["nogil"]
         assert _add_up(np.ones(5)) == 5.0
 
-    def test_without_compilation_they_are_the_functions(self, monkeypatch):
+    def test_without_compilation_they_are_the_functions_and_warn_of_nothing(self, monkeypatch):
         monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
         new = kernel(_difference)
-        assert new.dispatcher is _difference
+        assert inspect.unwrap(new.dispatcher) is _difference
         assert new((5, 1)) == 3
+        assert new((np.float64(-1e308), np.float64(1e308))) == -np.inf
+        assert np.isnan(new((np.float64(np.inf), np.float64(np.inf))))
 
     @compiles
     def test_without_a_file_there_is_no_cache(self):

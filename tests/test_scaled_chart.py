@@ -572,7 +572,6 @@ def test_a_token_without_heads_leaves_no_tree(random_grammar):
         assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:(overflow|invalid):RuntimeWarning")  # if interpreted
 def test_uses_that_overflow_are_not_done_and_spoil_no_counts(random_grammar):
     operators = random_grammar(9)
     # 1e300 - 1e300 is 0, but 1e10 of each is too much

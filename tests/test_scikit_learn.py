@@ -1,13 +1,17 @@
 """What the page on scikit-learn's tools says of them: scorers, y, and tools that do not apply."""
 
+import inspect
 import pickle
+import re
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -35,6 +39,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+import sklearn_shag
 from sklearn_shag import DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
 from sklearn_shag.metrics import (
     exact_match_score,
@@ -44,6 +49,7 @@ from sklearn_shag.metrics import (
 )
 from sklearn_shag.parsing import eisner
 from sklearn_shag.treebank import DependencyTree, TokenFeature, heads
+from sklearn_shag.utils._estimators import find_documentation
 from tests.loops import over
 
 SCORERS = {"uas": uas_scorer, "exact": exact_match_scorer}
@@ -374,3 +380,55 @@ def test_pipelines_pass_on_what_scikit_learn_knows(trees):
         assert hasattr(pipeline[-1], method)
         assert not hasattr(pipeline, method)
     assert not hasattr(pipeline[0], "get_feature_names_out")
+
+
+ADDRESS = "https://docs.org/shag"
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Install the package with these lines in its metadata."""
+
+    def install(lines):
+        folder = tmp_path / "sklearn_shag-0.1.0.dist-info"
+        folder.mkdir(exist_ok=True)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: sklearn-shag\n{lines}")
+        find_documentation.cache_clear()
+
+    monkeypatch.syspath_prepend(tmp_path)
+    yield install
+    find_documentation.cache_clear()
+
+
+def test_diagrams_link_to_pages_of_the_documentation_if_its_address_is_known(installed):
+    reference = Path(sklearn_shag.__file__).parents[1] / "doc" / "api.rst"
+    if not reference.exists():
+        pytest.skip("the documentation is not part of this copy")
+    links = {}  # by the names of the pages that autosummary makes
+    for section in reference.read_text(encoding="utf-8").split(".. currentmodule:: ")[1:]:
+        module, rest = section.split("\n", 1)
+        for name in re.findall(r"^   (\w+)$", rest, flags=re.MULTILINE):
+            value = getattr(import_module(module), name)
+            is_class = inspect.isclass(value) and not inspect.isabstract(value)
+            if is_class and issubclass(value, BaseEstimator):
+                links[f"{ADDRESS}/generated/{module}.{name}.html"] = value.__new__(value)
+    assert len(links) > 20
+    for lines in ("", "Project-URL: Source, https://source.org\n"):
+        installed(lines)
+        assert {estimator._get_doc_link() for estimator in links.values()} == {""}
+    installed(f"Project-URL: Source, https://source.org\nProject-URL: Documentation, {ADDRESS}/\n")
+    assert [estimator._get_doc_link() for estimator in links.values()] == list(links)
+    assert (
+        f'href="{ADDRESS}/generated/sklearn_shag.SpectralSHAG.html"' in SpectralSHAG()._repr_html_()
+    )
+
+    class Own(SpectralSHAG):
+        """Of somebody else, who has other documentation, if any."""
+
+    assert not Own()._get_doc_link()
+
+
+def test_diagrams_do_not_link_where_the_package_is_not_installed(installed, monkeypatch):
+    monkeypatch.setattr("sys.path", [])
+    find_documentation.cache_clear()
+    assert not SpectralSHAG()._get_doc_link()

@@ -1,9 +1,12 @@
 """Annotations say the truth, and a user's script runs as type checkers understand it."""
 
+import re
 import types
 import typing
+from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Bunch
@@ -99,6 +102,28 @@ def test_treebanks_are_bunches_with_annotated_keys():
     treebank = load_english()
     assert isinstance(treebank, Bunch)
     assert set(treebank) == set(typing.get_type_hints(type(treebank)))
+
+
+def test_mypy_refuses_methods_that_do_not_exist(tmp_path, monkeypatch):
+    """Where it is installed; `.ci/types` checks it of the script below."""
+    mypy = pytest.importorskip("mypy.api")
+    monkeypatch.setenv("MYPYPATH", str(Path(sklearn_shag.__file__).parents[1]))
+    script = tmp_path / "script.py"
+    lines = [
+        "from sklearn_shag import SpectralSHAG, load_model",
+        "from sklearn_shag.datasets import load_parser",
+        'load_parser().parse_text("It sleeps.", n_best=2)[0][0].heads',
+        'load_parser().pars_text("It sleeps.")',
+        'load_parser().parse_text("It sleeps.", n_bets=2)',
+        "SpectralSHAG().predic([])",
+        'load_model("model.npz").predict([])',
+        'model: SpectralSHAG = load_model("model.npz")',
+        "model.predic([])",
+    ]
+    script.write_text("\n".join(lines))
+    options = ["--strict", "--disable-error-code=import-untyped", "--follow-imports=silent"]
+    out, _, _ = mypy.run([*options, f"--cache-dir={tmp_path}", str(script)])
+    assert sorted(set(re.findall(r"^\S+:(\d+): error", out, re.M))) == ["4", "5", "6", "9"]
 
 
 def test_the_checked_script_runs():

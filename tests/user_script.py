@@ -8,6 +8,7 @@ import io
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -342,6 +343,11 @@ def parse(folder: Path) -> None:
         assert_type(error, ModelFileError | OSError)
     loaded = load_model(str(folder / "model.npz"))
     assert np.array_equal(loaded.predict(test)[0], predicted[0])
+    assert_type(loaded.operators_, Any)
+    assert isinstance(loaded, SpectralSHAG)
+    assert_type(loaded.operators_, Operators | Any)
+    again: SpectralSHAG = load_model(folder / "model.npz")
+    assert_type(again.predict_marginals(test), NDArray[np.object_])
 
     report = inspect_marginals(model, test)
     assert_type(report, MarginalReport)
@@ -636,9 +642,16 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(splitter.iter_split_text(io.StringIO("Dogs\nbark\n.")), Iterator[DependencyTree])
     assert_type(splitter.score(trees), float)
     pipeline = make_parser_pipeline(splitter, BiaffineParser(tags="upos", max_iter=1)).fit(trees)
-    assert_type(pipeline.parse_text("Dogs\nbark\n.", n_best=2), list[Any])
+    assert_type(pipeline.parse_text("Dogs\nbark\n.", n_best=2), list[list[DependencyTree]])
     assert_type(pipeline.iter_parse_text(io.StringIO("Dogs\nbark\n.")), Iterator[Any])
-    print(load_parser("english").parse_text("Dogs\nbark\n."))
+    bundled = load_parser("english")
+    assert_type(bundled, ParserPipeline)
+    assert_type(bundled.parse_text("Dogs\nbark\n."), list[DependencyTree])
+    # What does not exist is refused, or mypy would refuse the comments.
+    with suppress(AttributeError):
+        bundled.pars_text("Dogs bark.")  # type: ignore[attr-defined]
+    with suppress(AttributeError):
+        tagger.transfrom(trees)  # type: ignore[attr-defined]
 
     search = GridSearchCV(SpectralSHAG(), {"n_states": [1, 2]}, scoring=uas_scorer, cv=2)
     search.fit(trees)

@@ -1,5 +1,7 @@
 """The base class of estimators of sequences: checks, predictions and scores."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import chain, compress, repeat
@@ -7,7 +9,6 @@ from numbers import Integral, Real
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +17,7 @@ from sklearn_shag.automata._prediction import draw_one, fit_share, follow, make_
 from sklearn_shag.operators import MAX_REJECTED, Operators
 from sklearn_shag.sequences import PrefixTree, number_prefixes
 from sklearn_shag.utils._arrays import check_range, is_collection, log_of, refuse_set
-from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._estimators import BaseEstimator, NamesMixin, TransformerMixin, keep, linked
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import (
     LARGEST,
@@ -122,7 +123,8 @@ def build_prefix_tree(sequences):
     return PrefixTree(parents, symbols, np.bincount(ends, weights, parents.size))
 
 
-class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@linked
+class SequenceModel(NamesMixin, TransformerMixin, BaseEstimator):
     """Base class of estimators that learn one automaton from sequences.
 
     A subclass learns in the hook ``_learn_automaton`` and annotates its further attributes. N-grams

@@ -1,5 +1,7 @@
 """Expectation maximisation of one automaton over sequences."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise

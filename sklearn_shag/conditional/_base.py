@@ -1,5 +1,7 @@
 """Parsers of the probability of trees given their sentences, and the trees they learn from."""
 
+from __future__ import annotations
+
 from copy import copy
 from functools import partial
 from itertools import accumulate, compress

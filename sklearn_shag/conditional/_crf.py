@@ -1,5 +1,7 @@
 """A linear conditional random field of dependency trees."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real

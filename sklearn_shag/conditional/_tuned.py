@@ -1,5 +1,7 @@
 """Grammars with hidden states, tuned to the probability of trees given their sentences."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from functools import partial

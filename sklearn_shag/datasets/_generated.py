@@ -1,21 +1,23 @@
 """A treebank and a parser that come with the package, and treebanks of random grammars."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
 from importlib import resources
 from numbers import Integral, Real
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils import Bunch, check_random_state
 
+import sklearn_shag
 from sklearn_shag.automata import EMAutomaton
 from sklearn_shag.encoding import Alphabet, decode_trees
 from sklearn_shag.operators import Operators, complete_grammar, expected_visits, sample_derivations
 from sklearn_shag.treebank import DependencyTree, read_conllu
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
-from sklearn_shag.utils._typing import IndexArray, RandomSeed
+from sklearn_shag.utils._typing import IndexArray, RandomSeed, Symbols
 
 BUNDLED = ("english",)  # parsers
 
@@ -31,14 +33,14 @@ class BundledTreebank(Bunch):
 
 @overload
 def load_english(
-    *, symbols: str | Sequence[str] = "upos", return_X_y: Literal[False] = False
+    *, symbols: Symbols = "upos", return_X_y: Literal[False] = False
 ) -> BundledTreebank: ...
 @overload
 def load_english(
-    *, symbols: str | Sequence[str] = "upos", return_X_y: Literal[True]
+    *, symbols: Symbols = "upos", return_X_y: Literal[True]
 ) -> tuple[list[DependencyTree], list[IndexArray]]: ...
 def load_english(
-    *, symbols: str | Sequence[str] = "upos", return_X_y: bool = False
+    *, symbols: Symbols = "upos", return_X_y: bool = False
 ) -> BundledTreebank | tuple[list[DependencyTree], list[IndexArray]]:
     """Load a small English treebank, written and annotated for this package.
 
@@ -101,7 +103,7 @@ def load_english(
     return BundledTreebank(data=trees, target=heads, DESCR=description, filename=str(path))
 
 
-def load_parser(name: str = "english") -> Any:
+def load_parser(name: str = "english") -> sklearn_shag.ParserPipeline:
     """Load a parser of raw text that comes with the package.
 
     Parameters
@@ -141,8 +143,6 @@ def load_parser(name: str = "english") -> Any:
     ('The', 'cat', 'sat', 'on', 'my', 'mat', '.') [2 3 0 6 6 3 3]
     ('It', 'slept', '.') [2 0 2]
     """
-    from sklearn_shag.model_files import load_model  # which imports all learners
-
     if name not in BUNDLED:
         raise ValueError(
             f"name must be one of {', '.join(BUNDLED)}, got {shorten(name)}. For others, train a "
@@ -151,7 +151,7 @@ def load_parser(name: str = "english") -> Any:
         )
     file = resources.files("sklearn_shag.datasets") / "data" / f"{name}_parser.npz"
     with resources.as_file(file) as path:
-        return load_model(path)
+        return sklearn_shag.load_model(path)  # imports all learners
 
 
 @overload
@@ -326,7 +326,7 @@ def make_sequences(
     n_states: int = 10,
     *,
     n_symbols: int = 8,
-    kind: Literal["nondeterministic", "deterministic", "hmm"] = "nondeterministic",
+    kind: str = "nondeterministic",
     density: float = 0.3,
     mean_length: float = 10.0,
     random_state: RandomSeed = None,

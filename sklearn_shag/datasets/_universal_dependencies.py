@@ -1,12 +1,13 @@
 """Treebanks of Universal Dependencies, downloaded once and kept."""
 
+from __future__ import annotations
+
 import os
 import re
 import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Sequence
 from numbers import Integral, Real
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from sklearn.utils import Bunch
 from sklearn_shag.treebank import MAX_BYTES, DependencyTree, read_conllu
 from sklearn_shag.utils._messages import import_optional, printable, shorten
 from sklearn_shag.utils._param_validation import Interval, validate_params
-from sklearn_shag.utils._typing import FilePath
+from sklearn_shag.utils._typing import FilePath, Symbols
 
 # The repositories of the project itself; every release is a tag of each.
 ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags/r{version}.zip"
@@ -109,7 +110,7 @@ def fetch_treebank(
     *,
     data_home: FilePath | None = None,
     version: str | None = None,
-    symbols: str | Sequence[str] = "upos",
+    symbols: Symbols = "upos",
     download_if_missing: bool = True,
     known_hash: str | None = None,
     progressbar: bool = True,

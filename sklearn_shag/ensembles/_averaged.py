@@ -1,5 +1,7 @@
 """Averages of parsers: marginals of several, of any kind, decoded together."""
 
+from __future__ import annotations
+
 import warnings
 from itertools import pairwise
 from typing import Any, Literal, Self

@@ -1,5 +1,7 @@
 """Parsers made of parsers: named members, their parameters, their fits."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
@@ -13,11 +15,10 @@ from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import ask_vectors, check_sentences, check_trees, require_whole
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._arrays import is_collection
-from sklearn_shag.utils._estimators import open_member
+from sklearn_shag.utils._estimators import BaseComposition, open_member
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
     LARGEST,
-    BaseComposition,
     VisualBlock,
     check_sample_weight,
     fit_members_context,

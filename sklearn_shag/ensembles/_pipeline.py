@@ -1,21 +1,25 @@
 """Pipelines that parse."""
 
-from collections.abc import Iterator, Sequence
-from functools import wraps
-from typing import Any, Self, TextIO
+from __future__ import annotations
 
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
+
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag._parser import Parser
+from sklearn_shag._parser import OneTree, Parser, TreeLists
 from sklearn_shag.conditional import ArcParser, CRFParser
 from sklearn_shag.learning import GenerativeMixin
 from sklearn_shag.network import TagLearner
-from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._estimators import find_splitter, open_member
-from sklearn_shag.utils._param_validation import Function
-from sklearn_shag.utils._typing import FilePath
+from sklearn_shag.treebank import DependencyTree, Heads, Sentences
+from sklearn_shag.utils._estimators import Pipeline, find_splitter, linked, open_member
+from sklearn_shag.utils._typing import Files
+
+Options = ParamSpec("Options")
+Answer = TypeVar("Answer")
 
 
 def _with_sentences(transform, X, *args):
@@ -30,12 +34,16 @@ def _without_sentences(_, *args):
     return args
 
 
-def _of_parser(method: Function, convert: Any = _with_sentences) -> Function:
-    """Let a pipeline have a method of its parser, if that has it, with its signature.
+# Functions that make the arguments of a parser's method from the transformation by the steps before
+# the parser and the given arguments. A table, since mypy loses overloads behind a second parameter.
+CONVERTERS = {"sample": _without_sentences, "explain": _with_one_sentence}
 
-    `convert` takes the transformation by the steps before the parser, and arguments, and returns
-    the arguments for the parser.
-    """
+
+def _of_parser(
+    method: Callable[Concatenate[Any, Options], Answer],
+) -> Callable[Concatenate[Any, Options], Answer]:
+    """Let a pipeline have a method of its parser, if that has it, with its signature."""
+    convert = CONVERTERS.get(method.__name__, _with_sentences)
 
     @available_if(lambda self: hasattr(open_member(self).parser, method.__name__))
     @wraps(method)
@@ -49,6 +57,7 @@ def _of_parser(method: Function, convert: Any = _with_sentences) -> Function:
     return forwarded
 
 
+@linked
 class ParserPipeline(Pipeline):
     """Pipeline that ends in a parser and has its methods.
 
@@ -142,8 +151,14 @@ class ParserPipeline(Pipeline):
     log_likelihood = _of_parser(GenerativeMixin.log_likelihood)
     score_arcs = _of_parser(ArcParser.score_arcs)
 
-    sample = _of_parser(GenerativeMixin.sample, _without_sentences)
-    explain = _of_parser(CRFParser.explain, _with_one_sentence)
+    sample = _of_parser(GenerativeMixin.sample)
+    explain = _of_parser(CRFParser.explain)
+
+    @overload
+    def parse_text(self, text: str, **options: Unpack[OneTree]) -> list[DependencyTree]: ...
+
+    @overload
+    def parse_text(self, text: str, **options: Unpack[TreeLists]) -> list[list[DependencyTree]]: ...
 
     def parse_text(self, text: str, **options: Any) -> list[Any]:
         """Split a text into sentences and words, and parse them.
@@ -183,9 +198,7 @@ class ParserPipeline(Pipeline):
         """
         return self.parse(self._splitter().split_text(text), **options)
 
-    def iter_parse_text(
-        self, path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO], **options: Any
-    ) -> Iterator[Any]:
+    def iter_parse_text(self, path_or_file: Files, **options: Any) -> Iterator[Any]:
         """Split and parse the text of files of any size.
 
         Parameters

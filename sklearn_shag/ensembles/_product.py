@@ -1,5 +1,7 @@
 """Products of grammars: one with hidden states, and any number of deterministic ones."""
 
+from __future__ import annotations
+
 from itertools import compress, product
 from typing import Any, Literal
 

@@ -1,5 +1,7 @@
 """Vectors in context from a transformer: a BERT-like encoder in a folder, run by numpy."""
 
+from __future__ import annotations
+
 import json
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,11 +15,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import erf
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import InputTags, Tags
 
 from sklearn_shag.encoding import check_sentences
 from sklearn_shag.treebank import Sentences
+from sklearn_shag.utils._estimators import BaseEstimator, TransformerMixin, linked
 from sklearn_shag.utils._io import expand_user
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._parallel import delayed, run_parallel
@@ -54,6 +56,7 @@ class TransformerEncoder(NamedTuple):
     epsilon: float
 
 
+@linked
 class TransformerVectors(TransformerMixin, BaseEstimator):
     """Contextual word vectors from a transformer, for the parameter `embeddings` of networks.
 

@@ -1,5 +1,7 @@
 """The concave model of dependencies: every token chooses its head independently of the others."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral

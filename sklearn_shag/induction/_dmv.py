@@ -1,5 +1,7 @@
 """The dependency model with valence, learned from raw text."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real

@@ -1,5 +1,7 @@
 """Mixtures of grammars of other languages, weighted by raw text."""
 
+from __future__ import annotations
+
 from functools import partial, reduce
 from numbers import Integral
 from typing import Any, Literal, Self

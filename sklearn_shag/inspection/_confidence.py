@@ -1,5 +1,7 @@
 """Calibration of arc marginals, and the arcs and sentences that a parser is least sure of."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral

@@ -1,5 +1,7 @@
 """Deterministic approximations of automata."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from html import escape
 from numbers import Integral

@@ -1,5 +1,7 @@
 """Deterministic automata as pictures."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any, Literal, Self
 

@@ -1,5 +1,7 @@
 """Attachment scores of a parser by the length of arcs and by symbols."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple, Self

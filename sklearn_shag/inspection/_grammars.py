@@ -1,5 +1,7 @@
 """Tables of a grammar, after functions for all inspection that check estimators and heads."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Tables of typical heads, modifiers and words of hidden refinements."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Dependency trees and the marginals of their arcs, drawn by matplotlib."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

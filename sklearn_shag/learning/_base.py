@@ -1,5 +1,7 @@
 """Split head-automata grammars: from trees to a fitted grammar that parses, scores and draws."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from functools import partial
 from typing import Any, NamedTuple, Self

@@ -1,5 +1,7 @@
 """Grammars whose symbols have hidden refinements, which are split and estimated by EM."""
 
+from __future__ import annotations
+
 from functools import partial
 from itertools import compress
 from numbers import Integral, Real

@@ -1,5 +1,7 @@
 """Cross-validation of the spectral learner, with one decomposition for all numbers of states."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self

@@ -1,5 +1,7 @@
 """Lexicalised grammars: deterministic automata over words with tags."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import chain, compress
 from numbers import Real

@@ -1,5 +1,7 @@
 """Scores of predicted heads."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from numbers import Integral

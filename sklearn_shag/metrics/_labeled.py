@@ -1,5 +1,7 @@
 """Scores of predicted heads with the relations to them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 

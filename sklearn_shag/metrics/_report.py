@@ -1,5 +1,7 @@
 """All scores of parsed trees, including tags and lemmas, with confidence intervals."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from itertools import chain, starmap, zip_longest
 from typing import Literal, NamedTuple

@@ -3,6 +3,8 @@
 Scorers of :func:`sklearn.metrics.make_scorer` cannot do without y. These take it from the trees.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 
 import numpy as np

@@ -4,7 +4,7 @@ import inspect
 import json
 import os
 from functools import cache
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,6 +26,14 @@ from sklearn_shag.utils._arrays import check_finite
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._typing import FilePath, FloatArray, IntArray, ObjectArray, StrArray
+
+if TYPE_CHECKING:
+    from sklearn_shag.ensembles import ParserPipeline
+
+    class Model(ParserPipeline, Any):
+        """Any model: it has the methods of parsers, and may have others and be of other classes."""
+else:
+    Model = Any
 
 FORMAT_VERSION = 1
 _MAX_ESTIMATORS = 1000  # in a file, members of members included
@@ -118,8 +126,9 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
         np.savez_compressed(file, **arrays)
 
 
-# The result is Any: estimators of this package and pipelines have no common type.
-def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES, embeddings: Any = None) -> Any:
+def load_model(
+    path: FilePath, *, max_bytes: int | None = MAX_BYTES, embeddings: Any = None
+) -> Model | Any:
     """Load a model that :func:`save_model` has saved.
 
     Parameters

@@ -1,5 +1,7 @@
 """A network that scores arcs, trained for the probability of trees."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from copy import copy
 from functools import partial

@@ -1,5 +1,7 @@
 """Base classes of estimators with a network: its initial weights, training, and tagging."""
 
+from __future__ import annotations
+
 from copy import copy
 from functools import cache, partial
 from numbers import Integral, Real
@@ -7,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.conditional import Examples, run_passes
@@ -47,7 +48,7 @@ from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
 from sklearn_shag.treebank import Sentences
 from sklearn_shag.utils._arrays import object_array
-from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._estimators import BaseEstimator, keep
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread, progress
 from sklearn_shag.utils._param_validation import LARGEST, N_JOBS, HasMethods, Interval, StrOptions

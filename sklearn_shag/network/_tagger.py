@@ -1,5 +1,7 @@
 """The network without arcs: a transformer that tags words, for parsers that see tags."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import chain
 from numbers import Integral

@@ -1,5 +1,7 @@
 """Derivations drawn from a grammar, head outwards."""
 
+from __future__ import annotations
+
 from functools import cache, partial
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The chart: potentials of sentences in, log Z and expected uses out."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import pairwise

@@ -3,6 +3,8 @@
 Marginals of signed operators become such scores by :func:`repair`.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

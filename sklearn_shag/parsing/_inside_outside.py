@@ -1,5 +1,7 @@
 """The chart of a single sentence: marginals before repair, and expected uses of operators."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Values of given trees, and losses of known heads with their derivatives."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Heads that trees keep or can have: made projective, kept by `parse`, put into trees."""
 
+from __future__ import annotations
+
 from itertools import compress
 from typing import Literal, NamedTuple
 

@@ -1,5 +1,7 @@
 """Trees to head-modifier sequences and back (theory, eq. 1); equal ones, and prefixes, merged."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 from typing import NamedTuple
 

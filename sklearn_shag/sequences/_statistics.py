@@ -1,5 +1,7 @@
 """Sufficient statistics of sequences, and moments from them (theory, eqs. 5-9, 32)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from itertools import count
 from typing import NamedTuple

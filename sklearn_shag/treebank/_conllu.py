@@ -1,7 +1,9 @@
 """Read and write CoNLL-U without loss: the file format of Universal Dependencies."""
 
+from __future__ import annotations
+
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import Literal, TextIO
 
@@ -13,7 +15,7 @@ from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._io import write_text
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
-from sklearn_shag.utils._typing import FilePath
+from sklearn_shag.utils._typing import FilePath, Files, Symbols
 
 _CHECKED = {"symbols": [str, list, tuple], "on_error": [StrOptions({"raise", "skip", "warn"})]}
 _SIZE = [Interval(Integral, 1, None, closed="left"), None]
@@ -21,8 +23,8 @@ _SIZE = [Interval(Integral, 1, None, closed="left"), None]
 
 @validate_params({**_CHECKED, "max_bytes": _SIZE})
 def read_conllu(
-    path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
-    symbols: str | Sequence[str] = "upos",
+    path_or_file: Files,
+    symbols: Symbols = "upos",
     on_error: Literal["raise", "skip", "warn"] = "raise",
     *,
     max_bytes: int | None = MAX_BYTES,
@@ -102,8 +104,8 @@ def read_conllu(
 
 @validate_params({**_CHECKED, "max_sentence_bytes": _SIZE})
 def iter_conllu(
-    path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
-    symbols: str | Sequence[str] = "upos",
+    path_or_file: Files,
+    symbols: Symbols = "upos",
     on_error: Literal["raise", "skip", "warn"] = "raise",
     *,
     max_sentence_bytes: int | None = MAX_SENTENCE_BYTES,

@@ -1,5 +1,7 @@
 """Heads of trees: unknown heads, allowed arcs, projectivity, and removal of punctuation."""
 
+from __future__ import annotations
+
 import unicodedata
 from collections.abc import Iterable
 from itertools import compress

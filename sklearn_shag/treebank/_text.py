@@ -1,9 +1,9 @@
 """Text without annotation: sentences of tokens, one per line, and raw text, to and from trees."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from numbers import Integral
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from sklearn_shag.treebank._pieces import (
 from sklearn_shag.treebank._sources import ConlluError, list_sources
 from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
 from sklearn_shag.utils._param_validation import Interval, validate_params
-from sklearn_shag.utils._typing import FilePath
+from sklearn_shag.utils._typing import Files
 
 # Characters that may not stand between tokens -> their probable cause, and advice.
 _MISPLACED = {
@@ -46,9 +46,7 @@ _BOUNDARIES = b"\n\n", b"\n", b" "
 
 @validate_params({"max_bytes": [Interval(Integral, 1, None, closed="left"), None]})
 def read_horizontal(
-    path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
-    *,
-    max_bytes: int | None = MAX_BYTES,
+    path_or_file: Files, *, max_bytes: int | None = MAX_BYTES
 ) -> list[DependencyTree]:
     """Read tokenized sentences, one per line, with spaces between their tokens.
 
@@ -97,9 +95,7 @@ def read_horizontal(
 
 @validate_params({"max_sentence_bytes": [Interval(Integral, 1, None, closed="left"), None]})
 def iter_horizontal(
-    path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
-    *,
-    max_sentence_bytes: int | None = MAX_SENTENCE_BYTES,
+    path_or_file: Files, *, max_sentence_bytes: int | None = MAX_SENTENCE_BYTES
 ) -> Iterator[DependencyTree]:
     """Read tokenized sentences one at a time from files of any size.
 

@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,11 +18,13 @@ from sklearn_shag.treebank._columns import (
     warn_of_tokens,
 )
 from sklearn_shag.treebank._tree import DependencyTree, Trees, require_tree
+from sklearn_shag.utils._estimators import BaseEstimator, TransformerMixin, linked
 from sklearn_shag.utils._messages import shorten, warn
 from sklearn_shag.utils._param_validation import Interval, fit_context
 from sklearn_shag.utils._typing import StrArray
 
 
+@linked
 class TreeTransformer(TransformerMixin, BaseEstimator):
     """Base class of transformers from trees to trees."""
 

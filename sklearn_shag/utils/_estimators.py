@@ -1,13 +1,80 @@
-"""Objects made of fitted parsers and kept for many calls, and parsers behind pipelines."""
+"""Base classes of estimators, objects kept for fitted parsers, and parsers behind pipelines."""
 
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, metadata
 from operator import is_not
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
+
+from sklearn_shag.utils._param_validation import Function, _BaseComposition
+
+PACKAGE = "sklearn_shag"
+
+# scikit-learn has no annotations: mypy would admit any attribute of what inherits from its classes.
+# Mypy alone takes this for true, and knows these classes; others read scikit-learn's.
+MYPY = False
+if MYPY:
+    _any: Any = None
+
+    class _Estimator:
+        __sklearn_tags__ = get_metadata_routing = set_fit_request = set_partial_fit_request = _any
+        set_predict_request = set_score_request = set_transform_request = _repr_html_ = _any
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+
+    class _Transformer:
+        fit_transform = set_output = _any
+
+    class _Names:
+        get_feature_names_out = _any
+
+    class _Pipeline(_Transformer, _Estimator):
+        __init__ = __getitem__ = __len__ = named_steps = steps = memory = verbose = _any
+        fit = fit_predict = predict = score = transform = transform_input = _any
+
+    class _Composition: ...
+
+    BaseComposition = _Composition
+    BaseEstimator = _Estimator
+    NamesMixin = _Names
+    Pipeline = _Pipeline
+    TransformerMixin = _Transformer
+else:
+    from sklearn.base import BaseEstimator as BaseEstimator
+    from sklearn.base import ClassNamePrefixFeaturesOutMixin as NamesMixin  # noqa: F401
+    from sklearn.base import TransformerMixin as TransformerMixin
+    from sklearn.pipeline import Pipeline as Pipeline
+
+    BaseComposition = _BaseComposition
+
+
+def linked(cls: Function) -> Function:
+    """Decorate estimators: notebooks show them with a link to their page in the documentation."""
+    cls._doc_link_module, cls._doc_link_template = PACKAGE, property(_link)
+    return cls
+
+
+def _link(estimator):
+    """Make the template of the link to the page of an estimator, empty if there is no address."""
+    listed = type(estimator).__name__ in import_module(PACKAGE).__all__
+    page = f"{PACKAGE if listed else '{estimator_module}'}.{{estimator_name}}.html"
+    return find_documentation() and f"{find_documentation()}/generated/{page}"
+
+
+@cache
+def find_documentation():
+    """Find the address of the documentation in the metadata of the package, which may have none."""
+    with suppress(PackageNotFoundError):
+        addresses = metadata("sklearn-shag").get_all("Project-URL", ())
+        return dict(each.split(", ", 1) for each in addresses).get("Documentation", "").rstrip("/")
+    return ""
+
 
 # Objects made of each parser, while it lives, by the function that makes them. They are not its
 # attributes, since prediction must not change a parser that is copied and pickled.

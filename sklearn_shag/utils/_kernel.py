@@ -3,6 +3,8 @@
 from contextlib import suppress
 from functools import partial, update_wrapper
 
+import numpy as np
+
 
 def kernel(function=None, /, **options):
     """Compile `function` at its first call, without the GIL, and cache the machine code on disk.
@@ -57,7 +59,7 @@ class Kernel:
 
     @property
     def dispatcher(self):
-        """The function as compiled by numba, or as it is with NUMBA_DISABLE_JIT=1."""
+        """The function as compiled by numba; with NUMBA_DISABLE_JIT=1, a plain call of it."""
         made = vars(self)
         if "_dispatcher" not in made:
             # Two threads that come here at once both go on with what the first has made.
@@ -83,7 +85,9 @@ def _make_dispatcher(function, options):
     # divisor would keep loops from being vectorised.
     usual = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
     made = njit(**usual | options)(function)
-    if not config.DISABLE_JIT and "no_cpython_wrapper" not in options:
+    if config.DISABLE_JIT:
+        return np.errstate(all="ignore")(made)  # machine code does not warn either
+    if "no_cpython_wrapper" not in options:
         with suppress(OSError):  # a function without a file has no cache
             made._cache = KernelCache(function)
     return made

@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints as validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import validate_params as _validate_params
-from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.metaestimators import _BaseComposition as _BaseComposition
 from sklearn.utils.validation import _check_sample_weight
 
 try:
@@ -32,7 +32,6 @@ except ImportError:  # before version 1.7
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread
 
-BaseComposition = _BaseComposition
 VisualBlock = _VisualBlock
 
 # From version 1.9 on scikit-learn refuses weights that are all zero, unless it is told not to.

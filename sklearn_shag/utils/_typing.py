@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TextIO, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike as ArrayLike  # for others
@@ -22,5 +22,7 @@ StrArray: TypeAlias = NDArray[np.str_]
 IntArrayLike: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]
 Allowed: TypeAlias = Sequence[BoolArray | None]
 FilePath: TypeAlias = str | os.PathLike[str]
+Files: TypeAlias = FilePath | TextIO | Sequence[FilePath | TextIO]
 RandomSeed: TypeAlias = int | np.random.RandomState | None
+Symbols: TypeAlias = str | Sequence[str]
 UniqueRelations: TypeAlias = Sequence[str | tuple[str, ...]]
