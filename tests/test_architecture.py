@@ -148,6 +148,18 @@ def test_modules_are_short_and_few():
     assert len(list(ROOT.glob("*.py"))) == 4
 
 
+def test_names_tell_functions_apart():
+    """Few private functions have one word for a name, or one name in several modules."""
+    functions, modules = [], Counter()
+    for path in ROOT.rglob("*.py"):
+        top = ast.parse(path.read_text(encoding="utf-8")).body
+        functions += [node.name for node in top if isinstance(node, ast.FunctionDef)]
+        modules.update({n.name for n in top if isinstance(n, ast.FunctionDef | ast.ClassDef)})
+    one_word = [name for name in functions if "_" not in name.strip("_")]
+    assert len(one_word) <= 0.06 * len(functions), sorted(one_word)
+    assert sum(count > 1 for count in modules.values()) <= 10, modules.most_common(20)
+
+
 def own_chain(cls):
     """The longest path from a class through its bases, of classes of this package."""
     if not cls.__module__.startswith("sklearn_shag"):

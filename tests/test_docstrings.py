@@ -1,7 +1,10 @@
 """Docstrings hold to numpydoc: its validator, with what scikit-learn asks of its own, and more."""
 
+import ast
 import importlib
 import inspect
+import re
+from pathlib import Path
 
 from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
@@ -80,3 +83,21 @@ def resolve(name):
             found = getattr(found, part)
         return found
     raise AssertionError(f"{name} cannot be imported")
+
+
+# Words by which a summary says no more than that it is about something.
+RELATIVE = re.compile(
+    r"^(the same|how|where|which|of|as)\b|\b(what|those|that of|whatever)\b", re.I
+)
+SECTION = re.compile(r"^(Parameters|Returns|Yields|Attributes)\n---", re.MULTILINE)
+
+
+def test_private_summaries_name_their_objects():
+    """Nobody has to read the neighbours of a function to understand what it is for."""
+    kinds, summaries = (ast.Module, ast.ClassDef, ast.FunctionDef), []
+    for path in Path(sklearn_shag.__file__).parent.rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        docs = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds)]
+        summaries += [doc.split("\n\n")[0] for doc in docs if doc and not SECTION.search(doc)]
+    relative = [summary for summary in summaries if RELATIVE.search(summary)]
+    assert len(relative) <= 0.01 * len(summaries), "\n".join(relative)
