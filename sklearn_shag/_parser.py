@@ -776,7 +776,7 @@ class Parser(BaseEstimator, ABC):
         return partial(list_best_rows, self.decoder), batch
 
     def iter_parse(
-        self,
+        self: Any,  # pipelines have it too
         X: Sentences,
         *,
         chunk_size: int = 1000,
