@@ -20,13 +20,7 @@ from sklearn_shag.metrics import (
     uas_scorer,
     unlabeled_attachment_score,
 )
-from sklearn_shag.parsing import (
-    Potentials,
-    has_projective_completion,
-    projectivize,
-    tree_loss,
-    tree_values,
-)
+from sklearn_shag.parsing import Potentials, has_projective_completion, projectivize, tree_values
 from sklearn_shag.sequences import count_treebank
 from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs, heads
 from tests import oracles
@@ -259,21 +253,6 @@ def test_partial_trees_among_whole_ones(parser, text):
         assert_allclose(parser.score_samples(mixed)[3], parser.log_likelihood(mixed)[3])
 
 
-def test_conditional_probability_is_the_loss_of_a_grammar_of_arcs(english):
-    """Of one that has a single state and looks at nothing but arcs, by another implementation."""
-    model = DeterministicSHAG("single", smoothing=1).fit(english)
-    partial = [[-1, 0, -1, -1], [2, -1, 4, -1]]
-    operators, codes = model.operators_, [model.symbols_.tolist().index(name) for name in NAMES]
-    arcs = np.full((4, 5), -np.inf)
-    for m, h in itertools.product(range(4), range(5)):
-        head, side = (codes[h - 1], int(h < m + 1)) if h else (operators.A.shape[0] - 1, 1)
-        if h != m + 1:
-            with np.errstate(divide="ignore"):  # some are never the root
-                arcs[m, h] = np.log(operators.A[head, side, codes[m], 0, 0])
-    losses, _ = tree_loss(np.tile(arcs.ravel(), 2), partial)
-    assert_allclose(model.conditional_log_likelihood([NAMES] * 2, partial), -losses, rtol=1e-9)
-
-
 # Learning
 
 
@@ -325,14 +304,6 @@ def test_counts_and_steps_ask_for_whole_trees(english):
         count_treebank(partial)
     with pytest.raises(ValueError, match=r"X\[0\] .*DeterministicSHAG needs whole trees"):
         make_pipeline(TokenFeature("upos"), DeterministicSHAG()).fit(partial)
-
-
-def test_unknown_heads_of_y_alone(of_whole_trees):
-    X = [DependencyTree(symbols, upos=symbols) for symbols in (["A", "B", "A"], ["B"])]
-    y = [[-1, 0, 2], [0]]
-    with pytest.raises(ValueError, match=r"y\[0\] .*unknown heads .*whole trees"):
-        of_whole_trees.fit(X, y)
-    assert not learned(of_whole_trees)
 
 
 def test_unlabelled_trees_are_missing_where_whole_ones_are_needed(of_whole_trees, english):
