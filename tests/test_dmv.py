@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import DMV, AveragedSHAG, DeterministicSHAG, DummyParser, load_model, save_model
 from sklearn_shag.induction._valence import Distributions, Form, estimate, to_grammar
-from sklearn_shag.metrics import uas_scorer, unlabeled_attachment_score
+from sklearn_shag.metrics import uas_scorer
 from sklearn_shag.parsing import Potentials, best_trees, chart
 from sklearn_shag.treebank import DependencyTree, TokenFeature, remove_punctuation
 from tests import oracles
@@ -572,33 +572,3 @@ def test_members_of_other_parsers_learn_from_raw_text(trees):
     assert_same_model(blind.estimators_[0], DMV(max_iter=2).fit(trees))
     with pytest.raises(ValueError, match="has no heads"):
         model.fit(symbols)
-
-
-FIGURES = {
-    "UD_English-EWT": [(35.8, 29.6), (42.6, 35.5), (58, 54), (75.4, 67.4)],
-    "UD_French-Sequoia": [(39.0, 34.2), (40.2, 36.6), (80, 72), (82.6, 76.5)],
-    "UD_Turkish-IMST": [(36.5, 29.0), (45.9, 41.1), (54, 47), (65.4, 58.8)],
-}
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_accuracy_on_universal_dependencies(treebank, name):
-    """Uniform and concave starts and known trees as measured before; rules at least so good."""
-    data = treebank(name)
-    train, test = remove_punctuation(data.train), remove_punctuation(data.test)
-    models = [
-        (DMV("uniform", prior=0), None),
-        (DMV("concave", root_symbols=("VERB", "AUX"), prior=0), None),
-        (DMV("uniform", rules="ud", max_iter=60, tol=1e-3), None),
-        (DMV(), train),
-    ]
-    for place, ((model, y), expected) in enumerate(zip(models, FIGURES[name], strict=True)):
-        predicted = model.fit(train, y).predict(test)
-        found = [
-            100 * unlabeled_attachment_score(test, predicted, max_length=length)
-            for length in (10, None)
-        ]
-        if place == 2:
-            assert np.all(np.array(found) >= expected)
-        else:
-            assert_allclose(found, expected, atol=1.0)
