@@ -1,4 +1,4 @@
-"""Whether sentences of a grammar end: closed cases, expected numbers, what sampling says of it."""
+"""Whether sentences of a grammar end: closed cases, expected numbers, sampling that gives up."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Concave models: their likelihood token by token, one optimum, roots, known heads."""
+"""Concave models: their likelihood token by token, one optimum, roots."""
 
 import numpy as np
 import pytest

@@ -197,10 +197,6 @@ def test_the_order_of_sentences_does_not_matter(english):
     assert firsts == sorted(firsts)
 
 
-def partition(states):
-    return {frozenset(np.flatnonzero(np.array(states) == s).tolist()) for s in set(states)}
-
-
 def test_a_merge_that_demands_another():
     # a leads from 0 to 1 and 2, so these are one, and then their targets by b, 3 and 4, too.
     parent, symbol = np.array([0, 0, 1, 2]), np.array([0, 0, 1, 1])

@@ -20,7 +20,6 @@ from tests.loops import over
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 LEFT, RIGHT = 0, 1
-SYMBOLS = np.array(["A", "B", "C"], dtype=object)
 SENTENCES = [list("ABC"), list("BA"), ["A"], list("CABBA"), list("BCA"), list("BA"), list("AACB")]
 
 

@@ -1,4 +1,4 @@
-"""Expectation maximisation: the E step, monotone likelihood, reductions, starts, stopping."""
+"""Expectation maximisation: the E step, monotone likelihood, starts, stopping."""
 
 import itertools
 import warnings

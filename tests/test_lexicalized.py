@@ -8,7 +8,7 @@ from itertools import product
 import numba
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal, assert_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag import LexicalizedSHAG
 from sklearn_shag.lexical._potentials import Distributions
@@ -309,11 +309,6 @@ def test_samples_have_the_column_of_words(english, word):
 
 
 # Counting
-
-
-def assert_same(one, other):
-    names = ("symbols_", "words_", "statistics_")
-    assert_equal(*({name: getattr(model, name) for name in names} for model in (one, other)))
 
 
 # Extremes

@@ -1,4 +1,4 @@
-"""The scaled chart, an oracle, where plain doubles fail; else it is in the tests of the chart."""
+"""The scaled chart, an oracle, where plain doubles fail: test_chart.py has the rest."""
 
 import numba
 import numpy as np

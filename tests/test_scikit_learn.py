@@ -1,4 +1,4 @@
-"""What the page on scikit-learn's tools says of them: scorers, y, and tools that do not apply."""
+"""What the page on scikit-learn's tools says of scorers and of y."""
 
 import pickle
 
