@@ -184,6 +184,21 @@ def test_unfolded_grammar_is_that_of_the_definition():
         assert_allclose(one, other, rtol=1e-13)
 
 
+def test_forbidden_arcs_have_no_mass_and_sentences_without_a_tree_neither():
+    grammar = random_refined(0, 2, 2, 2)
+    arcs = np.zeros((3, 4))
+    arcs[[0, 2], 0] = -np.inf
+    found = chart(grammar, Potentials(np.array([0, 3]), np.array([0, 1, 0]), arcs.ravel()))
+    marginals = found.arcs.reshape(3, 4)
+    assert_allclose(marginals.sum(axis=1), 1)
+    assert_allclose(marginals[:, 0], [0, 1, 0])
+    assert_array_equal(marginals[[0, 2], 0], 0)
+    arcs[1, 0] = -np.inf
+    found = chart(grammar, Potentials(np.array([0, 3]), np.array([0, 1, 0]), arcs.ravel()))
+    assert found.sign[0] == 0
+    assert np.isnan(found.arcs).all()
+
+
 @compiled
 def test_long_sentences_are_scaled_by_the_grammar_without_refinements():
     """Stops of 1e-9 make Z of 200 tokens about 1e-3600."""
