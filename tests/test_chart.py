@@ -59,24 +59,29 @@ def drawn(seed, lengths, n_classes=1, forbidden=0.0):
 LENGTHS = [5, 1, 2, 3, 4, 4, 1, 5, 2, 3]
 
 
-@over("route", ROUTES)
 @over("forbidden", [0.0, 0.25])
 @over("n_classes", [1, 2, 4])
 @over("signed", [True, False])
 @over("n_states", [1, 2, 9])
 def test_every_factor_comes_out_as_its_expected_use(
-    any_grammar, n_states, signed, n_classes, forbidden, route
+    any_grammar, n_states, signed, n_classes, forbidden
 ):
     operators = any_grammar(n_states, n_states, signed)
     given = drawn(n_classes, LENGTHS, n_classes, forbidden)
+    enumerated = [
+        oracles.enumerate_uses(operators, **oracles.of_sentence(given, given["indptr"], s))
+        for s in range(len(LENGTHS))
+    ]
+    for route in ROUTES:
+        assert_enumerated(route, operators, given, enumerated)
+
+
+def assert_enumerated(route, operators, given, enumerated):
     weights = np.random.default_rng(0).uniform(0, 2, size=len(LENGTHS))
     results = chart_by(route, operators, given, counts=True, weights=weights)
     found = {name: getattr(results, name) for name in ("arcs", "arc_memory", "stop_memory")}
     expected_counts = [np.zeros_like(part) for part in operators]
-    for s, weight in enumerate(weights):
-        expected = oracles.enumerate_uses(
-            operators, **oracles.of_sentence(given, given["indptr"], s)
-        )
+    for s, (weight, expected) in enumerate(zip(weights, enumerated, strict=True)):
         uses = oracles.of_sentence(found, given["indptr"], s)
         assert results.sign[s] == np.sign(expected.z)
         if expected.z == 0:
@@ -228,8 +233,8 @@ def product_with_classes(operators, moves, stops, class_of):
 @compiled
 @over("n_states", [1, 8])
 @over("n_classes", [1, 3])
-@over("spread", [1.0, 8.0, 18.0])
-@over("known", [0.0, 0.2, 0.5])
+@over("spread", [1.0, 18.0])
+@over("known", [0.0, 0.5])
 def test_routes_agree_on_scores_as_parsers_have_them(
     any_grammar, n_states, n_classes, spread, known
 ):
@@ -252,7 +257,7 @@ def test_routes_agree_on_scores_as_parsers_have_them(
 
 
 @compiled
-@over(("n_states", "n_tokens"), [(2, 81), (2, 201), (1, 210), (2, 301)])
+@over(("n_states", "n_tokens"), [(2, 81), (1, 210), (2, 301)])
 def test_long_sentences_agree_with_the_scaled_chart(any_grammar, n_states, n_tokens):
     """In larger tiles, and scaled window by window: tokens change the value by many factors."""
     operators = any_grammar(12, n_states)

@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
@@ -22,6 +22,7 @@ from tests.fuzz.treebanks import heads_lists
 # Of drawn treebanks it may be that no token counts.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 
+few = settings(max_examples=40)
 SCORES = [unlabeled_attachment_score, exact_match_score]
 SYMBOLS = ["NOUN", "VERB", "PUNCT", "PUNCT|.", ",", "DET"]
 
@@ -112,6 +113,7 @@ def no_masks(gold):
 
 
 class TestUnlabeledAttachmentScore:
+    @few
     @given(treebanks())
     def test_counts(self, sentences):
         symbols, gold, system, masks, weights = sentences
@@ -148,6 +150,7 @@ class TestUnlabeledAttachmentScore:
 
 
 class TestExactMatchScore:
+    @few
     @given(treebanks())
     def test_counts(self, sentences):
         symbols, gold, system, _, weights = sentences
@@ -158,6 +161,7 @@ class TestExactMatchScore:
                 rtol=1e-14,
             )
 
+    @few
     @given(treebanks())
     def test_ignored_tokens_cannot_be_wrong(self, sentences):
         _, gold, system, masks, weights = sentences
@@ -178,6 +182,7 @@ class TestExactMatchScore:
 
 
 class TestIgnore:
+    @few
     @given(treebanks())
     def test_predicate_is_its_mask(self, sentences):
         symbols, gold, system, _, weights = sentences
@@ -218,6 +223,7 @@ def test_where_nothing_counts_the_score_is_zero_and_said_to_be_undefined():
 
 
 class TestBreakdown:
+    @few
     @given(treebanks())
     def test_counts(self, sentences):
         symbols, gold, system, masks, weights = sentences
