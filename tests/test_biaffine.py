@@ -10,10 +10,9 @@ from sklearn_shag.network._network import read
 from sklearn_shag.network._parameters import list_sizes
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Potentials, chart
-from sklearn_shag.treebank import DependencyTree, allowed_arcs, heads
+from sklearn_shag.treebank import DependencyTree, heads
 from tests.estimators import assert_same_model
 from tests.faults import not_refused
-from tests.test_crf import hide
 
 
 def small(columns=("upos", "form"), **parameters):
@@ -139,20 +138,6 @@ def test_columns_are_embedded_in_groups():
     assert forms[:4] == ((0, 2), (4, 8), 0.3, 0.3)
     assert suffixes[:4] == ((1, 4), (7, 10), 0.5, 0.05)
     assert prefixes[:4] == ((3, 5), (9, 11), 0.5, 0.05)
-
-
-def test_partial_trees_teach_what_they_know(trees):
-    hidden = [hide(tree, k) for k, tree in enumerate(trees)]
-    parser = small(batch_size=50, learning_rate_init=0.01).fit(hidden)
-    assert parser.loss_curve_[-1] < 0.7 * parser.loss_curve_[0]
-    logs = parser.conditional_log_likelihood(hidden)
-    assert -logs.mean() < parser.loss_curve_[0]
-    free = parser.predict(hidden)
-    kept = parser.predict(hidden, allowed=allowed_arcs(heads(hidden)))
-    assert any((one != other).any() for one, other in zip(free, kept, strict=True))
-    for tree, its_heads in zip(hidden, kept, strict=True):
-        known = tree.heads >= 0
-        assert_array_equal(its_heads[known], tree.heads[known])
 
 
 def test_the_loss_is_that_of_the_known_trees(trees):

@@ -146,18 +146,6 @@ def test_a_sentence_of_weight_zero_is_not_there(trees):
     assert "odd" not in parser.labels_
 
 
-def test_partial_trees_are_learned_from(trees, test):
-    """Half of the heads, here and there, are worth much more than nothing."""
-    partial_trees = [hide(tree, seed) for seed, tree in enumerate(trees)]
-    partial_trees.append(trees[0].with_heads([-1] * len(trees[0])))
-    parser = Small(max_iter=5).fit(partial_trees)
-    few = Small(max_iter=5).fit(trees[:10])
-    assert parser.n_left_out_ == 0
-    assert parser.score(test) > few.score(test) + 0.03
-    as_y = Small(max_iter=5).fit([*trees, trees[0]], heads(partial_trees))
-    assert_array_equal(as_y.weights_.arcs, parser.weights_.arcs)
-
-
 def test_crossing_arcs_are_lifted_or_left_out(trees, fitted):
     crossing = DependencyTree(list("abcde"), CROSSING, upos=list("ABCDE"), deprels=list("vwxyz"))
     lifted = crossing.with_heads(lift(CROSSING), crossing.deprels)

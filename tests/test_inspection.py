@@ -36,15 +36,6 @@ def test_signs_are_those_of_the_chart(noisy, english):
     assert report.negative_share.max() > 0.1
 
 
-def test_the_defaults_make_it_rare(english):
-    before, after = (
-        inspect_marginals(model.fit(english[:150]), english[150:])
-        for model in (SpectralSHAG.published(12), SpectralSHAG(12))
-    )
-    assert (after.z_sign < 0).mean() < (before.z_sign < 0).mean() / 4
-    assert after.negative_mass.mean() < before.negative_mass.mean() / 4
-
-
 def test_no_mass_and_overflow_have_no_sign(english):
     model = DeterministicSHAG().fit(english[:20])
     for factor, route in ((0.0, "none"), (np.inf, "out of range")):

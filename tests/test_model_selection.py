@@ -176,12 +176,6 @@ def test_spectral_search_passes_its_other_parameters_on(trees, params):
     assert_same_search(search, grid_search(SMALL_GRID, SpectralSHAG(**params), cv=3).fit(trees))
 
 
-def test_spectral_search_takes_sentences_and_heads(trees):
-    symbols, heads = symbols_and_heads(trees)
-    search = SpectralSHAGCV(**SMALL_GRID, cv=3).fit(symbols, heads)
-    assert_same_search(search, grid_search(SMALL_GRID, cv=3).fit(trees))
-
-
 def test_the_fewest_states_win_among_equals(trees):
     search = SpectralSHAGCV(**GRID, cv=3, scoring=lambda estimator, X, y: 0.5).fit(trees)
     assert search.best_params_ == {"n_states": 1, "smoothing": 0}
