@@ -111,8 +111,8 @@ def test_non_projective_trees_have_values_like_any_other():
     arcs[np.arange(4), [3, 4, 0, 3]] = [1, 2, 4, 8]
     tree = [3, 4, 0, 3]
     assert oracles.crosses(tree)
-    for given in (tree, DependencyTree(list("abcd"), tree)):
-        sign, log_abs = tree_values(None, Potentials(np.array([0, 4]), arcs=arcs.ravel()), [given])
+    for form in (tree, DependencyTree(list("abcd"), tree)):
+        sign, log_abs = tree_values(None, Potentials(np.array([0, 4]), arcs=arcs.ravel()), [form])
         assert (sign[0], log_abs[0]) == (1, 15.0)
 
 
