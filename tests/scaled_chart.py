@@ -3,7 +3,7 @@
 An oracle for the chart of the package, which is in plain doubles. It takes sentences of any length
 and value, as long as the entries of each vector, matrix and set of factors are within 1e+-100 of
 each other. What is smaller beside others may vanish. Where expected uses then leave the range of
-doubles, the sentence is refused.
+doubles, the sentence is not done.
 
 A sentence has positions 0..N; position 0 is the root symbol. Both directions share all tables and
 sums: a token has a *place* in each, N - position to the left and its position to the right, so that
@@ -34,10 +34,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import InsideOutside
 from sklearn_shag.parsing._chart import PackedGrammar
 from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS
-from sklearn_shag.parsing._potentials import as_codes, check_operators, classes_of
-from sklearn_shag.utils._arrays import check_finite, check_shape
-from sklearn_shag.utils._param_validation import as_floats
-from sklearn_shag.utils._typing import ArrayLike, IntArrayLike
+from sklearn_shag.parsing._potentials import classes_of
 
 # The exponent of an empty sum: below that of every other entry.
 ZERO_EXPONENT = -(2**60)
@@ -205,7 +202,7 @@ def _new_chart(sentence, n_states):
     return Chart(table(*of_vectors), table(), table(), table(*of_vectors), table(*of_vectors))
 
 
-def inside(operators, sentence, single_root):
+def inside(operators, sentence):
     """Fill the chart of one sentence (eqs. 14-18, 23)."""
     n = sentence.codes.size
     chart = _new_chart(sentence, operators.alpha_1.shape[2])
@@ -218,7 +215,7 @@ def inside(operators, sentence, single_root):
             scored = _sum_up(halves.scored())
             chart.incomplete[halves.of_class] = _sum_up(halves.incomplete(scored))
             chart.complete[halves.here] = _sum_up(halves.complete())
-            if single_root and width < n - 1:  # whoever has a root takes no other
+            if width < n - 1:  # whoever has a root takes no other
                 chart.complete[RIGHT, width, 0] = Scaled(0.0, ZERO_EXPONENT)
         closed = _sum_up(halves.closed(_sum_up(halves.stopped())))
         closed = Scaled(closed.values[..., 0], closed.exponents)
@@ -274,7 +271,7 @@ def _count(part, places, values, derivatives):
         np.add.at(part, places, _times(values, derivatives))
 
 
-def _sum_over_trees(operators, sentence, single_root, counts):
+def _sum_over_trees(operators, sentence, counts):
     """Sum over the trees of a sentence, and find the expected uses of its scores.
 
     Parameters
@@ -282,8 +279,6 @@ def _sum_over_trees(operators, sentence, single_root, counts):
     operators : Operators
         Of a grammar.
     sentence : Sentence
-    single_root : bool
-        Whether the root symbol takes exactly one modifier whatever its automaton says.
     counts : Operators
         The expected uses of operators are added to it; none where it is empty.
 
@@ -299,7 +294,7 @@ def _sum_over_trees(operators, sentence, single_root, counts):
         The same of stops.
     """
     with np.errstate(all="ignore"):
-        chart = inside(operators, sentence, single_root)
+        chart = inside(operators, sentence)
         z = chart.ending[RIGHT, -1, -1]
         if z.values == 0.0 or not np.isfinite(z.values):
             arcs, stops = (np.full(scores.values.shape, np.nan) for scores in sentence[2:])
@@ -343,7 +338,7 @@ def run_scaled(operators, factors, which, results, weights, counts):
     for k, s in enumerate(which.tolist()):
         sentence, offset = _sentence_of(factors, s, operators.A.shape[0] - 1)
         used = Operators(*map(np.zeros_like, counts))
-        sign, log_abs_z, arcs, stops = _sum_over_trees(operators, sentence, True, used)
+        sign, log_abs_z, arcs, stops = _sum_over_trees(operators, sentence, used)
         # They are NaN if Z is 0. What cancels in them may be counts that do not fit a double.
         done[k] = all(np.isfinite(part).all() for part in (arcs, stops, *used))
         if not done[k]:
@@ -392,56 +387,20 @@ def _sentence_of(factors, s, root):
     return sentence, offset
 
 
-def inside_outside(
-    operators: Operators,
-    codes: IntArrayLike,
-    *,
-    arc_scores: ArrayLike | None = None,
-    stop_scores: ArrayLike | None = None,
-    single_root: bool = True,
-) -> InsideOutside:
+def inside_outside(operators, codes, *, arc_scores=None, stop_scores=None):
     """Sum over all projective trees of a sentence, as the function of the package does.
 
-    Scores may have any sign. With ``single_root=False`` the automaton of the root symbol says how
-    many roots there are.
+    Scores may have any sign.
     """
-    check_operators(operators)
-    operators = Operators(*(np.asarray(part, dtype=float) for part in operators))
-    sentence = _check_sentence(operators, codes, arc_scores, stop_scores)
-    counts = Operators(*map(np.zeros_like, operators))
-    sign, log_abs_z, arcs, _ = _sum_over_trees(operators, sentence, single_root, counts)
-    if sign == 0:
-        counts = Operators(*(np.full_like(part, np.nan) for part in operators))
-        return InsideOutside(0.0, -np.inf, arcs[:, :, 0], counts)
-    if not all(np.isfinite(part).all() for part in (arcs, *counts)):
-        raise ValueError(
-            "Expected uses overflow: operators of both signs cancel until Z is some 300 orders of "
-            "magnitude smaller than their products, too small for double precision. Parsers use "
-            "another grammar in this case."
-        )
-    return InsideOutside(float(sign), float(log_abs_z), arcs[:, :, 0], counts)
-
-
-def _check_sentence(operators, codes, arc_scores, stop_scores):
-    n_heads, _, n_symbols = operators.A.shape[:3]
-    if np.size(codes) == 0:
-        raise ValueError("codes must hold at least one symbol code, got none.")
-    codes = as_codes(codes, n_symbols)
-    positions = np.concatenate([[n_heads - 1], codes])
+    positions = np.concatenate([[operators.A.shape[0] - 1], codes]).astype(np.int64)
     n = positions.size
-    return new_sentence(
-        positions,
-        np.zeros_like(positions),
-        _check_scores(arc_scores, (n, n), "arc_scores"),
-        _check_scores(stop_scores, (n, 2), "stop_scores"),
-    )
-
-
-def _check_scores(scores, shape, name):
-    scores = np.ones(shape) if scores is None else as_floats(scores, name)
-    check_shape(scores, shape, name)
-    check_finite(scores, name)
-    return scores[..., None]
+    arc_scores = np.ones((n, n)) if arc_scores is None else arc_scores
+    stop_scores = np.ones((n, 2)) if stop_scores is None else stop_scores
+    scores = arc_scores[..., None], stop_scores[..., None]
+    sentence = new_sentence(positions, np.zeros_like(positions), *scores)
+    counts = Operators(*map(np.zeros_like, operators))
+    sign, log_abs_z, arcs, _ = _sum_over_trees(operators, sentence, counts)
+    return InsideOutside(sign, log_abs_z, arcs[:, :, 0], counts)
 
 
 @dataclass(frozen=True)

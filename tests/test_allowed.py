@@ -122,25 +122,6 @@ def test_all_arcs_allowed_is_no_constraint(fitted, name):
         assert_array_equal(one, other)
 
 
-@over("name", PARSERS)
-def test_known_heads_are_kept(fitted, name, english):
-    parser = fitted(name)
-    text = english[:40]
-    rng = np.random.default_rng(0)
-    allowed = []
-    for tree in text:
-        heads = np.asarray(tree.heads)
-        known = rng.uniform(size=heads.size) < 0.4
-        allowed.append(~known[:, None] | (np.arange(heads.size + 1) == heads[:, None]))
-    projective = [k for k, tree in enumerate(text) if not oracles.crosses(list(tree.heads))]
-    chosen = [text[k] for k in projective]
-    constraints = [allowed[k] for k in projective]
-    for tree, arcs, heads in zip(
-        chosen, constraints, parser.predict(chosen, allowed=constraints), strict=True
-    ):
-        assert arcs[np.arange(len(tree)), heads].all()
-
-
 @over(
     ("allowed", "message"),
     [

@@ -98,9 +98,9 @@ def chi_square(samples, trees, probabilities):
 
 
 def test_samples_have_the_frequencies_of_enumeration(parser, short):
-    samples = parser.sample_heads(short, 200_000, random_state=0)
+    samples = parser.sample_heads(short, 40_000, random_state=0)
     for sentence, drawn in zip(short, samples, strict=True):
-        assert drawn.shape == (200_000, len(sentence))
+        assert drawn.shape == (40_000, len(sentence))
         assert chi_square(drawn, *enumerate_trees(parser, sentence)) > 1e-4
 
 
@@ -220,21 +220,6 @@ def test_the_k_best_are_those_of_sorted_enumeration(parser, short):
             n = min(k, possible.size if parser.kind in EXACT else n_certain)
             assert_allclose(np.exp(logs[:n]), possible[:n], rtol=1e-9)
             assert len(rows) == n or parser.kind not in EXACT
-
-
-def test_the_best_is_the_viterbi_tree(parser, english):
-    if parser.kind not in EXACT:
-        pytest.skip("hidden states have no exact best tree")
-    text, decoder = english[:10], parser.decoder
-    heads, logs = parser.k_best_heads(text, 1)
-    parser.decoder = "viterbi"
-    try:
-        expected = parser.predict(text)
-    finally:
-        parser.decoder = decoder
-    for (best,), tree in zip(heads, expected, strict=True):
-        assert_array_equal(best, tree)
-    assert_allclose(np.exp(np.concatenate(logs)), parser.predict_tree_proba(text, expected))
 
 
 def test_k_best_of_long_sentences_are_different_trees_with_their_probabilities(crf, english):
@@ -396,8 +381,6 @@ class TestTrees:
             processes = list(processes)
         shown = [[[t.to_conllu() for t in found] for found in each] for each in (alone, processes)]
         assert shown[0] == shown[1]
-        plain = list(parser.iter_parse(text, chunk_size=7, n_jobs=2))
-        assert plain == parser.parse(text)
 
     def test_arguments(self, crf, english):
         for given, error, message in (

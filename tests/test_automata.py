@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_shag import EMAutomaton, ModelFileError, SpectralAutomaton, load_model, save_model
-from sklearn_shag.automata._contexts import EncodedSequences, count_ngrams, list_gaps, take_moments
+from sklearn_shag.automata._contexts import EncodedSequences, count_ngrams, list_gaps
 from sklearn_shag.datasets import make_sequences
 from sklearn_shag.operators import Operators, operators_from_counts, total_mass
 from tests.loops import over
@@ -88,31 +88,6 @@ def test_exact_moments_give_exact_probabilities(max_context, scaling):
         assert_allclose(row, expected, rtol=0, atol=1e-6)
 
 
-def contexts_by_hand(X, length, weights):
-    """How often strings stand before gaps, behind them, and around symbols."""
-    bigrams, trigrams = Counter(), Counter()
-    for sequence, weight in zip(X, weights, strict=True):
-        n = len(sequence)
-        padded = [START, *sequence, STOP]
-
-        def before(gap, padded=padded):
-            return [
-                tuple(padded[gap + 1 - k : gap + 1]) for k in range(1, min(length, gap + 1) + 1)
-            ]
-
-        def behind(gap, padded=padded, n=n):
-            longest = min(length, n - gap + 1)
-            return [tuple(padded[gap + 1 : gap + 1 + k]) for k in range(1, longest + 1)]
-
-        for gap in range(n + 1):
-            for pair in itertools.product(behind(gap), before(gap)):
-                bigrams[pair] += weight
-            if gap < n:
-                for row, column in itertools.product(behind(gap + 1), before(gap)):
-                    trigrams[row, sequence[gap], column] += weight
-    return bigrams, trigrams
-
-
 def encode(X, weights):
     indptr = np.cumsum([0, *map(len, X)])
     codes = np.array([symbol for sequence in X for symbol in sequence], dtype=np.int64)
@@ -137,34 +112,6 @@ def names_of(numbers, n_contexts, X, length, is_behind):
             g += 1
     assert g == len(numbers)
     return names
-
-
-@over("max_context", [1, 2, 3])
-def test_moments_are_counted_by_hand(max_context):
-    rng = np.random.default_rng(2)
-    X = [rng.integers(3, size=rng.integers(6)).tolist() for _ in range(40)]
-    weights = rng.integers(1, 4, size=40)
-    gaps = list_gaps(encode(X, weights), 3, max_context, 1000)
-    moments = take_moments(gaps, weights)
-    bigrams, trigrams = contexts_by_hand(X, max_context, weights / weights.sum())
-    columns = names_of(gaps.columns.numbers, gaps.columns.n_contexts, X, max_context, False)
-    rows = names_of(gaps.rows.numbers, gaps.rows.n_contexts, X, max_context, True)
-    assert columns[gaps.columns.boundary] == (START,)
-    assert rows[gaps.rows.boundary] == (STOP,)
-    expected = [[bigrams[row, column] for column in columns] for row in rows]
-    assert_allclose(moments.bigrams, expected, rtol=1e-12)
-    assert len(bigrams) == np.count_nonzero(moments.bigrams)
-    found = Counter()
-    for own_rows, symbol, own_columns, count in zip(*moments.events, strict=True):
-        for row, column in itertools.product(own_rows, own_columns):
-            if row >= 0 and column >= 0:
-                found[rows[row], symbol, columns[column]] += count
-    assert found.keys() == trigrams.keys()
-    for key, count in trigrams.items():
-        assert_allclose(found[key], count, rtol=1e-12)
-    if max_context == 1:  # symbols in their order, then START and STOP
-        assert columns == [(0,), (1,), (2,), (START,)]
-        assert rows == [(0,), (1,), (2,), (STOP,)]
 
 
 def test_the_most_frequent_contexts_are_taken():
@@ -335,17 +282,6 @@ def test_the_share_of_n_grams_is_found_on_held_out_sequences(sequences):
     # Where nothing is held out, it is what is assumed before.
     few = SpectralAutomaton(2).fit(sequences[:9])
     assert_allclose(few.mixing_, 0.1, atol=1e-4)
-
-
-def test_hopeless_states_still_give_probabilities(sequences):
-    """Of more states than there is evidence for, on sequences that were never seen."""
-    model = SpectralAutomaton(60, scaling=1.0, shrinkage=0.0, mixing=1e-3).fit(sequences[:30])
-    rng = np.random.default_rng(0)
-    X = [list(rng.choice(list("abc"), size=200)) for _ in range(20)]
-    assert np.isfinite(model.score_samples(X)).all()
-    probabilities = model.predict_proba(X)
-    assert_allclose(probabilities.sum(axis=1), 1.0)
-    assert np.isfinite(model.transform(X)).all()
 
 
 def outcomes_by_hand(model, ngrams, codes):
@@ -600,15 +536,6 @@ def test_made_sequences_have_the_probabilities_of_their_automaton(kind):
         model.to_hmm()
 
 
-def test_learned_automata_come_close_to_the_one_that_made_the_sequences():
-    X, truth = make_sequences(6000, 6, n_symbols=5, random_state=1, return_operators=True)
-    train, test = X[:5000], X[5000:]
-    best = EMAutomaton.from_operators(truth).score(test)
-    worst = SpectralAutomaton(1, max_context=1, mixing=1.0).fit(train).score(test)
-    for model in (SpectralAutomaton(10), EMAutomaton(6, tol=1e-3, max_iter=300)):
-        assert best - model.fit(train).score(test) < 0.3 * (best - worst)
-
-
 @over("part", ["alpha_1", "alpha_inf", "A"])
 @over("size", [5e-324, 1e-200, 1e200])
 def test_operators_of_any_size_give_probabilities(
@@ -637,7 +564,7 @@ def test_em_finds_the_share_of_n_grams():
     model = EMAutomaton(1, mixing=None, random_state=0).fit(sequences)
     assert model.mixing_ < 0.5
     train, test = [x for i, x in enumerate(sequences, start=1) if i % 10], sequences[9::10]
-    shares = np.linspace(0.01, 0.99, 50)
+    shares = np.linspace(0.01, 0.99, 25)
     # As if one outcome more had been seen, to a tenth one of the n-grams.
     scores = [
         clone(model).set_params(mixing=share).fit(train).score_samples(test).sum()

@@ -10,10 +10,9 @@ from sklearn_shag.network._network import read_sentences
 from sklearn_shag.network._parameters import list_sizes
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Potentials, chart
-from sklearn_shag.treebank import DependencyTree, allowed_arcs, heads
+from sklearn_shag.treebank import DependencyTree, heads
 from tests.estimators import assert_same_model
 from tests.faults import not_refused
-from tests.test_crf import hide
 
 
 def small(columns=("upos", "form"), **parameters):
@@ -84,13 +83,6 @@ def test_every_column_counts(trees, test):
         assert np.abs(parser.predict_marginals([other])[0] - before).max() > 1e-4
 
 
-def test_plain_symbols_are_enough(trees, test):
-    symbols = [list(tree.symbols) for tree in trees]
-    parser = small("auto").fit(symbols, heads(trees))
-    assert parser.columns_ == ("symbol",)
-    assert parser.predict([list(test[0].symbols)])[0].size == len(test[0])
-
-
 # What is learned
 
 
@@ -114,13 +106,6 @@ def test_scores_are_those_of_the_network(fitted, test):
 def test_it_parses_better_than_chance_and_than_tags_alone(fitted, test):
     chains = np.mean(np.concatenate([np.arange(len(tree)) == tree.heads for tree in test]))
     assert fitted.score(test) > 0.8 > 2 * chains
-
-
-def test_the_same_seed_gives_the_same_model(trees):
-    one = small(random_state=3).fit(trees)
-    assert_same_model(one, small(random_state=3).fit(trees[::-1]))
-    other = small(random_state=4).fit(trees)
-    assert not np.array_equal(one.weights_.values, other.weights_.values)
 
 
 def test_weights_are_averages(trees, monkeypatch):
@@ -155,20 +140,6 @@ def test_columns_are_embedded_in_groups():
     assert prefixes[:4] == ((3, 5), (9, 11), 0.5, 0.05)
 
 
-def test_partial_trees_teach_what_they_know(trees):
-    hidden = [hide(tree, k) for k, tree in enumerate(trees)]
-    parser = small(batch_size=50, learning_rate_init=0.01).fit(hidden)
-    assert parser.loss_curve_[-1] < 0.7 * parser.loss_curve_[0]
-    logs = parser.conditional_log_likelihood(hidden)
-    assert -logs.mean() < parser.loss_curve_[0]
-    free = parser.predict(hidden)
-    kept = parser.predict(hidden, allowed=allowed_arcs(heads(hidden)))
-    assert any((one != other).any() for one, other in zip(free, kept, strict=True))
-    for tree, its_heads in zip(hidden, kept, strict=True):
-        known = tree.heads >= 0
-        assert_array_equal(its_heads[known], tree.heads[known])
-
-
 def test_the_loss_is_that_of_the_known_trees(trees):
     """Without noise, and with steps that change nothing, it is the mean of what is reported."""
     still = {"dropout": 0.0, "learning_rate_init": 1e-12, "min_count": 1}
@@ -181,14 +152,6 @@ def test_the_loss_is_that_of_the_known_trees(trees):
 def small_loss(parser, trees):
     parser.fit(trees)
     return parser.loss_curve_[0] / -parser.conditional_log_likelihood(trees).mean() - 1
-
-
-def test_weights_of_sentences_multiply_their_loss(trees):
-    weights = np.arange(100) % 3
-    one = small(max_iter=1, dropout=0.0).fit(trees, sample_weight=weights)
-    assert one.loss_curve_[0] > 0
-    with pytest.raises(AssertionError):
-        assert_same_model(one, small(max_iter=1, dropout=0.0).fit(trees))
 
 
 def test_every_parameter_of_training_counts(trees):
@@ -308,19 +271,20 @@ def test_labels_may_be_left_out(trees, test):
 
 def test_tags_are_learned_along(english, test):
     parser = BiaffineParser(
-        tags="upos", hidden_layer_sizes=[32], batch_size=100, max_iter=12, random_state=0
-    ).fit(english[:300])
+        tags="upos",
+        hidden_layer_sizes=[16],
+        batch_size=100,
+        max_iter=10,
+        calibrate=False,
+        random_state=0,
+    ).fit(english[:200])
     assert parser.columns_[:4] == ("form", "prefix.1", "prefix.2", "prefix.3")
     assert parser.columns_[-2:] == ("shape", "letters")
     untagged = [DependencyTree(tree.forms) for tree in test]
     tags = parser.predict_tags(untagged)
     right = [np.array(tree.upos) == its_tags for tree, its_tags in zip(test, tags, strict=True)]
     assert np.concatenate(right).mean() > 0.75
-    assert parser.tags_.tolist() == sorted({tag for tree in english[:300] for tag in tree.upos})
-    together = clone(parser).set_params(n_jobs=2, max_iter=1).fit(english[:100])
-    one_by_one = [together.predict_tags([tree])[0] for tree in test[:20]]
-    for one, other in zip(one_by_one, together.predict_tags(test[:20]), strict=True):
-        assert_array_equal(one, other)
+    assert parser.tags_.tolist() == sorted({tag for tree in english[:200] for tag in tree.upos})
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,9 @@
-"""Whether sentences of a grammar end: closed cases, expected numbers, what sampling says of it."""
+"""Whether sentences of a grammar end: closed cases, expected numbers, sampling that gives up."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.operators import (
     Operators,
     branching_radius,
@@ -69,13 +68,6 @@ def test_a_head_that_stops_with_one_probability(q):
     assert_allclose(branching_radius(one_sided), 2 * (1 - q) / q, rtol=1e-12)
 
 
-def test_a_chain_has_the_probability_to_go_on():
-    A = np.zeros((1, 2, 2))
-    A[0, 1, 0] = 0.9  # one modifier or none: linear, so tight
-    chain = grammar_of([Operators(np.eye(2)[0], np.array([0.1, 1.0]), A)], [1])
-    assert_allclose(branching_radius(chain), 0.9, rtol=1e-12)
-
-
 def test_symbols_that_take_each_other():
     A = np.zeros((2, 2, 1, 1))
     A[0, 1], A[1, 0] = 0.75, 0.2  # 3 and 1/4 modifiers in expectation, of the other symbol
@@ -94,7 +86,7 @@ def test_expected_numbers_of_hidden_states_are_those_of_all_sequences():
     for head in range(2):
         for direction in (LEFT, RIGHT):
             automaton = Operators(*(part[head, direction] for part in automata))
-            for string in all_strings(2, 13):
+            for string in all_strings(2, 11):
                 expected[head] += value(automaton, string) * np.bincount(string, minlength=2)
     radius = np.abs(np.linalg.eigvals(expected)).max()
     assert_allclose(branching_radius(grammar), radius, rtol=1e-2)
@@ -104,13 +96,6 @@ def test_expected_numbers_of_hidden_states_are_those_of_all_sequences():
         part[:-1] = changed[:-1]
     assert min(part.min() for part in other) < 0
     assert_allclose(branching_radius(other), branching_radius(grammar), rtol=1e-9)
-
-
-def test_it_tells_the_mean_length_of_sentences():
-    grammar, n_sentences = grammar_of([geometric(0.8)], [1]), 4000
-    codes, _, _ = sample_derivations(grammar, n_sentences, 0, max_length=1000)
-    mean = 1 / (1 - branching_radius(grammar))
-    assert abs(codes.size / n_sentences - mean) < 0.05
 
 
 def test_what_the_root_does_not_reach_does_not_count():
@@ -125,10 +110,6 @@ def test_what_the_root_does_not_reach_does_not_count():
     assert branching_radius(grammar_of([alone], [1])) == 0.0
     A[0, 1, 0] = 0.5
     assert branching_radius(grammar_of([alone], [1])) == np.inf
-
-
-def test_relative_frequencies_of_trees_are_tight(english):
-    assert 0.5 < branching_radius(DeterministicSHAG().fit(english[:100]).operators_) < 1.0
 
 
 def test_sampling_that_gives_up_tells_the_radius():
@@ -153,8 +134,3 @@ def test_sampling_that_gives_up_tells_the_radius():
     ten = Operators(np.eye(11)[0], np.eye(11)[10], A)
     with pytest.raises(ValueError, match=r"is 0, below 1: .*Raise max_length\.$"):
         draw(grammar_of([ten, nothing], [1, 0]), 5)
-
-
-def test_learned_spectrally_it_is_an_estimate(english):
-    radius = branching_radius(SpectralSHAG(2, smoothing=1).fit(english[:300]).operators_)
-    assert 0.5 < radius < 1.1

@@ -10,7 +10,6 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import AveragedParser, BiaffineParser, CRFParser, SpectralSHAG, Tagger
 from sklearn_shag.encoding import encode_columns, forget_rare, list_values, make_columns
-from sklearn_shag.inspection import expected_calibration_error
 from sklearn_shag.network import _estimators
 from sklearn_shag.parsing import calibrate
 from sklearn_shag.parsing._calibration import Answers, learn_calibrations
@@ -108,20 +107,6 @@ def test_trees_stay(corrected, trees, test, make):
     assert same(model.predict_label_proba(test), raw.predict_label_proba(test))
 
 
-def test_what_is_too_sure_learns_that_it_is(english, trees):
-    """A network that has gone over few trees too often."""
-    test = english[100:]
-    settings = {"hidden_layer_sizes": [32], "max_iter": 25, "dropout": 0.1, "random_state": 0}
-    raw = BiaffineParser(["upos", "form"], calibrate=False, **settings).fit(trees[:80])
-    model = BiaffineParser(["upos", "form"], **settings).fit(trees[:80])
-    assert model.temperatures_[0] > 1.1
-    before, after = (
-        expected_calibration_error(test, each.predict_marginals(test), each.predict(test))
-        for each in (raw, model)
-    )
-    assert after < 0.7 * before
-
-
 def test_each_half_is_learned_as_if_there_were_no_other(trees):
     """Encoded once, with what is rare in a half forgotten, as that half alone would be."""
     names, indptr = ("upos", "form", "suffix.3"), np.cumsum([0, *map(len, trees)])
@@ -173,13 +158,6 @@ def test_warm_start_leaves_it(trees):
     assert all(getattr(model, n) is b for n, b in zip(ATTRIBUTES, before, strict=True))
     model.set_params(calibrate=False).fit(trees[:50])
     assert_array_equal(model.temperatures_, 1)
-
-
-def test_the_order_of_sentences_is_nothing(trees, corrected):
-    for make, model in corrected.items():
-        other = make().fit(trees[::-1])
-        for name in ATTRIBUTES:
-            assert_array_equal(getattr(other, name), getattr(model, name))
 
 
 @over("name", sorted(set(ESTIMATORS) - {"network", "chain", "random trees"}))

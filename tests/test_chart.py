@@ -1,4 +1,4 @@
-"""The public chart, by both routes, against enumeration, derivatives and products."""
+"""The public chart, by both routes, against enumeration and the oracle."""
 
 from dataclasses import replace
 from functools import partial
@@ -59,24 +59,29 @@ def drawn(seed, lengths, n_classes=1, forbidden=0.0):
 LENGTHS = [5, 1, 2, 3, 4, 4, 1, 5, 2, 3]
 
 
-@over("route", ROUTES)
 @over("forbidden", [0.0, 0.25])
 @over("n_classes", [1, 2, 4])
 @over("signed", [True, False])
 @over("n_states", [1, 2, 9])
 def test_every_factor_comes_out_as_its_expected_use(
-    any_grammar, n_states, signed, n_classes, forbidden, route
+    any_grammar, n_states, signed, n_classes, forbidden
 ):
     operators = any_grammar(n_states, n_states, signed)
     given = drawn(n_classes, LENGTHS, n_classes, forbidden)
+    enumerated = [
+        oracles.enumerate_uses(operators, **oracles.of_sentence(given, given["indptr"], s))
+        for s in range(len(LENGTHS))
+    ]
+    for route in ROUTES:
+        assert_enumerated(route, operators, given, enumerated)
+
+
+def assert_enumerated(route, operators, given, enumerated):
     weights = np.random.default_rng(0).uniform(0, 2, size=len(LENGTHS))
     results = chart_by(route, operators, given, counts=True, weights=weights)
     found = {name: getattr(results, name) for name in ("arcs", "arc_memory", "stop_memory")}
     expected_counts = [np.zeros_like(part) for part in operators]
-    for s, weight in enumerate(weights):
-        expected = oracles.enumerate_uses(
-            operators, **oracles.of_sentence(given, given["indptr"], s)
-        )
+    for s, (weight, expected) in enumerate(zip(weights, enumerated, strict=True)):
         uses = oracles.of_sentence(found, given["indptr"], s)
         assert results.sign[s] == np.sign(expected.z)
         if expected.z == 0:
@@ -124,116 +129,17 @@ def test_without_a_grammar_there_are_factors_alone(any_grammar):
     assert_allclose(n_trees, [1, 2, 7, 30, 143, 728, 3876])
 
 
-def finite_difference(operators, given, name, place, weights, step=1e-5):
-    """Derivative of the weighted sum of log Z by the logarithm of an entry."""
-    values = []
-    for sign in (1, -1):
-        changed = {**given, name: given[name].copy()}
-        if name == "arcs":
-            changed[name][place] += sign * step
-        else:
-            changed[name][place] *= np.exp(sign * step)
-        values.append(weights @ chart(operators, Potentials(**changed), marginals=False).log_abs_z)
-    return (values[0] - values[1]) / (2 * step)
-
-
-@over("n_states", [1, 9])
-@over("name", ["arcs", "arc_memory", "stop_memory"])
-def test_uses_are_derivatives_of_log_z(any_grammar, n_states, name):
-    operators, given = any_grammar(5, n_states, signed=n_states > 1), drawn(5, [26, 7], 3)
-    uses = getattr(chart(operators, Potentials(**given)), name)
-    rng = np.random.default_rng(0)
-    for place in zip(*(rng.integers(size, size=12) for size in uses.shape), strict=True):
-        expected = finite_difference(operators, given, name, place, np.ones(2))
-        assert_allclose(uses[place], expected, rtol=1e-5, atol=1e-6)
-
-
-@over("n_states", [1, 3])
-def test_counts_are_derivatives_of_log_z(any_grammar, n_states):
-    operators, given = any_grammar(6, n_states), drawn(6, [9, 5], 2)
-    weights, step, rng = np.array([0.5, 2.0]), 1e-5, np.random.default_rng(0)
-    counts = chart(operators, Potentials(**given), counts=True, sample_weight=weights).counts
-    for name, part in zip(Operators._fields, counts, strict=True):
-        for place in zip(*(rng.integers(size, size=20) for size in part.shape), strict=True):
-            values = []
-            for sign in (1, -1):
-                changed = Operators(*(each.copy() for each in operators))
-                getattr(changed, name)[place] *= np.exp(sign * step)
-                logs = chart(changed, Potentials(**given), marginals=False).log_abs_z
-                values.append(weights @ logs)
-            expected = (values[0] - values[1]) / (2 * step)
-            assert_allclose(part[place], expected, rtol=1e-4, atol=1e-6)
-
-
-@compiled
-@over("n_classes", [1, 2, 4])
-@over("n_states", [1, 2, 8])
-def test_memory_is_the_product_with_an_automaton(any_grammar, n_states, n_classes):
-    """Of k n states: the class is a state, and its symbols are the classes of the text's symbols.
-
-    Long enough for tiles, and for scales of windows.
-    """
-    rng = np.random.default_rng(n_classes)
-    operators = any_grammar(7, n_states, signed=True)
-    lengths = [3, 24, 25, 31, 60, 230]
-    given = drawn(7, lengths, n_classes)
-    class_of = rng.integers(n_classes, size=N_SYMBOLS)
-    given["memory"] = class_of[given["codes"]]
-    # Factors that depend on symbols alone are operators as well.
-    moves = rng.uniform(0.5, 1.5, size=(N_SYMBOLS + 1, 2, N_SYMBOLS, n_classes))
-    stops = rng.uniform(0.5, 1.5, size=(N_SYMBOLS + 1, 2, n_classes))
-    arc_memory, stop_memory = [], []
-    for codes in np.split(given["codes"], given["indptr"][1:-1]):
-        n = codes.size
-        factors = np.ones((n, n + 1, n_classes))
-        for m in range(n):
-            direction = (m >= np.arange(n)).astype(int)
-            factors[m, 1:] = moves[codes, direction, codes[m]]
-        arc_memory.append(factors.reshape(-1, n_classes))
-        stop_memory.append(stops[codes])
-    given["arc_memory"], given["stop_memory"] = map(np.concatenate, (arc_memory, stop_memory))
-    dense = product_with_classes(operators, moves, stops, class_of)
-    found = chart(operators, Potentials(**given))
-    plain = {name: given[name] for name in ("indptr", "codes", "arcs")}
-    expected = chart(dense, Potentials(**plain))
-    assert_array_equal(found.sign, expected.sign)
-    assert_allclose(found.log_abs_z, expected.log_abs_z, rtol=1e-10)
-    assert_allclose(found.arcs, expected.arcs, rtol=1e-6, atol=1e-8)
-    # Each arc is used after some class, and each half ends in one.
-    assert_allclose(found.arc_memory.sum(axis=1), found.arcs, rtol=1e-6, atol=1e-8)
-    assert_allclose(found.stop_memory.sum(axis=2), 1.0, rtol=1e-6)
-
-
-def product_with_classes(operators, moves, stops, class_of):
-    n_classes, n_states = stops.shape[-1], operators.alpha_1.shape[-1]
-    n_heads = operators.A.shape[0]
-    alpha_1 = np.zeros((n_heads, 2, n_classes, n_states))
-    alpha_1[:, :, 0] = operators.alpha_1
-    alpha_inf = np.ones((n_heads, 2, n_classes, n_states)) * operators.alpha_inf[:, :, None]
-    alpha_inf[:-1] *= stops[:, :, :, None][: n_heads - 1]
-    A = np.zeros((n_heads, 2, N_SYMBOLS, n_classes, n_states, n_classes, n_states))
-    for symbol, target in enumerate(class_of):
-        for before in range(n_classes):
-            factor = np.ones((n_heads, 2, 1, 1))
-            factor[:-1, :, 0, 0] = moves[: n_heads - 1, :, symbol, before]
-            A[:, :, symbol, target, :, before, :] = factor * operators.A[:, :, symbol]
-    size = n_classes * n_states
-    return Operators(
-        alpha_1.reshape(n_heads, 2, size),
-        alpha_inf.reshape(n_heads, 2, size),
-        A.reshape(n_heads, 2, N_SYMBOLS, size, size),
-    )
-
-
-@compiled
 @over("n_states", [1, 8])
 @over("n_classes", [1, 3])
-@over("spread", [1.0, 8.0, 18.0])
-@over("known", [0.0, 0.2, 0.5])
+@over("spread", [1.0, 18.0])
+@over("known", [0.0, 0.5])
 def test_routes_agree_on_scores_as_parsers_have_them(
-    any_grammar, n_states, n_classes, spread, known
+    any_grammar, monkeypatch, n_states, n_classes, spread, known
 ):
     operators, lengths = any_grammar(8, n_states), [4, 12, 25, 26, 40]
+    if numba.config.DISABLE_JIT:  # tiles of shorter sentences
+        lengths = [4, 12]
+        monkeypatch.setattr(_fast_driver, "LONGEST_UNCUT", 5)
     given, rng = drawn(8, lengths, n_classes), np.random.default_rng(1)
     rows = []
     for n in lengths:
@@ -252,18 +158,18 @@ def test_routes_agree_on_scores_as_parsers_have_them(
 
 
 @compiled
-@over(("n_states", "n_tokens"), [(2, 81), (2, 201), (1, 210), (2, 301)])
-def test_long_sentences_agree_with_the_scaled_chart(any_grammar, n_states, n_tokens):
+@over(("n_states", "n_tokens", "n_classes"), [(2, 81, 2), (1, 210, 3), (2, 301, 1)])
+def test_long_sentences_agree_with_the_scaled_chart(any_grammar, n_states, n_tokens, n_classes):
     """In larger tiles, and scaled window by window: tokens change the value by many factors."""
     operators = any_grammar(12, n_states)
     operators = operators._replace(A=operators.A * 10.0 ** np.array([-3, 2, 0, 1])[:, None, None])
-    given = drawn(12, [n_tokens, 30])
+    given = drawn(12, [n_tokens, 30], n_classes)
     given["codes"] = np.sort(given["codes"][:n_tokens]).tolist() + [0] * 30
-    plain = {name: given[name] for name in ("indptr", "codes", "arcs")}
-    fast, scaled = (chart_by(route, operators, plain) for route in ("fast", "scaled"))
+    fast, scaled = (chart_by(route, operators, given) for route in ("fast", "scaled"))
     assert_array_equal(fast.route, 0)
     assert_allclose(fast.log_abs_z, scaled.log_abs_z, rtol=1e-11)
-    assert_allclose(fast.arcs, scaled.arcs, rtol=0, atol=1e-9)
+    for name in ("arcs", "arc_memory", "stop_memory"):
+        assert_allclose(getattr(fast, name), getattr(scaled, name), rtol=0, atol=1e-9)
 
 
 def assert_in_range(operators, given, atol=1e-9):

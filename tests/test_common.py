@@ -337,14 +337,6 @@ def test_a_sentence_alone_is_as_in_a_batch(fitted, english, name):
         assert same(apply(batch[::-1])[::-1], together), method
 
 
-def test_other_joblib_backends_give_the_same(trees):
-    expected = SpectralSHAG(3).fit(trees)
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        model = SpectralSHAG(3).fit(trees)
-        assert_same_model(model, expected)
-        assert same(model.predict(trees), expected.predict(trees))
-
-
 # Output containers
 
 
@@ -473,15 +465,6 @@ def test_chunks_in_any_order_are_one_fit(name, english, data):
     from_statistics = clone(COUNTING[name]).fit_statistics(merged)
     assert_same_model(model, expected)
     assert_same_model(from_statistics, expected)
-
-
-def test_symbols_may_appear_later(counting, english):
-    early = [tree for tree in english if "ADV" not in tree.symbols][:30]
-    late = [tree for tree in english if "ADV" in tree.symbols][:30]
-    expected = clone(counting).fit(early + late)
-    assert "ADV" not in counting.partial_fit(early).symbols_
-    assert_same_model(counting.partial_fit(late), expected)
-    assert "ADV" in counting.symbols_
 
 
 def test_learning_goes_on_after_fit(counting, trees):

@@ -1,4 +1,4 @@
-"""Concave models: their likelihood token by token, one optimum, roots, known heads."""
+"""Concave models: their likelihood token by token, one optimum, roots."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_shag import DMV, ConcaveParser
 from sklearn_shag.induction._concave import learn_concave
 from sklearn_shag.induction._text import prepare_text
-from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.treebank import remove_punctuation
 from tests import oracles
-from tests.estimators import assert_same_model
 
 LEFT, RIGHT = 0, 1
 SENTENCES = [list("ABC"), list("BA"), ["A"], list("CABBA"), list("BCA"), list("BA"), list("AACB")]
-KNOWN = [[2, 0, -1], *([-1] * len(sentence) for sentence in SENTENCES[1:])]
 
 
 @pytest.fixture(scope="module")
@@ -79,19 +76,6 @@ def test_four_starts_reach_one_optimum(trees):
         assert np.diff(each.objectives).min() > -1e-9 * abs(ends[0])
 
 
-def test_the_likelihood_is_concave(trees):
-    """Between any two points it is above the line."""
-    raw = prepare_text(trees[:40], None, None, 10, "lift")
-    n, rng = raw.symbols.size, np.random.default_rng(0)
-
-    def value(probabilities):
-        return learn_concave(raw.text, raw.symbols, max_iter=0, start=probabilities).objectives[0]
-
-    for _ in range(5):
-        one, other = rng.dirichlet(np.full(n, 0.3), size=(2, n + 2, 2))
-        assert value((one + other) / 2) > (value(one) + value(other)) / 2
-
-
 def test_roots_have_some_of_the_symbols_in_training_alone():
     model = ConcaveParser(("B",)).fit([list("AB"), list("BA"), list("BAA")])
     assert model.operators_.A[-1, RIGHT, 1, 0, 0] == 1
@@ -115,18 +99,6 @@ def test_predictions_are_the_best_trees_of_arcs():
         best = oracles.best_tree(scores)
         tokens = np.arange(len(codes))
         assert_allclose(scores[tokens, found].sum(), scores[tokens, best].sum(), rtol=1e-12)
-
-
-def test_heads_of_training_sentences_change_nothing(trees):
-    model = ConcaveParser().fit(trees)
-    for X in (
-        [tree.with_heads(np.arange(len(tree)), tree.deprels) for tree in trees],
-        [list(tree.symbols) for tree in trees],
-    ):
-        assert_same_model(ConcaveParser().fit(X), model)
-    known = ConcaveParser().fit(trees, trees)
-    assert known.labels_.size > 0
-    assert known.score(trees) > model.score(trees)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -160,23 +132,3 @@ def test_convergence_is_told_where_it_is_asked_for(trees):
 def test_roots_of_no_sentence_are_refused():
     with pytest.raises(ValueError, match=r"None of root_symbols=.* which are 'A', 'B', 'C'"):
         ConcaveParser(["VERB"]).fit(SENTENCES)
-
-
-FIGURES = {
-    "UD_English-EWT": [(33.3, 21.6), (37.9, 23.7)],
-    "UD_French-Sequoia": [(35.9, 21.2), (35.3, 21.1)],
-    "UD_Turkish-IMST": [(31.4, 24.5), (43.9, 31.7)],
-}
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_accuracy_on_universal_dependencies(treebank, name):
-    data = treebank(name)
-    train, test = remove_punctuation(data.train), remove_punctuation(data.test)
-    for roots, expected in zip((None, ("VERB", "AUX")), FIGURES[name], strict=True):
-        predicted = ConcaveParser(roots).fit(train).predict(test)
-        found = [
-            100 * unlabeled_attachment_score(test, predicted, max_length=length)
-            for length in (10, None)
-        ]
-        assert_allclose(found, expected, atol=1.0)

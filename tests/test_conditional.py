@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import (
@@ -17,19 +16,10 @@ from sklearn_shag import (
     LexicalizedSHAG,
     ProductParser,
     SpectralSHAG,
-    load_model,
-    save_model,
 )
 from sklearn_shag.conditional import _tuned
 from sklearn_shag.encoding import encode_sentences
-from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import (
-    Potentials,
-    grammar_loss,
-    pack_grammar,
-    packed_unit_grammar,
-    tree_loss,
-)
+from sklearn_shag.parsing import Potentials, grammar_loss, pack_grammar
 from sklearn_shag.treebank import DependencyTree, allowed_arcs, heads, lift
 from tests import oracles
 from tests.estimators import assert_same_model, same
@@ -134,19 +124,6 @@ def test_the_objective_is_the_weighted_sum_and_the_penalty(random_grammar):
     assert_allclose(noted, [WEIGHTS @ losses / WEIGHTS.sum()], rtol=1e-10)
 
 
-def test_without_operators_it_is_the_loss_of_arcs():
-    rng = np.random.default_rng(0)
-    lengths = [len(known) for known in HEADS]
-    indptr, scores = np.cumsum([0, *lengths]), [rng.normal(size=n * (n + 1)) for n in lengths]
-    codes = np.zeros(indptr[-1], dtype=np.int64)
-    masks = [np.where(part, 0.0, -np.inf).ravel() for part in allowed_arcs(HEADS)]
-    free = Potentials(indptr, codes, np.concatenate(scores))
-    known = free._replace(arcs=free.arcs + np.concatenate(masks))
-    losses, _ = grammar_loss(packed_unit_grammar(), free, known, np.ones(5))
-    expected, _ = tree_loss(free.arcs, HEADS)
-    assert_allclose(losses, expected, atol=1e-12)
-
-
 def test_the_unknown_modifier_is_the_sum_of_all(trees):
     model = ConditionalSHAG(start(), max_iter=3).fit(trees)
     A = model.operators_.A
@@ -165,18 +142,6 @@ def test_the_loss_is_minus_the_conditional_likelihood(trees):
     assert len(model.loss_curve_) == model.n_iter_ + 1 == 7
     assert np.all(np.diff(model.loss_curve_) < 0)
     assert not hasattr(model, "score_samples")  # sentences have no probability
-
-
-@pytest.mark.parametrize("estimator", [start(), DeterministicSHAG(smoothing=1)], ids=str)
-def test_held_out_trees_become_more_probable(estimator, english):
-    train, test = english[:150], [tree for tree in english[150:] if tree.is_projective]
-    before = clone(estimator).fit(train)
-    model = ConditionalSHAG(estimator, max_iter=15).fit(train)
-    one, other = (each.conditional_log_likelihood(test) for each in (before, model))
-    possible = np.isfinite(one)
-    assert possible.mean() > 0.9
-    assert np.mean(other[possible] - one[possible]) > 0.5
-    assert model.score(test) > before.score(test) + 0.01
 
 
 def test_zeros_stay_zero(trees):
@@ -209,13 +174,6 @@ def test_tuning_ends_where_nothing_is_to_be_gained(trees):
     assert one.n_iter_ == 1
 
 
-def test_weights_are_repetitions(trees):
-    weights = np.arange(60) % 3
-    weighted = ConditionalSHAG(start(), max_iter=4).fit(trees, sample_weight=weights)
-    repeated = [tree for tree, n in zip(trees, weights, strict=True) for _ in range(n)]
-    assert_same_model(clone(weighted).fit(repeated[::-1]), weighted)
-
-
 # The start
 
 
@@ -237,22 +195,6 @@ def test_deterministic_automata_begin_alike(automaton):
     assert_allclose(model.loss_curve_[0], np.mean(expected), rtol=1e-9)
     assert model.symbols_.tolist() == ["A", "B", "C"]
     assert model.loss_curve_[-1] < 0.5 * model.loss_curve_[0]
-
-
-def test_scattered_heads_are_worth_more_than_few_trees(english):
-    train, test = english[:200], english[200:]
-    rng, scattered, n_known = np.random.default_rng(0), [], 0
-    for tree in train:
-        known = np.full(len(tree), -1)
-        chosen = rng.choice(len(tree), size=min(2, len(tree)), replace=False)
-        known[chosen] = tree.heads[chosen]
-        scattered.append(known)
-        n_known += chosen.size
-    assert n_known <= 400
-    model = ConditionalSHAG(DeterministicSHAG(), alpha=0.3).fit(train, scattered)
-    n_whole = int(np.searchsorted(np.cumsum([len(tree) for tree in train]), n_known))
-    frequencies = DeterministicSHAG(smoothing=1).fit(train[:n_whole])
-    assert model.score(test) > frequencies.score(test) + 0.02
 
 
 def test_whole_trees_begin_with_their_own_grammar(trees):
@@ -351,13 +293,6 @@ def test_crossing_arcs_are_lifted_or_left_out(trees):
     assert same(dropping.operators_, expected.operators_)
 
 
-def test_heads_of_sentences_do_not_leak(trees, english):
-    model = ConditionalSHAG(start(), max_iter=2).fit(trees)
-    bare = [tree.with_heads(None) for tree in english[100:120]]
-    assert same(model.predict(bare), model.predict(english[100:120]))
-    assert same(model.predict_labels(bare), model.predict_labels(english[100:120]))
-
-
 def test_y_is_what_counts(trees):
     partial = [hide(tree, seed, 0.3) for seed, tree in enumerate(trees)]
     model = ConditionalSHAG(DeterministicSHAG(smoothing=1), max_iter=2)
@@ -375,42 +310,10 @@ def test_labels_are_those_of_known_arcs(trees):
 # Within scikit-learn, and in files
 
 
-def test_grids_reach_the_start(trees):
-    grid = {"estimator__n_states": [1, 2], "alpha": [0.1, 1e6]}
-    search = GridSearchCV(ConditionalSHAG(start(), max_iter=5), grid, cv=2).fit(trees)
-    best = search.best_estimator_
-    assert best.alpha == 0.1
-    assert best.estimator.n_states == best.operators_.alpha_1.shape[-1]
-    assert best.set_params(estimator__n_states=3).estimator.n_states == 3
-
-
 def test_the_start_is_left_as_it_was(trees):
     estimator = start()
     ConditionalSHAG(estimator, max_iter=1).fit(trees)
     assert not hasattr(estimator, "operators_")
-
-
-def test_files(trees, english, tmp_path):
-    model = ConditionalSHAG(start(max_iter=7), alpha=0.5, max_iter=2).fit(trees)
-    save_model(model, tmp_path / "model.npz")
-    loaded = load_model(tmp_path / "model.npz")
-    assert_same_model(loaded, model)
-    assert repr(loaded) == repr(model)
-    assert not hasattr(loaded.estimator, "operators_")
-    assert loaded.parse(english[100:110]) == model.parse(english[100:110])
-    assert_same_model(loaded.fit(trees), model)
-
-
-def test_operators_of_files_are_checked(trees, tmp_path):
-    path = tmp_path / "model.npz"
-    save_model(ConditionalSHAG(start(), max_iter=1).fit(trees), path)
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    for field in Operators._fields:
-        wrong = arrays[f"model/operators_/{field}"][:-1]
-        np.savez(path, **{**arrays, f"model/operators_/{field}": wrong})
-        with pytest.raises(ValueError, match=r"over V symbols have .* got the shapes"):
-            load_model(path)
 
 
 @pytest.mark.parametrize("length", [1, 150])

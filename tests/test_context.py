@@ -10,11 +10,9 @@ import weakref
 
 import numpy as np
 import pytest
-from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import (
@@ -104,16 +102,6 @@ def test_moments_of_many_rows_do_not_cancel():
     assert_allclose(deviation, halves.std(axis=0), rtol=1e-5)
 
 
-def test_the_scale_of_vectors_does_not_matter(english, fitted):
-    other = small(Source(shift=64.0, scale=4.0)).fit(english[:100])
-    pairs = zip(
-        other.predict_marginals(english[100:120]),
-        fitted.predict_marginals(english[100:120]),
-        strict=True,
-    )
-    assert max(np.abs(one - another).max() for one, another in pairs) < 1e-4
-
-
 def test_they_are_read_of_known_and_unknown_words(english):
     """The head of each token is told by its vector alone, whatever the word."""
 
@@ -161,16 +149,6 @@ def test_tables_and_sources_are_told_apart():
         ((pair, pipeline), (pair, pipeline)),
     ]:
         assert split_embeddings(given) == expected
-
-
-def test_alone_and_together(english, fitted):
-    together = fitted.predict_marginals(english[100:110])
-    alone = [fitted.predict_marginals([tree])[0] for tree in english[100:110]]
-    assert same(list(together), alone)
-
-
-def test_the_same_bits_for_any_n_jobs(english, fitted):
-    assert_same_model(small(Source(), n_jobs=2).fit(english[:100]), fitted)
 
 
 def test_plain_words(english):
@@ -303,20 +281,6 @@ def test_half_precision_in_memory(english):
 # Around it
 
 
-def test_other_processes(english):
-    train, test = english[:30], english[30:40]
-    average = AveragedParser.of_seeds(small(_sizes, max_iter=1), 2, calibrate=False)
-    alone = clone(average).fit(train)
-    with parallel_config(backend="loky", n_jobs=2):
-        fitted = average.fit(train)
-        found = fitted.parse(test)
-    assert found == alone.parse(test)
-
-
-def _sizes(sentences):
-    return [Source().vectors(sentence) for sentence in sentences]
-
-
 def test_files_do_not_hold_the_source(english, fitted, tmp_path):
     path = tmp_path / "model.npz"
     save_model(fitted, path)
@@ -370,20 +334,12 @@ def test_a_parser_gives_its_source_to_its_tagger(english):
     assert source.asked == english[:2]
 
 
-def test_pickles_hold_the_source(english, fitted):
-    again = pickle.loads(pickle.dumps(fitted))
-    assert same(again.predict_marginals(english[:9]), fitted.predict_marginals(english[:9]))
-
-
-def test_warm_start_and_searches(english):
+def test_warm_start(english):
     parser = small(Source(), warm_start=True, max_iter=1).fit(english[:60])
     moments = parser.weights_.moments
     assert_array_equal(parser.fit(english[40:100]).weights_.moments, moments)
     with pytest.raises(ValueError, match="had 4"):
         parser.set_params(embeddings=Source(1)).fit(english[:60])
-    grid = {"embeddings": [None, Source()]}
-    search = GridSearchCV(small(None, max_iter=1), grid, cv=2).fit(english[:60])
-    assert search.best_params_["embeddings"] in grid["embeddings"]
     refitted = parser.set_params(embeddings=None, warm_start=False).fit(english[:20])
     assert refitted.embeddings_name_ is None
     assert refitted.parse(english[:1])
@@ -423,14 +379,6 @@ def test_what_is_refused(english, fitted):
     vars(other).update(vars(fitted))
     with pytest.raises(ValueError, match=r"of 5 dimensions.*from Source\(\), had 4"):
         other.set_params(embeddings=Source(1)).parse(english[:1])
-
-
-def test_lists_of_numbers_are_as_good_as_arrays(english, fitted):
-    def lists(sentences):
-        return [vectors.tolist() for vectors in Source()(sentences)]
-
-    parser = small(lists).fit(english[:100])
-    assert_array_equal(parser.weights_.values, fitted.weights_.values)
 
 
 # Transformers

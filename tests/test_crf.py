@@ -1,7 +1,6 @@
 """CRFParser: what it learns, from what, and what it says of it."""
 
 import copy
-import io
 import itertools
 import json
 from functools import partial
@@ -11,23 +10,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import CRFParser, load_model, save_model
 from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureWeight, LinearTrainer, LinearWeights
 from sklearn_shag.metrics import labeled_attachment_score
 from sklearn_shag.parsing import tree_loss
-from sklearn_shag.treebank import (
-    DependencyTree,
-    TokenFeature,
-    heads,
-    lift,
-    read_conllu,
-    write_conllu,
-)
+from sklearn_shag.treebank import DependencyTree, TokenFeature, heads, lift
 from tests import oracles
-from tests.estimators import assert_same_model, same
+from tests.estimators import assert_same_model
 from tests.faults import not_refused
 
 Small = partial(CRFParser, n_features=2**14, calibrate=False, random_state=0)
@@ -131,14 +122,6 @@ def test_the_loss_falls_and_accuracy_rises(trees, test):
 # What is learned, and from what
 
 
-def test_another_seed_is_another_model(trees, fitted):
-    one, same_seed, other = fitted, *(Small(random_state=seed).fit(trees) for seed in (0, 1))
-    assert_same_model(one, same_seed)
-    assert not np.array_equal(one.weights_.arcs, other.weights_.arcs)
-    from_state = Small(random_state=np.random.RandomState(0)).fit(trees)
-    assert_array_equal(from_state.weights_.arcs, one.weights_.arcs)
-
-
 def test_sentences_that_differ_in_words_alone_have_an_order():
     trees = [
         DependencyTree([word, "x"], [2, 0], upos=["A", "B"], deprels=[label, "root"])
@@ -160,38 +143,6 @@ def test_a_sentence_of_weight_zero_is_not_there(trees):
     assert_same_model(parser, expected)
     assert "<odd>" not in parser.vocabulary_["form"]
     assert "odd" not in parser.labels_
-
-
-def test_weights_multiply_losses(trees):
-    one, other = trees[0], trees[1]
-    assert len(one) != len(other)
-    means = [
-        Small(max_iter=1, batch_size=10**6).fit([one, other], sample_weight=w).loss_curve_[0]
-        for w in ([1, 0], [0, 1], [1, 3])
-    ]
-    assert_allclose(means[2], (means[0] + 3 * means[1]) / 4)
-
-
-def test_heads_of_sentences_do_not_leak(fitted, test):
-    bare = [tree.with_heads(None) for tree in test]
-    chains = [tree.with_heads(np.arange(len(tree))) for tree in test]
-    for other in (bare, chains):
-        assert same(fitted.predict(other), fitted.predict(test))
-        assert same(fitted.predict_labels(other), fitted.predict_labels(test))
-        assert same(fitted.predict_marginals(other), fitted.predict_marginals(test))
-        assert fitted.explain(other[0], 1) == fitted.explain(test[0], 1)
-
-
-def test_partial_trees_are_learned_from(trees, test):
-    """Half of the heads, here and there, are worth much more than nothing."""
-    partial_trees = [hide(tree, seed) for seed, tree in enumerate(trees)]
-    partial_trees.append(trees[0].with_heads([-1] * len(trees[0])))
-    parser = Small(max_iter=5).fit(partial_trees)
-    few = Small(max_iter=5).fit(trees[:10])
-    assert parser.n_left_out_ == 0
-    assert parser.score(test) > few.score(test) + 0.03
-    as_y = Small(max_iter=5).fit([*trees, trees[0]], heads(partial_trees))
-    assert_array_equal(as_y.weights_.arcs, parser.weights_.arcs)
 
 
 def test_crossing_arcs_are_lifted_or_left_out(trees, fitted):
@@ -311,17 +262,6 @@ def test_labels_are_those_of_the_trees(fitted, trees, test):
     parsed = fitted.parse(test)
     predicted = fitted.predict_labels(test)
     assert all(tree.deprels == tuple(p) for tree, p in zip(parsed, predicted, strict=True))
-
-
-def test_labels_look_at_words(test):
-    """A grammar of symbols could not tell them apart."""
-    pair = [
-        DependencyTree([word, "go"], [2, 0], upos=["N", "V"], deprels=[label, "root"])
-        for word, label in [("dogs", "nsubj"), ("today", "obl")] * 5
-    ]
-    parser = Small(["upos", "form"]).fit(pair)
-    assert parser.predict_labels(pair[:2])[0].tolist() == ["nsubj", "root"]
-    assert parser.predict_labels(pair[:2])[1].tolist() == ["obl", "root"]
 
 
 def test_labels_count_where_the_heads_are_those_of_the_tree():
@@ -449,19 +389,6 @@ def change(path, attribute=None, value=None, **arrays):
     np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **parts)
 
 
-def test_files(fitted, test, tmp_path):
-    path = tmp_path / "model.npz"
-    save_model(fitted, path)
-    loaded = load_model(path)
-    assert_same_model(loaded, fitted)
-    assert loaded.get_params() == fitted.get_params()
-    assert loaded.parse(test) == fitted.parse(test)
-    assert loaded.explain(test[0], 1) == fitted.explain(test[0], 1)
-    # Training goes on from a file.
-    again = [model.set_params(warm_start=True).fit(test) for model in (loaded, clone(fitted))]
-    assert again[0].loss_curve_[0] < again[1].loss_curve_[0]
-
-
 def test_weights_that_kernels_cannot_trust(saved):
     load_model(saved)
     cases = [
@@ -511,14 +438,6 @@ def test_descriptions_that_say_nothing_are_errors_not_crashes(saved):
 # Within scikit-learn
 
 
-def test_grids_and_pipelines(trees):
-    search = GridSearchCV(Small(), {"max_iter": [1, 4], "columns": ["auto", ["upos"]]}, cv=3)
-    assert search.fit(trees).best_params_["max_iter"] == 4
-    pipeline = make_pipeline(TokenFeature("xpos"), Small(["symbol"]))
-    assert cross_val_score(pipeline, trees, cv=3).min() > 0.5
-    assert "NN" in pipeline.fit(trees)[-1].vocabulary_["symbol"]
-
-
 def test_symbols_of_a_pipeline_are_read_where_they_say_more(trees):
     pipeline = make_pipeline(TokenFeature("upos", ["xpos"]), Small()).fit(trees)
     assert pipeline[-1].columns_[:2] == ("symbol", "upos")
@@ -548,10 +467,6 @@ def test_steps_out_of_range_are_an_error(trees):
 def test_weights_of_sentences_out_of_range_are_an_error(trees, weights):
     with pytest.raises(ValueError, match=r"left the range .* or the weights of sentences"):
         Small().fit(trees, sample_weight=weights)
-
-
-def test_large_weights_are_learned_with(trees, test):
-    assert Small().fit(trees, sample_weight=1e12).score(test) > 0.6
 
 
 def test_penalty(trees, monkeypatch):
@@ -619,14 +534,6 @@ def test_top_features(trees, test):
         parser.top_features([tree.with_heads(None) for tree in trees])
 
 
-@pytest.mark.parametrize("rate", [1e-99, 1.0])
-def test_other_steps_are_learned_with(trees, test, rate):
-    parser = Small(learning_rate_init=rate).fit(trees)
-    assert np.isfinite(parser.loss_curve_).all()
-    marginals = parser.predict_marginals(test)
-    assert all(np.allclose(part.sum(axis=1), 1.0) for part in marginals)
-
-
 def test_steps_that_leave_the_range_of_doubles_are_refused(trees):
     with pytest.raises(ValueError, match="Lower learning_rate_init=1000000"):
         Small(learning_rate_init=1e6).fit(trees)
@@ -642,16 +549,3 @@ def test_tiny_and_long_sentences(trees):
     (predicted,) = parser.predict([symbols])
     assert predicted.size == 200
     assert DependencyTree(symbols, predicted).is_projective
-
-
-def test_all_symbols_unknown(trees):
-    parser = Small(["symbol"]).fit(trees)
-    with pytest.warns(UserWarning, match="100 % of the tokens"):
-        marginals = parser.predict_marginals([["?"] * 5])
-    assert_allclose(marginals[0].sum(axis=1), 1.0)
-
-
-def test_text_from_a_file(fitted, test):
-    file = io.StringIO()
-    write_conllu(test, file)
-    assert fitted.score(read_conllu(io.StringIO(file.getvalue()))) == fitted.score(test)

@@ -7,7 +7,6 @@ import joblib
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from sklearn_shag import SpectralSHAG
 from sklearn_shag.sequences import count_treebank, merge_statistics
@@ -54,20 +53,6 @@ def assert_equal_models(model, expected):
     for name in ("operators_", "fallback_operators_"):
         for part, expected_part in zip(getattr(model, name), getattr(expected, name), strict=True):
             assert_array_equal(part, expected_part)
-
-
-def test_a_grid_search_on_the_cluster_is_the_local_one(client, english):
-    trees = english[:150]
-    grid = {"n_states": [1, 3], "smoothing": [0, 5]}
-    search = GridSearchCV(SpectralSHAG(), grid, cv=3, error_score="raise")
-    local = clone(search).fit(trees)
-    for scatter in (None, [trees]):
-        with joblib.parallel_config(backend="dask", scatter=scatter):
-            remote = clone(search).fit(trees)
-        assert remote.best_params_ == local.best_params_
-        for name in ("split0_test_score", "split1_test_score", "split2_test_score"):
-            assert_array_equal(remote.cv_results_[name], local.cv_results_[name])
-        assert_equal_models(remote.best_estimator_, local.best_estimator_)
 
 
 def test_tasks_leave_the_process_unless_they_are_tasks_of_a_task(client):

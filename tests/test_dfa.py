@@ -136,23 +136,6 @@ def assert_same_dfa(one, other):
     assert_equal(tables(one), tables(other))
 
 
-@pytest.mark.parametrize("model", [DeterministicSHAG("sibling"), SpectralSHAG(6)], ids=str)
-def test_a_rotation_changes_nothing(model, english):
-    """Ties too: the states of deterministic automata are equally far from each other."""
-    turned, model = clone(model).fit(english), clone(model).fit(english)
-    rng = np.random.default_rng(0)
-    n_states = model.operators_.alpha_1.shape[-1]
-    for head, direction in (("NOUN", "left"), ("VERB", "right")):
-        for n_clusters in (3, 8, 20):
-            options = {"n_clusters": n_clusters, "min_count": 5}
-            call = {"head": head, "direction": direction, **options}
-            expected = approximate_dfa(model, english, **call)
-            rotation = np.linalg.qr(rng.normal(size=(n_states, n_states)))[0]
-            turned.operators_ = change_basis(model.operators_, rotation)
-            found = approximate_dfa(turned, english, **call)
-            assert_same_dfa(found, expected)
-
-
 def sequences_of(trees, head, direction):
     for tree in trees:
         for position, symbol in enumerate(tree.symbols, start=1):
@@ -216,41 +199,6 @@ def test_the_order_of_sentences_does_not_matter(english):
     assert_same_dfa(found, expected)
     firsts = [min(map(len, own)) for own in expected.states.prefixes]
     assert firsts == sorted(firsts)
-
-
-def merged_one_by_one(states, parent, symbol, rng):
-    """Merge two targets at a time, in random order."""
-    states = list(states)
-    while True:
-        moves = list(zip(parent, symbol, range(1, len(states)), strict=True))
-        rng.shuffle(moves)
-        target = {}
-        for p, x, child in moves:
-            other = target.setdefault((states[p], x), states[child])
-            if other != states[child]:
-                old = states[child]
-                states = [other if s == old else s for s in states]
-                break
-        else:
-            return states
-
-
-def partition(states):
-    return {frozenset(np.flatnonzero(np.array(states) == s).tolist()) for s in set(states)}
-
-
-def test_merging_does_not_depend_on_the_order():
-    n_prefixes, n_clusters, wrong = 40, 12, []
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        parent = np.array([rng.integers(k) for k in range(1, n_prefixes)])
-        symbol = rng.integers(6, size=n_prefixes - 1)
-        clusters = np.concatenate([np.arange(n_clusters), rng.integers(n_clusters, size=28)])
-        found = partition(_merge_states(clusters, parent, symbol))
-        orders = [merged_one_by_one(clusters, parent, symbol, rng) for _ in range(3)]
-        if any(partition(states) != found for states in orders):
-            wrong.append(seed)
-    assert not wrong
 
 
 def test_a_merge_that_demands_another():

@@ -385,13 +385,6 @@ class TestAutomaton:
                     assert min(np.linalg.norm(points - centre, axis=1)) > 0.27
         assert len(middles) == 90
 
-    def test_own_axes(self, pyplot):
-        figure, ax = pyplot.subplots()
-        display = AutomatonDisplay(random_dfa(5, 20)).plot(ax=ax)
-        assert display.ax_ is ax
-        assert display.figure_ is figure
-        assert not overlaps(boxes(display.labels_.values()))
-
 
 def random_counts(n_kinds):
     totals = np.random.default_rng(0).integers(1000, 20000, n_kinds)

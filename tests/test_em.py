@@ -1,4 +1,4 @@
-"""Expectation maximisation: the E step, monotone likelihood, reductions, starts, stopping."""
+"""Expectation maximisation: the E step, monotone likelihood, starts, stopping."""
 
 import itertools
 import warnings
@@ -10,11 +10,11 @@ from scipy import special, stats
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import EMSHAG, DeterministicSHAG
-from sklearn_shag.automata import _expectation, em_automaton, moments_start, random_start
+from sklearn_shag.automata import _expectation, moments_start, random_start
 from sklearn_shag.automata._expectation import expected_uses
 from sklearn_shag.encoding import encode_trees
 from sklearn_shag.learning._deterministic import deterministic_automaton
-from sklearn_shag.learning._em import deterministic_start, split_prefix_trees
+from sklearn_shag.learning._em import deterministic_start
 from sklearn_shag.operators import Operators, exact_moments, operators_from_counts
 from sklearn_shag.sequences import (
     HeadModifierSequences,
@@ -28,7 +28,6 @@ from sklearn_shag.sequences import (
 from tests.loops import over
 from tests.test_operators import all_strings, random_automaton, value
 from tests.test_sequences import N_SYMBOLS, POOL, as_tuples, flatten, random_treebank
-from tests.test_treebanks import TREEBANKS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -152,7 +151,7 @@ def test_prefix_trees_hold_the_collapsed_sequences(seed):
 @over("init", STARTS)
 @over("smoothing", [0.0, 2.0])
 def test_likelihood_never_falls_and_automata_stay_proper(english, init, smoothing):
-    for seed in range(10 if init == "random" else 1):
+    for seed in range(3 if init == "random" else 1):
         model = EMSHAG(4, init=init, smoothing=smoothing, max_iter=30, tol=0, random_state=seed)
         model.fit(english)
         if smoothing == 0:  # with a prior it is the objective that rises, and is checked in fit
@@ -171,28 +170,10 @@ def assert_proper(model):
     assert_allclose(leaving[used], 1.0, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", TREEBANKS)
-def test_likelihood_never_falls_on_real_treebanks(treebank, name):
-    data = treebank(name)
-    for seed in range(10):
-        model = EMSHAG(5, max_iter=25, tol=0, random_state=seed).fit(data.train)
-        assert np.diff(model.loss_curve_).max() < 1e-5
-        assert_proper(model)
-
-
 def test_accuracy_on_english(treebank):
     data = treebank("UD_English-EWT")
     model = EMSHAG(12, init="moments", max_iter=100).fit(data.train)
     assert model.score(data.dev) >= 0.728
-
-
-@over("init", STARTS)
-@over("smoothing", [0.0, 3.0])
-def test_one_state_is_the_deterministic_model_after_one_iteration(english, init, smoothing):
-    model = EMSHAG(1, init=init, smoothing=smoothing, max_iter=1, random_state=0).fit(english)
-    expected = DeterministicSHAG("single", smoothing=smoothing).fit(english)
-    for one, other in zip(model.operators_, expected.operators_, strict=True):
-        assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
 def test_the_support_of_the_first_modifier_automaton_leads_to_it(english):
@@ -206,64 +187,6 @@ def test_the_support_of_the_first_modifier_automaton_leads_to_it(english):
     model = EMSHAG(2, init=start, max_iter=1).fit(english)
     for one, other in zip(model.operators_, expected, strict=True):
         assert_allclose(one[:-1], other[:-1], rtol=1e-9, atol=1e-12)
-
-
-def test_permuting_the_states_changes_nothing(english):
-    start = EMSHAG(3, max_iter=0, random_state=0).fit(english).operators_
-    order = [2, 0, 1]
-    permuted = Operators(
-        start.alpha_1[..., order], start.alpha_inf[..., order], start.A[..., order, :][..., order]
-    )
-    one, other = (
-        EMSHAG(3, init=init, max_iter=10, tol=0).fit(english) for init in (start, permuted)
-    )
-    assert_allclose(one.loss_curve_, other.loss_curve_, rtol=1e-10)
-    # All but the root symbol, whose one state stays where it is.
-    moved = one.operators_.A[..., order, :][..., order]
-    assert_allclose(moved[:-1], other.operators_.A[:-1], rtol=1e-7, atol=1e-8)
-
-
-def test_repeated_sentences_count_as_weights(english):
-    start = EMSHAG(3, max_iter=0, random_state=0).fit(english).operators_
-    once = EMSHAG(3, init=start, max_iter=5, tol=0).fit(english)
-    thrice = EMSHAG(3, init=start, max_iter=5, tol=0).fit(english * 3)
-    assert_allclose(thrice.loss_curve_, np.multiply(3, once.loss_curve_), rtol=1e-9)
-    assert_allclose(thrice.operators_.A, once.operators_.A, rtol=1e-6, atol=1e-9)
-
-
-def test_log_likelihood_is_that_of_the_training_sequences(english):
-    model = EMSHAG(3, max_iter=4, tol=0, random_state=0).fit(english)
-    roots = model.operators_.A[-1, 1, :-1, 0, 0]
-    root_log = sum(
-        np.log(roots[list(model.symbols_).index(tree.symbols[tree.heads.tolist().index(0)])])
-        for tree in english
-    )
-    expected = model.score_samples(english).sum() - root_log
-    assert_allclose(model.loss_curve_[-1], -expected, rtol=1e-9)
-    assert model.n_iter_ == 4
-    assert len(model.loss_curve_) == 5
-
-
-def test_huge_smoothing_gives_every_head_the_pooled_automaton(english):
-    model = EMSHAG(2, smoothing=1e9, max_iter=200, tol=1e-12, random_state=0).fit(english)
-    pool = model.symbols_.size
-    for direction, head in itertools.product((0, 1), range(pool)):
-        automata = [
-            Operators(*(part[h, direction] for part in model.operators_)) for h in (head, pool)
-        ]
-        for string in all_strings(3, 2):
-            one, other = (value(automaton, string) for automaton in automata)
-            assert_allclose(one, other, rtol=0, atol=1e-5)
-
-
-def test_learned_from_its_own_samples_an_automaton_keeps_its_place():
-    """Exact weights of all short strings: the truth is a fixed point."""
-    automaton = random_automaton(np.random.default_rng(0), n_symbols=2)
-    strings = list(all_strings(2, 12))
-    weights = [value(automaton, string) for string in strings]
-    tree = build_prefix_trees(one_pair(strings, weights), 2)[0]
-    run = em_automaton(tree, None, automaton, None, 20, 0.0, 5)
-    assert_allclose(run.parameters.A, automaton.A, rtol=0, atol=2e-3)
 
 
 def test_random_starts_are_those_of_the_paper():
@@ -343,7 +266,7 @@ def test_deterministic_starts_merge_modifiers_that_are_followed_alike():
     assert n_by_weight > 3
 
 
-@pytest.mark.parametrize("n_states", [1, 2, 5, 12])
+@pytest.mark.parametrize("n_states", [1, 5])
 def test_starts_are_proper_and_give_everything_seen_a_probability(n_states, english):
     for automaton_seed in range(3):
         moments = exact_moments(
@@ -373,12 +296,6 @@ def test_moments_start_close_to_the_truth():
             error = np.abs(exact_moments(start).bigrams - moments.bigrams).sum()
             errors.setdefault(name, []).append(error)
     assert np.mean(errors["moments"]) < 0.2 * np.mean(errors["random"])
-
-
-def test_moments_need_fewer_iterations_than_random_starts(english):
-    few = EMSHAG(5, init="moments", max_iter=5, tol=0).fit(english)
-    many = [EMSHAG(5, max_iter=20, tol=0, random_state=s).fit(english) for s in range(3)]
-    assert few.loss_curve_[-1] < np.mean([m.loss_curve_[5] for m in many])
 
 
 def test_convergence_is_reported(english):
@@ -412,17 +329,6 @@ def em_by_hand(start, tree, n_iterations):
         if len(automata) > n_iterations:
             return automata, np.array(log_likelihoods)
         automata.append(operators_from_counts(counts))
-
-
-def test_sequences_are_held_out_where_that_leaves_some_on_both_sides(english):
-    n_symbols, sequences, _ = encoded_english(english[:20])
-    split = split_prefix_trees(sequences, n_symbols, 0.3, np.random.RandomState(0))
-    whole = build_prefix_trees(sequences, n_symbols)
-    for everything, (learned, watched) in zip(whole, split, strict=True):
-        parts = [learned] if watched is None else [learned, watched]
-        assert all(part.weight.size for part in parts)
-        assert sum(part.weight.sum() for part in parts) == everything.weight.sum()
-    assert {watched is None for _, watched in split} == {True, False}
 
 
 def encoded_english(trees):
@@ -612,11 +518,6 @@ def test_early_stopping_keeps_the_iteration_and_the_start_best_held_out(english,
     assert_allclose(model.loss_curve_, -np.sum(padded, axis=0), rtol=1e-12)
 
 
-def test_symbols_too_rare_to_hold_out_are_learned_from(english):
-    model = EMSHAG(2, early_stopping=True, validation_fraction=0.9, random_state=0)
-    assert_proper(model.fit(english[:5]))
-
-
 def test_operators_to_start_from_are_checked(english):
     start = EMSHAG(3, max_iter=0, random_state=0).fit(english).operators_
     with pytest.raises(ValueError, match=r"for 15 symbols and n_states=2 it must be"):
@@ -659,18 +560,3 @@ def test_progress(english, capsys, verbose, shown):
     assert out == ""
     assert ("EM: 100%" in err) == shown
     assert ("32/32" in err) == shown
-
-
-def test_counts_of_a_proper_automaton_are_its_fixed_point():
-    automaton = random_automaton(np.random.default_rng(0))
-    again = operators_from_counts(automaton)
-    for one, other in zip(again, automaton, strict=True):
-        assert_allclose(one, other, rtol=1e-12)
-
-
-def test_seeds(english):
-    one, same, other = (
-        EMSHAG(3, max_iter=3, random_state=seed).fit(english).operators_.A for seed in (0, 0, 1)
-    )
-    assert_array_equal(one, same)
-    assert np.abs(one - other).max() > 1e-3

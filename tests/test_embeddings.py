@@ -1,14 +1,11 @@
 """Vectors of words that were learned elsewhere: what a network makes of them."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
-from sklearn_shag import BiaffineParser, ModelFileError, Tagger, load_model, save_model
+from sklearn_shag import BiaffineParser, ModelFileError, load_model, save_model
 from sklearn_shag.treebank import DependencyTree
 from tests.estimators import assert_same_model, same
 from tests.faults import not_refused
@@ -111,14 +108,6 @@ def test_files_hold_them_but_not_the_parameter(english, fitted, tmp_path):
         load_model(tmp_path / "model.npz")
 
 
-def test_files_hold_them_beside_several_columns(english, vectors, tmp_path):
-    settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
-    columns = ["upos", "shape"]
-    fitted = BiaffineParser(columns, embeddings=vectors, **settings).fit(english[:20])
-    save_model(fitted, tmp_path / "model.npz")
-    assert load_model(tmp_path / "model.npz").columns_ == ("upos", "shape", "vector")
-
-
 def test_files_with_other_vectors_are_refused(fitted, tmp_path):
     damaged = clone(fitted)
     vars(damaged).update(vars(fitted))
@@ -128,40 +117,10 @@ def test_files_with_other_vectors_are_refused(fitted, tmp_path):
         load_model(tmp_path / "model.npz")
 
 
-def test_warm_start_and_searches(english, vectors):
+def test_warm_start(english, vectors):
     parser = small(vectors, warm_start=True, max_iter=2).fit(english[:60])
     table = parser.weights_.vectors
     assert_array_equal(parser.fit(english[:60]).weights_.vectors, table)
-    search = GridSearchCV(small(None, max_iter=1), {"embeddings": [None, vectors]}, cv=2)
-    assert search.fit(english[:60]).best_params_["embeddings"] in (None, vectors)
-
-
-def test_taggers_learn_from_them(english):
-    """From vectors that tell what words are like, as those of raw text do."""
-    counts = Counter(pair for tree in english for pair in zip(tree.forms, tree.upos, strict=True))
-    tag_of = {form: tag for (form, tag), _ in reversed(counts.most_common())}
-    tags = sorted(set(tag_of.values()))
-    vectors = {form: np.eye(len(tags))[tags.index(tag)] for form, tag in tag_of.items()}
-    tagger = Tagger(
-        *("upos", ["shape"]),
-        embeddings=vectors,
-        hidden_layer_sizes=[16],
-        batch_size=100,
-        max_iter=15,
-        random_state=0,
-    )
-    without = clone(tagger).set_params(embeddings=None)
-    train, test = english[:150], english[150:200]
-    scores = [
-        np.mean(
-            [
-                np.mean(np.equal(found, tree.upos))
-                for found, tree in zip(each.fit(train).predict_tags(test), test, strict=True)
-            ]
-        )
-        for each in (without, tagger)
-    ]
-    assert scores[1] > scores[0] + 0.2
 
 
 def test_what_is_refused(english):

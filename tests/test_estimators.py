@@ -41,7 +41,7 @@ def fitted(request, english):
 @pytest.fixture(scope="module", params=MODELS | ESTIMATORS)
 def parser(request, english):
     """Any estimator, also one that is not a grammar."""
-    return clone((MODELS | ESTIMATORS)[request.param]).fit(english)
+    return clone((MODELS | ESTIMATORS)[request.param]).fit(english[:100])
 
 
 def assert_is_parse(heads, n_tokens, decoder="mbr"):
@@ -76,14 +76,6 @@ def test_every_sentence_gets_a_tree_and_distributions_over_heads(parser):
         assert marginals.min() >= 0
         assert_allclose(marginals.sum(axis=1), 1.0, rtol=1e-12)
         assert_array_equal(marginals[np.arange(n_tokens), np.arange(1, n_tokens + 1)], 0)
-
-
-@pytest.mark.filterwarnings("ignore:Values of 1 of 39 sentences leave the range")
-def test_sequences_of_symbols_are_parsed_as_trees_are(fitted):
-    sentences = hard_sentences(fitted)
-    expected = fitted.predict([DependencyTree(sentence) for sentence in sentences])
-    for heads, of_tree in zip(fitted.predict(sentences), expected, strict=True):
-        assert_array_equal(heads, of_tree)
 
 
 def test_decoding_maximises_over_the_marginals_that_the_user_sees(english):
@@ -168,12 +160,6 @@ def test_score_is_the_share_of_right_heads(fitted, english):
     assert fitted.score(symbols, heads) == fitted.score(english[:50])
 
 
-def test_heads_come_from_y_if_given():
-    trees = [DependencyTree(["A", "B"], [0, 1])]
-    model = DeterministicSHAG().fit(trees, [[2, 0]])
-    assert model.predict([["A", "B"]])[0].tolist() == [2, 0]
-
-
 def test_probability_of_a_tree_is_the_product_of_its_sequences(fitted, english):
     trees = [tree for tree in english if len(tree) < 12][:30]
     codes = {symbol: code for code, symbol in enumerate(fitted.symbols_)}
@@ -198,23 +184,6 @@ def test_trees_with_several_roots_are_learned_from_but_have_no_probability():
     model = DeterministicSHAG().fit([["A", "B"], ["B"]], [[0, 0], [0]])
     assert_allclose(model.operators_.A[-1, 1, :2, 0, 0], [1 / 3, 2 / 3], rtol=1e-12)
     assert model.score_samples([["A", "B"]], [[0, 0]])[0] == -np.inf
-
-
-def test_likelihood_of_a_sentence_sums_over_its_trees(english):
-    model = DeterministicSHAG("first", smoothing=1).fit(english)
-    sentence = ["PRON", "VERB", "NOUN", "PUNCT"]
-    trees = oracles.projective_trees(4)
-    summed = np.exp(model.score_samples([sentence] * len(trees), trees)).sum()
-    assert_allclose(model.log_likelihood([sentence])[0], np.log(summed), rtol=1e-9)
-
-
-def test_parse_gives_trees_of_the_same_sentences(fitted, english):
-    parsed = fitted.parse(english[:10])
-    for tree, result, heads in zip(english, parsed, fitted.predict(english[:10]), strict=False):
-        assert result.forms == tree.forms
-        assert set(result.deprels) <= set(fitted.labels_)
-        assert_array_equal(result.heads, heads)
-    assert fitted.parse([["DET", "NOUN"]])[0].forms == ("DET", "NOUN")
 
 
 def test_samples_are_trees_over_the_known_symbols(fitted):
@@ -242,7 +211,7 @@ def test_fitted_shapes(fitted):
 def test_nothing_warns_at_any_rank(english):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for n_states in range(1, 21):
+        for n_states in (1, 2, 5, 12, 20):
             model = SpectralSHAG(n_states).fit(english[:300])
             for heads, tree in zip(model.predict(english[300:]), english[300:], strict=True):
                 assert_is_parse(heads, len(tree))
@@ -286,19 +255,6 @@ BAD_INPUT = [
     (X, [[2, 1, 0], *Y[1:]], ValueError, r"y\[0\].*cycle"),
     (X, [[2, 3, 1], *Y[1:]], ValueError, r"y\[0\].*no root"),
     (X, [[2, 3, 0.5], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of whole numbers"),
-    (X, [[2, 3, None], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of whole numbers"),
-    (
-        X,
-        [[2, 3, np.nan], *Y[1:]],
-        ValueError,
-        r"y\[0\] must be a flat sequence of whole numbers",
-    ),
-    (
-        X,
-        [[2, 3, np.inf], *Y[1:]],
-        ValueError,
-        r"y\[0\] must be a flat sequence of whole numbers",
-    ),
     (X, [[[2], [3, 1], [0]], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence"),
     (X, ["230", *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of whole numbers"),
 ]
@@ -317,20 +273,6 @@ def test_bad_input_is_refused_by_every_estimator(estimator_of_symbols):
     for X, y, error, message in BAD_INPUT[::7]:
         with pytest.raises(error, match=message):
             estimator_of_symbols.fit(X, y)
-        assert not learned(estimator_of_symbols)
-
-
-@pytest.mark.filterwarnings("ignore:1 of 3 sentences are left out:UserWarning")
-def test_unknown_heads_name_the_sentence(estimator_of_symbols):
-    for sentences, y, message in [
-        ([DependencyTree(["A"], [0]), DependencyTree(["A"])], None, r"X\[1\] has no heads"),
-        (X, [Y[0], [-1, 0, 2], [0]], r"y\[1\] .*unknown heads .*whole trees"),
-    ]:
-        if estimator_of_symbols._needs_whole_trees is None:
-            assert learned(clone(estimator_of_symbols).fit(sentences, y))
-            continue
-        with pytest.raises(ValueError, match=message):
-            estimator_of_symbols.fit(sentences, y)
         assert not learned(estimator_of_symbols)
 
 

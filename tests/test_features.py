@@ -292,36 +292,6 @@ def test_trees_learn_by_the_loss_over_all_trees(text, templates):
         same_scores(oracle, trainer, text)
 
 
-def test_the_gradient_is_the_derivative(text, templates):
-    """By weights of features, in double precision, by finite differences."""
-    rng, place_of = np.random.default_rng(2), dict(place_of_features(text, templates))
-    start, step = rng.normal(scale=0.5, size=(N_FEATURES, 1)), 1e-5
-
-    def loss_and_gradient(weights):
-        found = []
-        scores = score_arcs(weights, templates, text, all_arcs(text.indptr))[:, 0]
-        ends = np.cumsum([n * (n + 1) for n in map(len, TREES)])
-        for tree, heads, of_tree in zip(TREES, HEADS, np.split(scores, ends[:-1]), strict=True):
-            projective = oracles.projective_trees(len(tree))
-            square = of_tree.reshape(len(tree), len(tree) + 1)
-            found.append(enumerate_loss(square, heads, projective))
-        return sum(loss for loss, _ in found), [gradient for _, gradient in found]
-
-    _, gradients = loss_and_gradient(start)
-    by_name = defaultdict(float)
-    for tree, gradient in zip(TREES, gradients, strict=True):
-        for m, h in arcs_of(tree):
-            for name in features(tree, h, m):
-                by_name[name] += gradient[m - 1, h]
-    for name in list(by_name)[::40]:
-        moved = np.zeros_like(start)
-        moved[place_of[name]] = step
-        slope = (loss_and_gradient(start + moved)[0] - loss_and_gradient(start - moved)[0]) / (
-            2 * step
-        )
-        assert_allclose(by_name[name], slope, atol=1e-6)
-
-
 def test_labels_learn_by_a_softmax(text, templates):
     rate, smallest = 0.2, 1e-3
     labels = ["advmod", "det", "nsubj", "obj", "root"]
@@ -353,16 +323,6 @@ def test_labels_learn_by_a_softmax(text, templates):
 
 
 # Arcs, buckets, batches
-
-
-def test_arcs():
-    arcs = all_arcs(np.array([0, 1, 3]))
-    assert arcs.begins.tolist() == [0, 2, 8]
-    assert arcs.modifiers.tolist() == [1, 1, 1, 1, 1, 2, 2, 2]
-    assert arcs.heads.tolist() == [0, 1, 0, 1, 2, 0, 1, 2]
-    of_trees = arcs_of_heads(np.array([0, 1, 3]), np.array([0, 2, 0]))
-    assert of_trees.modifiers.tolist() == [1, 1, 2]
-    assert of_trees.begins.tolist() == [0, 1, 3]
 
 
 def test_buckets_of_distances():

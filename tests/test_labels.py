@@ -218,19 +218,6 @@ class TestPrediction:
         after = model.fit(renamed).predict_labels(english[:1], english[:1])[0]
         assert after.tolist() == [f"{label}!" for label in before]
 
-    def test_of_words_is_by_their_tags(self, english):
-        words, tags = (model.fit(english[:200]) for model in (LexicalizedSHAG(), SpectralSHAG(2)))
-        assert_array_equal(words.labels_, tags.labels_)
-        assert same(words.predict_labels(english, english), tags.predict_labels(english, english))
-
-    def test_of_a_pipeline_is_by_its_symbols(self, english):
-        pipeline = make_pipeline(TokenFeature("xpos"), DeterministicSHAG()).fit(english)
-        features, model = pipeline
-        counts = naive_counts(features.transform(english), [1] * len(english))
-        tree = features.transform(english[:1])[0]
-        expected = [naive_label(counts, arc) for arc in arcs_of(tree)]
-        assert model.predict_labels([tree], [tree])[0].tolist() == expected
-
 
 class TestMembers:
     def test_of_a_product_the_first_that_knows_relations_gives_them(self, english):
@@ -264,20 +251,3 @@ def test_parse_keeps_relations_of_kept_heads(english):
     assert model.parse([tree])[0].deprels == ("det", "nsubj", "root")
     bare = model.fit(list(map(without_relations, english)))
     assert bare.parse([tree], keep_heads=True)[0].deprels == ("mine", "dep", "_")
-
-
-@pytest.mark.parametrize("name", ["UD_English-EWT", "UD_Turkish-IMST"])
-def test_back_off_is_a_gain_on_open_treebanks(treebank, name):
-    """Against the most frequent relation of the modifier alone."""
-    data = treebank(name)
-    model = DeterministicSHAG("single").fit(data.train)
-    of_modifier = Counter()
-    for tree in data.train:
-        of_modifier.update(zip(tree.symbols, tree.deprels, strict=True))
-    best = {symbol: label for (symbol, label), _ in of_modifier.most_common()[::-1]}
-    right = alone = total = 0
-    for tree, labels in zip(data.dev, model.predict_labels(data.dev, data.dev), strict=True):
-        total += len(tree)
-        right += np.sum(labels == np.array(tree.deprels, dtype=object))
-        alone += sum(best[s] == r for s, r in zip(tree.symbols, tree.deprels, strict=True))
-    assert right / total > alone / total + 0.1

@@ -8,10 +8,9 @@ from itertools import product
 import numba
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal, assert_equal
-from sklearn.exceptions import NotFittedError
+from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_shag import DeterministicSHAG, LexicalizedSHAG
+from sklearn_shag import LexicalizedSHAG
 from sklearn_shag.lexical._potentials import WordDistributions
 from sklearn_shag.lexical._statistics import back_off_words
 from sklearn_shag.treebank import DependencyTree, TokenFeature
@@ -191,10 +190,9 @@ def test_factors_of_several_roots_and_crossing_arcs_are_those_of_the_oracle(root
 
 
 @over("automaton", AUTOMATA)
-@over("min_count", [1, 2])
-def test_every_context_is_a_distribution(english, automaton, min_count):
-    model = LexicalizedSHAG(automaton, min_count=min_count).fit(english[:60])
-    oracle = Collins(english[:60], automaton, min_count=min_count)
+def test_every_context_is_a_distribution(english, automaton):
+    model = LexicalizedSHAG(automaton, min_count=2).fit(english[:60])
+    oracle = Collins(english[:60], automaton, min_count=2)
     distributions = WordDistributions(back_off_words(model.statistics_, 5.0))
     lexicon, tags = model.statistics_.lexicon, model.symbols_[model.statistics_.lexicon.tags]
     known = list(zip(tags.tolist(), model.words_.tolist(), strict=True))
@@ -313,73 +311,12 @@ def test_samples_have_the_column_of_words(english, word):
 # Counting
 
 
-def assert_same(one, other):
-    names = ("symbols_", "words_", "statistics_")
-    assert_equal(*({name: getattr(model, name) for name in names} for model in (one, other)))
-
-
-@over("automaton", AUTOMATA)
-def test_weights_are_repetitions(english, automaton):
-    weights = np.random.default_rng(0).integers(3, size=80)
-    weighted = LexicalizedSHAG(automaton, min_count=2).fit(english[:80], sample_weight=weights)
-    trees = [each for each, n in zip(english, weights, strict=False) for _ in range(n)]
-    assert_same(weighted, LexicalizedSHAG(automaton, min_count=2).fit(trees))
-    shuffled = np.random.default_rng(1).permutation(np.array(trees, dtype=object))
-    assert_same(weighted, LexicalizedSHAG(automaton, min_count=2).fit(shuffled))
-
-
-def test_heads_of_y_take_the_place_of_those_of_trees(english):
-    bare = [each.with_heads(None) for each in english[:30]]
-    heads = [each.heads for each in english[:30]]
-    assert_same(LexicalizedSHAG().fit(english[:30]), LexicalizedSHAG().fit(bare, heads))
-
-
-@compiled
-@over("automaton", AUTOMATA)
-def test_results_do_not_depend_on_workers_or_batches(english, unseen, automaton):
-    model = LexicalizedSHAG(automaton).fit(english[:80])
-    together = model.predict_marginals(unseen)
-    for s, sentence in enumerate(unseen):
-        assert_array_equal(model.predict_marginals([sentence])[0], together[s])
-        assert_array_equal(model.log_likelihood([sentence])[0], model.log_likelihood(unseen)[s])
-    many = english[200:]
-    alone, parallel = (
-        model.set_params(n_jobs=n_jobs).predict_marginals(many) for n_jobs in (None, 2)
-    )
-    assert_equal(list(alone), list(parallel))
-
-
-@compiled
-@over("automaton", ["single", "first"])
-def test_words_that_say_nothing_without_back_off_are_relative_frequencies(english, automaton):
-    # A word that is always the same leaves one word a tag: P_B = 1 and P_A is DET's, or DET+F's.
-    trees = [DependencyTree(["w"] * len(t), t.heads, upos=t.symbols) for t in english[:100]]
-    model = LexicalizedSHAG(automaton, backoff=1e-300).fit(trees)
-    baseline = DeterministicSHAG(automaton).fit(trees)
-    assert_allclose(model.log_likelihood(trees), baseline.log_likelihood(trees), rtol=1e-12)
-    assert_allclose(model.score_samples(trees), baseline.score_samples(trees), rtol=1e-12)
-    for found, expected in zip(
-        model.predict_marginals(trees), baseline.predict_marginals(trees), strict=True
-    ):
-        assert_allclose(found, expected, atol=1e-11)
-
-
-def test_backing_off_altogether_is_uniform():
-    model = LexicalizedSHAG("first", backoff=1e300).fit(DOGS)
-    # Of a tag or STOP, and of the words of the tag with the unknown one; the root is no STOP.
-    arc, stop, root = 1 / 4 * 1 / 3, 1 / 4, 1 / 3 * 1 / 3
-    expected = np.log([root * stop**2, 2 * root * arc * stop**4])
-    found = model.log_likelihood([tree("the/D"), tree("a/D cat/N")])
-    assert_allclose(found, expected, rtol=1e-12)
-
-
 # Extremes
 
 
 EXTREMES = [
     {"backoff": 5e-324},
     {"backoff": 1e-300},
-    {"backoff": 1e300},
     {"backoff": 1e300},
     {"min_count": 1e9},
     {"min_count": 0},
@@ -413,14 +350,6 @@ def test_extreme_weights_leave_every_sentence_a_probability(english, unseen, wei
     assert_parses(single, [tree("a/Y b/Y c/Z")])
 
 
-def test_one_token():
-    model = LexicalizedSHAG().fit([tree("a/X", [0])])
-    # P_A(X | root) = 1, of one tag; P_B(a) = 1/6 + 5/6 * (1/6 + 5/6 * 1/2) = 47/72. STOP on either
-    # side: 1/6 + 5/6 * (1/6 + 5/6 * 1/2) = 47/72.
-    assert_allclose(np.exp(model.log_likelihood([tree("a/X")])), (47 / 72) ** 3, rtol=1e-14)
-    assert model.score([tree("a/X", [0])]) == 1.0
-
-
 @compiled
 @pytest.mark.parametrize("n", [250, pytest.param(1000, marks=pytest.mark.exhaustive)])
 def test_probabilities_beyond_the_range_of_doubles(english, n):
@@ -431,14 +360,6 @@ def test_probabilities_beyond_the_range_of_doubles(english, n):
     model = LexicalizedSHAG().fit(english[:80])
     assert_parses(model, [sentence])
     assert model.log_likelihood([sentence])[0] < -745  # of the smallest double
-
-
-@compiled
-def test_a_thousand_tags():
-    trees = [tree(f"a/A{k} b/B{k}", [2, 0]) for k in range(500)]
-    model = LexicalizedSHAG("single").fit(trees)
-    assert model.words_.size == model.symbols_.size == 1000
-    assert model.score(trees[::50]) == 1.0
 
 
 @compiled
@@ -502,14 +423,6 @@ def test_words_that_are_the_symbols_are_refused(english, word):
         LexicalizedSHAG(word=word).fit(english[:5])
 
 
-def test_a_failed_fit_leaves_the_model_as_it_was(english):
-    model = LexicalizedSHAG().fit(english[:20])
-    before = dict(vars(model))
-    with pytest.raises(ValueError, match="Negative"):
-        model.fit(english[:10], sample_weight=[-1] * 10)
-    assert vars(model) == before
-
-
 @over(
     "options",
     [
@@ -528,11 +441,6 @@ def test_bad_parameters_are_refused(english, options):
     (name,) = options
     with pytest.raises(ValueError, match=f"The '{name}' parameter of LexicalizedSHAG must be"):
         LexicalizedSHAG(**options).fit(english[:5])
-
-
-def test_unfitted():
-    with pytest.raises(NotFittedError):
-        LexicalizedSHAG().predict(DOGS)
 
 
 def test_parameters_that_are_changed_after_fit(english):

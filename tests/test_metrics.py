@@ -1,11 +1,10 @@
 """Attachment scores against naive counting and against the official evaluation of UD."""
 
 import io
-import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
@@ -23,6 +22,7 @@ from tests.fuzz.treebanks import heads_lists
 # Of drawn treebanks it may be that no token counts.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 
+few = settings(max_examples=40)
 SCORES = [unlabeled_attachment_score, exact_match_score]
 SYMBOLS = ["NOUN", "VERB", "PUNCT", "PUNCT|.", ",", "DET"]
 
@@ -113,6 +113,7 @@ def no_masks(gold):
 
 
 class TestUnlabeledAttachmentScore:
+    @few
     @given(treebanks())
     def test_counts(self, sentences):
         symbols, gold, system, masks, weights = sentences
@@ -147,23 +148,9 @@ class TestUnlabeledAttachmentScore:
             assert unlabeled_attachment_score(cast(gold), cast(system)) == 5 / 6
             assert exact_match_score(cast(gold), cast(system)) == 0.5
 
-    def test_of_predictions(self, english):
-        model = DeterministicSHAG().fit(english[:60])
-        heads = model.predict(english[60:90])
-        expected = naive_uas(
-            [tree.heads.tolist() for tree in english[60:90]],
-            [item.tolist() for item in heads],
-            no_masks(heads),
-            [1] * 30,
-        )
-        assert 0.3 < expected < 1.0
-        np.testing.assert_allclose(
-            unlabeled_attachment_score(english[60:90], heads), expected, rtol=1e-14
-        )
-        np.testing.assert_allclose(model.score(english[60:90]), expected, rtol=1e-14)
-
 
 class TestExactMatchScore:
+    @few
     @given(treebanks())
     def test_counts(self, sentences):
         symbols, gold, system, _, weights = sentences
@@ -174,6 +161,7 @@ class TestExactMatchScore:
                 rtol=1e-14,
             )
 
+    @few
     @given(treebanks())
     def test_ignored_tokens_cannot_be_wrong(self, sentences):
         _, gold, system, masks, weights = sentences
@@ -193,35 +181,8 @@ class TestExactMatchScore:
         )
 
 
-class TestSampleWeight:
-    @given(treebanks())
-    def test_is_repetition(self, sentences):
-        _, gold, system, masks, weights = sentences
-        weights[0] += 1  # at least one sentence remains
-        repeated = [
-            [item for item, weight in zip(items, weights, strict=True) for _ in range(weight)]
-            for items in (gold, system, masks)
-        ]
-        for score in SCORES:
-            np.testing.assert_allclose(
-                score(gold, system, sample_weight=weights, ignore=masks),
-                score(*repeated[:2], ignore=repeated[2]),
-                rtol=1e-14,
-                err_msg=score.__name__,
-            )
-
-    def test_scale_does_not_matter(self):
-        gold, system, weights = [[0], [2, 0], [0, 1]], [[0], [0, 1], [0, 1]], [0.1, 0.7, 0.2]
-        for score in SCORES:
-            np.testing.assert_allclose(
-                score(gold, system, sample_weight=weights),
-                score(gold, system, sample_weight=1000 * np.array(weights)),
-                rtol=1e-14,
-                err_msg=score.__name__,
-            )
-
-
 class TestIgnore:
+    @few
     @given(treebanks())
     def test_predicate_is_its_mask(self, sentences):
         symbols, gold, system, _, weights = sentences
@@ -262,6 +223,7 @@ def test_where_nothing_counts_the_score_is_zero_and_said_to_be_undefined():
 
 
 class TestBreakdown:
+    @few
     @given(treebanks())
     def test_counts(self, sentences):
         symbols, gold, system, masks, weights = sentences
@@ -298,15 +260,6 @@ class TestBreakdown:
         assert by_modifier.total.tolist() == [[0, 1], [1, 0], [1, 0], [0, 1]]
         assert by_modifier.right.tolist() == [[0, 0], [1, 0], [1, 0], [0, 1]]
 
-    def test_default_is_by_head(self):
-        trees = [DependencyTree(["a", "b"], [2, 0])]
-        for default, by_head in zip(
-            attachment_breakdown(trees, [[2, 1]]),
-            attachment_breakdown(trees, [[2, 1]], by="head"),
-            strict=True,
-        ):
-            np.testing.assert_array_equal(default, by_head)
-
     def test_nothing_counts(self):
         breakdown = attachment_breakdown([DependencyTree(["a"], [0])], [[0]], ignore=[[True]])
         assert breakdown.symbols.shape == (0,)
@@ -329,14 +282,12 @@ class TestErrors:
     def test_of_heads(self):
         cases = [
             (([[0]], [[0], [0]]), "same number of sentences, at least one; got 1 and 2"),
-            (([[0], [0]], [[0]]), "same number of sentences, at least one; got 2 and 1"),
             (([], []), "at least one; got 0 and 0"),
             (([[0], [2, 0]], [[0], [0]]), r"y_pred\[1\] has 1 tokens but y_true\[1\] has 2"),
             (([[0], []], [[0], []]), r"y_true\[1\] holds no heads; remove empty"),
             (([[0], [0]], [[0], []]), r"y_pred\[1\] holds no heads; remove empty"),
             (([[0], [0.5]], [[0], [0]]), r"y_true\[1\] must be .* whole numbers.*; got \[0\.5\]"),
             (([[0], ["0"]], [[0], [0]]), r"y_true\[1\] must be .* whole numbers.*; got \['0'\]"),
-            (([[0], [True]], [[0], [0]]), r"y_true\[1\] must be .* whole numbers.*; got \[True\]"),
             (([[0], None], [[0], [0]]), r"y_true\[1\] must be .* whole numbers.*; got None$"),
             (
                 ([2, 0], [2, 0]),
@@ -344,7 +295,6 @@ class TestErrors:
             ),
             (([[0], [0]], [[0], "0"]), r"y_pred\[1\] must be .* whole numbers.*; got '0'"),
             (([[0], [[0]]], [[0], [0]]), r"y_true\[1\] must be a flat"),
-            (([[0], [[1, 2], [0]]], [[0], [2, 0]]), r"y_true\[1\] must be a flat"),
             (([[0], [2, 0]], [[0], [[2], 0]]), r"y_pred\[1\] must be a flat"),
             (([[0], DependencyTree(["a"])], [[0], [0]]), r"y_true\[1\] is a tree without heads"),
             (([[0], [0]], [[0], DependencyTree(["a"])]), r"y_pred\[1\] is a tree without heads"),
@@ -430,14 +380,6 @@ class TestIsPunctuation:
         cases = [(e, "symbol must be a str, got a ") for e in (None, ["PUNCT"], b"PUNCT")]
         assert not not_refused(cases, is_punctuation, TypeError)
 
-    def test_is_the_upos_of_the_bundled_treebank(self, english):
-        n_punctuation = 0
-        for tree in english:
-            for upos, xpos in zip(tree.upos, tree.xpos, strict=True):
-                assert is_punctuation(upos) == is_punctuation(f"{upos}|{xpos}") == (upos == "PUNCT")
-                n_punctuation += upos == "PUNCT"
-        assert n_punctuation > 300
-
 
 @pytest.fixture(scope="module")
 def udeval():
@@ -475,13 +417,6 @@ class TestOfficialEvaluation:
         assert abs(ours - official_uas(udeval, test, parsed)) <= 1e-12
         assert ours == model.score(test)
 
-    def test_perfect_and_worst(self, udeval, english):
-        chains = [tree.with_heads(range(len(tree))) for tree in english]
-        assert unlabeled_attachment_score(english, english) == 1.0
-        assert official_uas(udeval, english, english) == 1.0
-        ours = unlabeled_attachment_score(english, chains)
-        assert abs(ours - official_uas(udeval, english, chains)) <= 1e-12
-
     def test_multiword_tokens_and_empty_nodes(self, udeval):
         gold = read_conllu(io.StringIO(MULTIWORD))
         model = DeterministicSHAG("single").fit(gold)
@@ -496,27 +431,3 @@ class TestOfficialEvaluation:
             assert abs(ours - official_uas(udeval, gold, system)) <= 1e-12
             if share is not None:
                 np.testing.assert_allclose(ours, share, rtol=1e-14)
-
-    def test_written_system_file_keeps_its_other_lines(self, udeval):
-        gold = read_conllu(io.StringIO(MULTIWORD))
-        file = io.StringIO()
-        write_conllu(DeterministicSHAG().fit(gold).parse(gold), file)
-        old, new = MULTIWORD.splitlines(), file.getvalue().splitlines()
-        old = [line for line in old if not re.match(r"\d+\.", line)]  # empty nodes go
-        assert len(old) == len(new)
-        for before, after in zip(old, new, strict=True):
-            if before[:1].isdigit() and before.split("\t")[0].isdigit():
-                before, after = before.split("\t"), after.split("\t")
-                assert before[:6] + before[9:] == after[:6] + after[9:]
-            else:
-                assert before == after
-
-    @pytest.mark.exhaustive
-    @pytest.mark.parametrize("name", ["UD_English-EWT", "UD_French-Sequoia", "UD_Tamil-TTB"])
-    def test_open_treebanks(self, udeval, treebank, name):
-        data = treebank(name)
-        for model in (DeterministicSHAG("first"), SpectralSHAG(4)):
-            parsed = model.fit(data.train[:2000]).parse(data.dev)
-            ours = unlabeled_attachment_score(data.dev, parsed)
-            assert 0.4 < ours < 0.95
-            assert abs(ours - official_uas(udeval, data.dev, parsed)) <= 1e-12

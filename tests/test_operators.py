@@ -11,7 +11,6 @@ from sklearn_shag.learning import fallback_grammar, learn_grammar
 from sklearn_shag.operators import (
     Operators,
     change_basis,
-    complete_grammar,
     exact_moments,
     log_values,
     mixture,
@@ -146,13 +145,6 @@ def test_product_multiplies_values():
         assert_allclose(value(both, string), value(left, string) * value(right, string), rtol=1e-12)
 
 
-def test_product_with_the_trivial_model_is_the_model():
-    automaton = random_automaton(np.random.default_rng(0))
-    trivial = Operators(np.ones(1), np.ones(1), np.ones((3, 1, 1)))
-    for found, expected in zip(product(automaton, trivial), automaton, strict=True):
-        assert_array_equal(found, expected)
-
-
 def test_product_of_grammars_multiplies_each_pair(random_grammar):
     left, right = random_grammar(0, n_states=2), random_grammar(1, n_states=2)
     both = product(left, right)
@@ -215,25 +207,6 @@ def test_unused_states_stay_zero():
     )
     assert_array_equal(automaton.alpha_inf, [1.0, 0.0])
     assert not automaton.A.any()
-
-
-def test_exact_moments_are_expected_substring_counts():
-    automaton = random_automaton(np.random.default_rng(3), n_symbols=2)
-    moments = exact_moments(automaton)
-    START = STOP = 2
-    bigrams, trigrams = np.zeros((3, 3)), np.zeros((2, 3, 3))
-    for string in all_strings(2, 14):
-        probability = value(automaton, string)
-        padded = [START, *string, STOP]
-        for a, b in itertools.pairwise(padded):
-            bigrams[b, a] += probability
-        for a, b, c in zip(padded, padded[1:], padded[2:], strict=False):
-            trigrams[b, c, a] += probability
-    assert_allclose(moments.bigrams, bigrams, rtol=0, atol=1e-3)
-    dense = np.zeros((2, 3, 3))
-    np.add.at(dense, (moments.middle, moments.last, moments.first), moments.trigrams)
-    assert_allclose(dense, trigrams, rtol=0, atol=1e-3)
-    assert_allclose(moments.bigrams[:, START].sum(), 1.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("context", [0.0, 0.3])
@@ -338,37 +311,6 @@ def test_the_fallback_grammar_adds_one_use_of_every_outcome(seed):
 def draw_trees(grammar, symbols, n_sentences, max_length, rng):
     drawn = sample_derivations(grammar, n_sentences, rng, max_length=max_length)
     return decode_trees(symbols, *drawn)
-
-
-def test_samples_follow_the_grammar():
-    """Frequencies of the left sequences of one head, within five standard errors."""
-    rng = np.random.RandomState(0)
-    automata = random_automaton(np.random.default_rng(1), n_symbols=2, lead=(3, 2))
-    automata = automata._replace(A=automata.A * 0.4)
-    automata = automata._replace(alpha_inf=1 - automata.A.sum(axis=(2, 3)))
-    grammar = complete_grammar(automata, np.array([0.3, 0.7]))
-    trees = draw_trees(grammar, ["a", "b"], 4000, 1000, rng)
-    found, total = {}, 0
-    for tree in trees:
-        for h, direction, modifiers in oracles.tree_sequences(tree.heads.tolist()):
-            if h and tree.symbols[h - 1] == "b" and direction == 0:
-                string = tuple("ab".index(tree.symbols[m - 1]) for m in modifiers)
-                found[string] = found.get(string, 0) + 1
-                total += 1
-    for string in all_strings(2, 2):
-        expected = oracles.sequence_value(grammar, 1, 0, string)
-        error = np.sqrt(expected * (1 - expected) / total)
-        assert abs(found.get(string, 0) / total - expected) < 5 * error
-    roots = np.mean([tree.symbols[tree.heads.tolist().index(0)] == "b" for tree in trees])
-    assert abs(roots - 0.7) < 5 * np.sqrt(0.21 / 4000)
-
-
-def test_samples_of_a_grammar_that_explodes_are_refused():
-    rare = np.full((2, 2, 1), 1e-4)
-    automata = Operators(np.ones((2, 2, 1)), rare, np.full((2, 2, 1, 1, 1), 1 - 1e-4))
-    grammar = complete_grammar(automata, np.ones(1))
-    with pytest.raises(ValueError, match="max_length=5"):
-        draw_trees(grammar, ["a"], 1000, 5, np.random.RandomState(0))
 
 
 class Drawn(np.random.RandomState):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
@@ -20,13 +19,7 @@ from sklearn_shag.metrics import (
     uas_scorer,
     unlabeled_attachment_score,
 )
-from sklearn_shag.parsing import (
-    Potentials,
-    has_projective_completion,
-    projectivize,
-    tree_loss,
-    tree_values,
-)
+from sklearn_shag.parsing import Potentials, has_projective_completion, projectivize, tree_values
 from sklearn_shag.sequences import count_treebank
 from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs, heads
 from tests import oracles
@@ -259,21 +252,6 @@ def test_partial_trees_among_whole_ones(parser, text):
         assert_allclose(parser.score_samples(mixed)[3], parser.log_likelihood(mixed)[3])
 
 
-def test_conditional_probability_is_the_loss_of_a_grammar_of_arcs(english):
-    """Of one that has a single state and looks at nothing but arcs, by another implementation."""
-    model = DeterministicSHAG("single", smoothing=1).fit(english)
-    partial = [[-1, 0, -1, -1], [2, -1, 4, -1]]
-    operators, codes = model.operators_, [model.symbols_.tolist().index(name) for name in NAMES]
-    arcs = np.full((4, 5), -np.inf)
-    for m, h in itertools.product(range(4), range(5)):
-        head, side = (codes[h - 1], int(h < m + 1)) if h else (operators.A.shape[0] - 1, 1)
-        if h != m + 1:
-            with np.errstate(divide="ignore"):  # some are never the root
-                arcs[m, h] = np.log(operators.A[head, side, codes[m], 0, 0])
-    losses, _ = tree_loss(np.tile(arcs.ravel(), 2), partial)
-    assert_allclose(model.conditional_log_likelihood([NAMES] * 2, partial), -losses, rtol=1e-9)
-
-
 # Learning
 
 
@@ -327,14 +305,6 @@ def test_counts_and_steps_ask_for_whole_trees(english):
         make_pipeline(TokenFeature("upos"), DeterministicSHAG()).fit(partial)
 
 
-def test_unknown_heads_of_y_alone(of_whole_trees):
-    X = [DependencyTree(symbols, upos=symbols) for symbols in (["A", "B", "A"], ["B"])]
-    y = [[-1, 0, 2], [0]]
-    with pytest.raises(ValueError, match=r"y\[0\] .*unknown heads .*whole trees"):
-        of_whole_trees.fit(X, y)
-    assert not learned(of_whole_trees)
-
-
 def test_unlabelled_trees_are_missing_where_whole_ones_are_needed(of_whole_trees, english):
     bare = english[0].with_heads(None)
     with pytest.raises(ValueError, match=r"X\[40\] has no heads \(1 of 41"):
@@ -365,16 +335,6 @@ def test_score_counts_known_heads(parser, text):
             score(nothing)
         with pytest.raises(ValueError, match=r"X\[0\] has no heads"):
             score([tree.with_heads(None) for tree in text])
-
-
-def test_folds_are_scored_by_what_is_known(english):
-    """A search over what learns from whole trees, tested on partial ones."""
-    partial = [hide(tree, seed) for seed, tree in enumerate(english[:20])]
-    trees = [*english[:60], *partial, english[0].with_heads(None)]
-    split = [(np.arange(60), np.arange(60, 81))]
-    for scoring in (None, uas_scorer, exact_match_scorer):
-        scores = cross_val_score(DeterministicSHAG(), trees, cv=split, scoring=scoring)
-        assert 0 < scores[0] < 1
 
 
 def test_unknown_heads_are_ignored_tokens(text):

@@ -1,14 +1,10 @@
 """Products of grammars: against the dense product of operators, and against all trees."""
 
-import itertools
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import (
     EMSHAG,
@@ -21,7 +17,7 @@ from sklearn_shag import (
 from sklearn_shag.ensembles._product import as_memory
 from sklearn_shag.operators import Operators, product
 from sklearn_shag.parsing import chart
-from sklearn_shag.treebank import DependencyTree, TokenFeature
+from sklearn_shag.treebank import DependencyTree
 from tests.loops import over
 from tests.oracles import projective_trees
 from tests.scaled_chart import inside_outside
@@ -245,26 +241,6 @@ def test_large_powers_do_not_vanish(members, english):
 
 
 class TestWithoutMass:
-    def test_deterministic_members_parse(self, members, english):
-        nothing = clone(members["hidden"]).fit(english[:200])
-        nothing.operators_ = Operators(*map(np.zeros_like, nothing.operators_))
-        model = frozen_product([nothing, members["fcp"], members["first"]])
-        expected = frozen_product([members["fcp"], members["first"]])
-        assert_same_heads(model, expected, english[200:])
-
-    def test_then_the_grammars_that_members_fall_back_to(self, members, english):
-        """One deterministic member has no mass either, and then the others do not count."""
-        nothing, first = (clone(members[name]).fit(english[:200]) for name in ("hidden", "first"))
-        for model in nothing, first:
-            model.operators_ = Operators(*map(np.zeros_like, model.operators_))
-        model = frozen_product([nothing, first, members["fcp"]])
-        fallbacks = []
-        for member in nothing, first:
-            other = DeterministicSHAG("single").fit(english[:200])
-            other.operators_ = member.fallback_operators_
-            fallbacks.append(other)
-        assert_same_heads(model, frozen_product([*fallbacks, members["fcp"]]), english[200:])
-
     def test_only_sentences_without_mass_are_parsed_so(self, members, english):
         """Each is parsed as if the others were not there."""
         hidden, first = (clone(members[name]).fit(english[:200]) for name in ("em", "first"))
@@ -292,52 +268,12 @@ class TestWithoutMass:
         assert min(used.values()) > 5
 
 
-def assert_same_heads(one, other, trees):
-    for a, b in zip(one.predict(trees), other.predict(trees), strict=True):
-        assert_array_equal(a, b)
-
-
 class TestMembers:
-    def test_may_see_other_columns(self, english):
-        pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(3))
-        model = ProductParser([("tags", pipeline), ("words", LexicalizedSHAG())])
-        model.fit(english[:200])
-        features = pipeline.fit(english[:200])
-        tree = next(tree for tree in english[200:] if len(tree) == 4)
-        heads = projective_trees(4)
-        seen = [features[0].transform([tree])[0]] * len(heads)
-        values = features[-1].score_samples(seen, heads)
-        values += model.named_estimators_["words"].score_samples([tree] * len(heads), heads)
-        if np.isfinite(values).all():
-            found = model.conditional_log_likelihood([tree] * len(heads), heads)
-            assert_allclose(found, values - np.logaddexp.reduce(values), atol=1e-9)
-        assert model.score(english[200:]) > 0.7
-
     def test_may_know_other_symbols(self, members, english):
         few = SpectralSHAG(2).fit([t for t in english[:200] if "INTJ" not in t.symbols])
         assert few.symbols_.size < members["fcp"].symbols_.size
         model = frozen_product([few, members["fcp"]])
         assert len(model.predict(english[200:])) == len(english[200:])
-
-    def test_are_tuned_with_their_weights(self, english):
-        members = [("spectral", SpectralSHAG(2)), ("lexical", LexicalizedSHAG("single"))]
-        grid = {
-            "spectral__n_states": [1, 2],
-            "lexical__automaton": ["single", "fcp"],
-            "weights": [None, [1, 0.5]],
-        }
-        search = GridSearchCV(ProductParser(members), grid, cv=2, error_score="raise")
-        search.fit(english[:60])
-        assert len(search.cv_results_["params"]) == 8
-        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-    def test_workers_change_nothing(self, members, english):
-        model = frozen_product([members["hidden"], members["fcp"]])
-        one = model.predict_marginals(english)
-        two = model.set_params(n_jobs=2).predict_marginals(english)
-        singles = [model.predict_marginals([tree])[0] for tree in english[:50]]
-        for a, b in itertools.chain(zip(one, two, strict=True), zip(one, singles, strict=False)):
-            assert_array_equal(a, b)
 
     def test_only_one_may_have_states(self):
         for second in EMSHAG(2), DeterministicSHAG("sibling"):

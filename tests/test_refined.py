@@ -205,19 +205,6 @@ def test_forbidden_arcs_have_no_mass_and_sentences_without_a_tree_neither():
 
 
 @compiled
-def test_arcs_may_have_scores_of_any_size():
-    """What is added to all arcs of a token is added to log Z, also where doubles would end."""
-    grammar = random_refined(0, 2, 2, 3)
-    codes, indptr = np.arange(40) % 2, np.array([0, 40])
-    plain = chart(grammar, Potentials(indptr, codes))
-    for size in (-900.0, 900.0):
-        arcs = np.full((40, 41), size).ravel()
-        found = chart(grammar, Potentials(indptr, codes, arcs))
-        assert_allclose(found.log_abs_z, plain.log_abs_z + 40 * size, rtol=1e-12)
-        assert_allclose(found.arcs, plain.arcs, atol=1e-12)
-
-
-@compiled
 def test_long_sentences_are_scaled_by_the_grammar_without_refinements():
     """Stops of 1e-9 make Z of 200 tokens about 1e-3600."""
     grammar = random_refined(0, 2, 2, 2)
@@ -464,30 +451,6 @@ def test_known_heads_that_cross_are_kept_whatever_is_pruned(model):
 
 
 @compiled
-def test_renaming_refinements_and_states_changes_nothing(model, trees):
-    refined, rng = model.refined_operators_, np.random.default_rng(0)
-    g, v = rng.permutation(5), rng.permutation(3)
-    unrefined = model.operators_
-    renamed = refined._replace(
-        **{name: getattr(refined, name)[:, :, v][..., g] for name in ("alpha_1", "alpha_inf")},
-        A=refined.A[:, g][:, :, v][:, :, :, v][..., g],
-        backoff=refined.backoff[:, :, v][..., g],
-        common=refined.common[:, g],
-        roots=refined.roots[:, g],
-    )
-    of_states = Operators(
-        unrefined.alpha_1[..., v], unrefined.alpha_inf[..., v], unrefined.A[..., v, :][..., v]
-    )
-    of_states.A[-1], of_states.alpha_1[-1], of_states.alpha_inf[-1] = (
-        part[-1] for part in (unrefined.A, unrefined.alpha_1, unrefined.alpha_inf)
-    )
-    other = model.truncate(5)
-    vars(other).update(refined_operators_=renamed, operators_=of_states)
-    assert_allclose(other.score_samples(trees), model.score_samples(trees), rtol=1e-11)
-    assert_allclose(other.log_likelihood(trees[:20]), model.log_likelihood(trees[:20]), rtol=1e-11)
-
-
-@compiled
 @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 def test_unknown_symbols_are_missing_observations(model):
     """An unknown root may be any, with the automata of the pool."""
@@ -519,14 +482,14 @@ def test_more_runs_keep_the_best(trees):
 
 
 @compiled
-def test_drawn_trees_teach_the_grammar_that_drew_them(model):
-    drawn = model.sample(3000, random_state=0)
-    learned = RefinedSHAG(3, 5, smoothing=1, random_state=0).fit(drawn[:2500])
-    held_out = drawn[2500:]
-    true = model.score_samples(held_out).sum()
-    assert abs(learned.score_samples(held_out).sum() / true - 1) < 0.02
-    of_unrefined = learned.truncate(1).score_samples(held_out).sum()
-    assert learned.score_samples(held_out).sum() > of_unrefined
+def test_drawn_trees_are_those_of_the_grammar(model):
+    drawn = model.sample(2000, random_state=0)
+    assert np.isfinite(model.score_samples(drawn)).all()
+    roots = [tree.symbols[list(tree.heads).index(0)] for tree in drawn]
+    expected = model.refined_operators_.roots.sum(axis=1)
+    for symbol, share in zip(model.symbols_, expected, strict=True):
+        deviation = np.sqrt(max(share * (1 - share), 1e-3) / 2000)
+        assert abs(roots.count(symbol) / 2000 - share) < 5 * deviation
 
 
 @compiled

@@ -277,17 +277,6 @@ def test_statistics_count_roots_and_ignore_how_sequences_are_given():
         assert_allclose(one, other, rtol=1e-12)
 
 
-def test_weights_count_sequences_several_times():
-    sentences = random_treebank(1, projective=False)
-    twice = extract_sequences(*flatten(sentences * 2), N_SYMBOLS)
-    once = extract_sequences(*flatten(sentences), N_SYMBOLS)
-    weighted = once._replace(weights=2 * once.weights)
-    for one, other in zip(
-        collect_statistics(twice, N_SYMBOLS), collect_statistics(weighted, N_SYMBOLS), strict=True
-    ):
-        assert_allclose(one, other, rtol=1e-12)
-
-
 def test_too_many_symbols_are_refused():
     empty = HeadModifierSequences(*[np.zeros(0, dtype=np.int64)] * 5)
     with pytest.raises(ValueError, match="too many"):
@@ -313,16 +302,3 @@ def test_together_treebanks_may_have_too_many_symbols():
     assert merge_statistics(halves[:1]).symbols.size == 15_000
     with pytest.raises(ValueError, match="30000 symbols are too many to count their trigrams"):
         merge_statistics(halves)
-
-
-def test_the_bundled_treebank_makes_the_round_trip(english):
-    symbols = sorted({symbol for tree in english for symbol in tree.symbols})
-    projective = [tree for tree in english if tree.is_projective]
-    codes = np.array([symbols.index(symbol) for tree in projective for symbol in tree.symbols])
-    heads = np.concatenate([tree.heads for tree in projective])
-    indptr = np.cumsum([0] + [len(tree) for tree in projective])
-    sequences = extract_sequences(codes, heads, indptr, len(symbols))
-    assert sequences.heads.size == 2 * codes.size + len(projective)
-    found = assemble_trees(sequences, indptr)
-    assert_array_equal(found[0], codes)
-    assert_array_equal(found[1], heads)

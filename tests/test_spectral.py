@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import linalg
-from sklearn.model_selection import KFold, cross_val_score
 
-from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag import SpectralSHAG
 from sklearn_shag.automata import leading_states
-from sklearn_shag.datasets import make_treebank
 from sklearn_shag.learning._deterministic import deterministic_automaton
 from sklearn_shag.learning._spectral import PUBLISHED, spectral_automaton
-from sklearn_shag.operators import change_basis, exact_moments, sequence_values
+from sklearn_shag.operators import exact_moments
 from sklearn_shag.sequences import (
     collect_statistics,
     count_treebank,
@@ -49,24 +47,6 @@ def some_strings(n_symbols):
     return [(), *(tuple(rng.integers(n_symbols, size=n)) for n in (1, 1, 2, 2, 2, 3, 3, 4))]
 
 
-def test_scaling_changes_nothing_at_full_rank(noun_moments):
-    moments = noun_moments(0.0)
-    plain, scaled = (
-        spectral_automaton(moments, 100, scaling=power).operators for power in (0.0, 0.5)
-    )
-    for string in some_strings(moments.n_symbols):
-        assert_allclose(value(scaled, string), value(plain, string), rtol=1e-7, atol=1e-12)
-
-
-def test_full_shrinkage_makes_the_last_modifier_the_state(noun_moments):
-    """With all trigrams replaced by products of bigrams, full rank is the sibling automaton."""
-    moments = noun_moments(0.0)
-    shrunk = spectral_automaton(moments, 100, shrinkage=1e15).operators
-    sibling = deterministic_automaton(moments, "sibling")
-    for string in some_strings(moments.n_symbols):
-        assert_allclose(value(shrunk, string), value(sibling, string), rtol=1e-7, atol=1e-12)
-
-
 def test_mixing_is_the_weighted_mean_of_two_models(noun_moments):
     moments = noun_moments(0.5)
     mixed, alone = (
@@ -90,23 +70,6 @@ def test_fewer_states_are_leading_ones_to_the_last_bit(noun_moments, mixing):
             np.testing.assert_array_equal(one, other)
 
 
-def test_regularisation_lowers_the_effective_rank(english):
-    plain = SpectralSHAG(6, alpha=0).fit(english)
-    assert set(np.unique(plain.effective_rank_)) <= set(range(1, 7))
-    last = plain.effective_rank_
-    for alpha in (1e-4, 1e-2, 1):
-        model = SpectralSHAG(6, alpha=alpha).fit(english)
-        np.testing.assert_array_equal(model.singular_values_, plain.singular_values_)
-        assert (model.effective_rank_ <= last).all()
-        last = model.effective_rank_
-    # At alpha=1 the largest singular value counts half.
-    assert (last >= 0.5).all()
-    # Canonical correlations are at most 1, and START goes with anything.
-    near = SpectralSHAG(6, context=0).fit(english).singular_values_
-    assert_allclose(near[:, :, 0], 1.0, rtol=1e-9)
-    assert (np.diff(near, axis=2) <= 0).all()
-
-
 def test_more_states_than_the_rank_change_nothing():
     automaton = random_automaton(np.random.default_rng(0), n_symbols=4, n_states=2)
     moments = exact_moments(automaton)
@@ -115,15 +78,6 @@ def test_more_states_than_the_rank_change_nothing():
     assert learned.alpha_1.size == 2
     for string in all_strings(4, 3):
         assert_allclose(value(learned, string), value(automaton, string), rtol=0, atol=1e-9)
-
-
-def test_moments_do_not_depend_on_the_basis():
-    rng = np.random.default_rng(0)
-    automaton = random_automaton(rng, n_states=3)
-    other = change_basis(automaton, rng.normal(size=(3, 3)))
-    assert_allclose(
-        exact_moments(other).bigrams, exact_moments(automaton).bigrams, rtol=1e-9, atol=1e-12
-    )
 
 
 @over("n_states", [1, 2, 3])
@@ -200,22 +154,6 @@ def test_operators_are_those_of_the_equations(options, context):
         assert_allclose(learned.A, basis @ A @ basis, rtol=1e-9, atol=1e-12)
 
 
-def test_huge_smoothing_gives_every_head_the_pooled_automaton():
-    trees = make_treebank(300, 2, n_symbols=4, random_state=0)
-    model = SpectralSHAG(3, smoothing=1e12).fit(trees)
-    pool = model.symbols_.size
-    for direction in (0, 1):
-        for head in range(pool):
-            for string in all_strings(4, 2):
-                values = []
-                for h in (head, pool):
-                    state = model.operators_.alpha_1[h, direction]
-                    for symbol in string:
-                        state = model.operators_.A[h, direction, symbol] @ state
-                    values.append(model.operators_.alpha_inf[h, direction] @ state)
-                assert_allclose(values[0], values[1], rtol=0, atol=1e-8)
-
-
 def test_rare_heads_have_fewer_states():
     """A head that never takes a left modifier has a bigram matrix of rank 1."""
     model = SpectralSHAG.published(4).fit(
@@ -234,28 +172,6 @@ def test_one_state_still_has_a_root(english):
     model = SpectralSHAG(1, smoothing=1).fit(english)
     assert np.isfinite(model.log_likelihood(english[:20])).all()
     assert model.score(english) > 0.6
-
-
-def test_learned_from_many_samples_it_is_close_to_the_grammar():
-    """Estimates from 40 times as many sentences are at least twice as close (1/sqrt: six)."""
-    trees, truth = make_treebank(
-        8000,
-        2,
-        n_symbols=4,
-        mean_length=8,
-        max_length=10_000,
-        random_state=3,
-        return_operators=True,
-    )
-    held_out = trees[:200]
-    errors = []
-    for size in (200, 7800):
-        model = SpectralSHAG(2).fit(trees[200 : 200 + size])
-        sequences = _sequences_of(model, held_out)
-        found = sequence_values(model.operators_, sequences)
-        errors.append(np.abs(found - sequence_values(truth, sequences)).mean())
-    assert errors[1] < errors[0] / 2
-    assert errors[1] < 0.01
 
 
 def _sequences_of(model, trees):
@@ -294,21 +210,6 @@ def test_learning_uses_what_pair_moments_gives(english, parameters):
         assert_allclose(model.effective_rank_[key], worth.sum(), rtol=1e-9)
 
 
-@pytest.mark.parametrize("decoder", ["mbr", "max_marginal"])
-def test_hidden_states_beat_deterministic_ones_on_english(english, decoder):
-    folds = KFold(5, shuffle=True, random_state=0)
-    spectral, first, single = (
-        cross_val_score(model, english, cv=folds, error_score="raise").mean()
-        for model in (
-            SpectralSHAG(5, smoothing=1, decoder=decoder),
-            DeterministicSHAG("first", decoder=decoder),
-            DeterministicSHAG("single", decoder=decoder),
-        )
-    )
-    assert single + 0.01 < first
-    assert first + 0.03 < spectral
-
-
 def test_a_decomposition_that_does_not_converge_is_made_another_way(noun_moments, monkeypatch):
     """Seen with words as symbols: divide and conquer gave up on a matrix without defect."""
 
@@ -324,14 +225,3 @@ def test_a_decomposition_that_does_not_converge_is_made_another_way(noun_moments
     assert_allclose(found.singular_values, expected.singular_values, rtol=1e-10, atol=1e-14)
     for one, other in zip(found.operators, expected.operators, strict=True):
         assert_allclose(one, other, rtol=1e-8, atol=1e-10)
-
-
-def test_dense_trigrams_of_the_learner_sum_to_the_bigrams(english):
-    """Every bigram that does not end in STOP starts exactly one trigram."""
-    model = SpectralSHAG(2).fit(english[:50])
-    n = model.symbols_.size
-    statistics = collect_statistics(_sequences_of(model, english[:50]), n)
-    moments = pair_moments(statistics, n, 0)
-    dense = np.zeros((n, n + 1, n + 1))
-    np.add.at(dense, (moments.middle, moments.last, moments.first), moments.trigrams)
-    assert_allclose(dense.sum(axis=1), moments.bigrams[:-1], rtol=1e-12, atol=1e-15)

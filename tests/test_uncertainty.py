@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import CRFParser, DeterministicSHAG
+from sklearn_shag import DeterministicSHAG
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import uas_scorer
 from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs
@@ -18,8 +18,8 @@ from tests.loops import over
 
 
 @pytest.fixture(scope="module", params=ESTIMATORS)
-def parser(request, english):
-    return clone(ESTIMATORS[request.param]).fit(english[:60])
+def parser(request, fitted):
+    return fitted(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -94,21 +94,6 @@ def test_ties_come_in_the_order_of_x(first):
 def test_single_tokens_are_certain(first):
     arcs = least_certain_arcs(first, [["NOUN"]])
     assert [column.tolist() for column in arcs] == [[0], [1], [0], [1.0], [1.0], [0.0]]
-
-
-def test_annotation_ends(english):
-    """Each round has the heads of what was listed; the last one has nothing left."""
-    pool = [tree for tree in english[:40] if tree.is_projective]
-    partial = [tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)]) for tree in pool]
-    while any(-1 in tree.heads for tree in partial):
-        model = CRFParser(["upos"], n_features=2**12, random_state=0).fit(partial)
-        arcs = least_certain_arcs(model, partial, n=150)
-        heads = [tree.heads.copy() for tree in partial]
-        for sentence, token in zip(arcs.sentences, arcs.tokens, strict=True):
-            assert heads[sentence][token - 1] == -1
-            heads[sentence][token - 1] = pool[sentence].heads[token - 1]
-        partial = [tree.with_heads(found) for tree, found in zip(partial, heads, strict=True)]
-    assert [t.heads.tolist() for t in partial] == [t.heads.tolist() for t in pool]
 
 
 def test_pipelines_and_searches(english, text):

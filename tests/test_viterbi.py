@@ -22,16 +22,6 @@ from tests.test_tree_values import (
 )
 
 
-@settings(max_examples=60)
-@given(seed=st.integers(0, 10**6), n_tokens=st.integers(1, 6))
-def test_eisner_finds_the_best_tree(seed, n_tokens):
-    scores = np.random.default_rng(seed).normal(size=(n_tokens, n_tokens + 1))
-    heads, score = eisner(scores)
-    expected = oracles.best_tree(scores)
-    assert_array_equal(heads, expected)
-    assert_allclose(score, scores[np.arange(n_tokens), list(expected)].sum(), rtol=1e-12)
-
-
 @settings(max_examples=100)
 @given(
     seed=st.integers(0, 10**6),
@@ -85,21 +75,6 @@ def test_chains_and_bushes_of_any_length(n_tokens):
         heads, score = eisner(scores)
         assert_array_equal(heads, tree)
         assert score == -tokens.sum()
-
-
-def test_forbidden_arcs_are_avoided():
-    scores = np.zeros((3, 4))
-    scores[:, 0] = [-np.inf, -np.inf, 0]
-    scores[0, 3] = -np.inf
-    heads, score = eisner(scores)
-    assert heads.tolist() == [2, 3, 0]
-    assert score == 0
-
-
-def test_a_tree_comes_back_even_if_all_are_forbidden():
-    heads, score = eisner(np.full((4, 5), -np.inf))
-    assert score == -np.inf
-    assert tuple(heads) in oracles.projective_trees(4)
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes a minute if interpreted")
@@ -192,16 +167,6 @@ def test_best_trees_of_deterministic_operators_and_memory(
 
 
 @over("n_classes", [1, 2, 4])
-def test_best_trees_of_five_tokens(n_classes):
-    rng = np.random.default_rng(n_classes)
-    for operators in (None, deterministic_operators(rng, 1), deterministic_operators(rng, 4)):
-        potentials = random_potentials(
-            rng, [5] * 4, n_classes, with_codes=operators is not None, zeros=0.1
-        )
-        assert_best(operators, potentials, *best_trees(operators, potentials))
-
-
-@over("n_classes", [1, 2, 4])
 def test_with_hidden_states_the_best_derivation_is_found(n_classes):
     rng = np.random.default_rng(n_classes)
     operators = random_operators(rng, 3)
@@ -283,14 +248,6 @@ def test_a_tree_comes_back_even_if_nothing_is_possible(n_classes, n_states):
         assert scores.tolist() == [-np.inf] * 3
         for tree in heads:
             assert tuple(tree.tolist()) in oracles.projective_trees(tree.size)
-
-
-def test_only_crossing_arcs_are_no_tree():
-    arcs = np.full((4, 5), -np.inf)
-    arcs[np.arange(4), [3, 4, 0, 3]] = 0.0
-    heads, scores = best_trees(None, Potentials(np.array([0, 4]), arcs=arcs.ravel()))
-    assert scores[0] == -np.inf
-    assert tuple(heads[0].tolist()) in oracles.projective_trees(4)
 
 
 @over("n_jobs", [1, 2])

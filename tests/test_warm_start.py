@@ -57,14 +57,6 @@ def test_em_starts_where_it_ended(name, trees, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["EM", "DMV"])
-def test_two_halves_are_nearly_one_run(name, trees):
-    whole = clone(BY_EM[name]).set_params(max_iter=6).fit(trees)
-    part = clone(whole).set_params(max_iter=3, warm_start=True).fit(trees).fit(trees)
-    for one, other in zip(part.operators_, whole.operators_, strict=True):
-        assert_allclose(one, other, rtol=1e-7, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["EM", "DMV"])
 def test_other_symbols_are_refused(name, trees):
     model = clone(BY_EM[name]).set_params(max_iter=2, warm_start=True).fit(trees)
     kept = vars(model).copy()
