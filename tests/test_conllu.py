@@ -617,12 +617,12 @@ class TestWrite:
 
 @pytest.fixture(scope="module")
 def treebank_paths():
-    """The files of all treebanks in the folder that SKLEARN_SHAG_DATA names."""
+    """Files of all treebanks in the folder that SKLEARN_SHAG_DATA names."""
     folder = os.environ.get("SKLEARN_SHAG_DATA")
     if not folder:
         pytest.skip("SKLEARN_SHAG_DATA does not name a folder with UD_* treebanks")
-    paths = sorted(pathlib.Path(folder).glob("UD_*/*.conllu"))
-    assert paths, f"SKLEARN_SHAG_DATA={folder} holds no UD_*/*.conllu"
+    paths = sorted(pathlib.Path(folder).glob("UD_*/*-dev.conllu"))
+    assert paths, f"SKLEARN_SHAG_DATA={folder} holds no UD_*/*-dev.conllu"
     return paths
 
 

@@ -111,12 +111,6 @@ class TestKernel:
         assert new.dispatcher is _difference
         assert new((5, 1)) == 3
 
-    @compiles
-    def test_without_a_file_there_is_no_cache(self):
-        namespace = {}
-        exec("def double(x):\n    return 2 * x", namespace)
-        assert kernel(namespace["double"])(21) == 42
-
     def test_threads_that_come_first_share_what_is_made(self, monkeypatch):
         barrier = Barrier(2)
 
@@ -313,15 +307,6 @@ class TestCache:
                 context.setattr(os, name, full)
                 assert call() == (3.0, False)
             assert [path.read_bytes() for path in file.parent.iterdir()] == [b"damaged"]
-
-    def test_a_folder_that_is_closed_meanwhile(self, call, file, monkeypatch):
-        """Also to the system's owner, since a file is where it was."""
-        file.unlink()
-        file.parent.rmdir()
-        file.parent.touch()
-        monkeypatch.setattr(_kernel_cache, "can_write", lambda folder: True)
-        assert call() == (3.0, False)
-        assert file.parent.is_file()
 
     def test_processes_at_the_same_time(self, tmp_path):
         """Each finds what another has written whole, or nothing."""

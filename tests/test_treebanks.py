@@ -34,14 +34,6 @@ def test_hidden_states_beat_two_states_beat_one(treebank, name):
         assert np.diff(scores).min() > 0
 
 
-@pytest.mark.parametrize("name", TREEBANKS)
-def test_many_states_do_not_hurt(treebank, name):
-    """The published algorithm loses 17 to 36 points from its best number of states to 16."""
-    data = treebank(name)
-    scores = [SpectralSHAG(n).fit(data.train).score(data.dev) for n in (6, 8, 10, 16)]
-    assert scores[-1] > max(scores) - 0.005
-
-
 # Four tenths of a point below what was measured when the defaults were chosen.
 SPECTRAL_ON_DEV = {
     "UD_Afrikaans-AfriBooms": 0.792,
@@ -56,13 +48,6 @@ SPECTRAL_ON_DEV = {
 def test_accuracy_of_the_defaults(treebank, name):
     data = treebank(name)
     assert SpectralSHAG().fit(data.train).score(data.dev) > SPECTRAL_ON_DEV[name]
-
-
-def test_accuracy_on_english(treebank):
-    data = treebank("UD_English-EWT")
-    assert DeterministicSHAG("single").fit(data.train).score(data.dev) >= 0.625
-    assert DeterministicSHAG("first").fit(data.train).score(data.dev) >= 0.683
-    assert SpectralSHAG.published(6).fit(data.train).score(data.dev) >= 0.718
 
 
 @pytest.mark.parametrize("automaton", ["single", "first"])
@@ -99,15 +84,7 @@ def test_every_sentence_gets_a_tree_at_every_rank(treebank, n_states):
         assert len(heads) == len(tree)
         assert np.sum(heads == 0) == 1
         assert oracles.is_tree(heads.tolist())
-        assert not crosses(heads)
-
-
-def crosses(heads):
-    """Whether two arcs cross, by comparing all pairs at once."""
-    tokens = np.arange(1, len(heads) + 1)
-    left, right = np.minimum(heads, tokens), np.maximum(heads, tokens)
-    inside = (left[:, None] < left) & (left < right[:, None])
-    return bool(np.any(inside & (right > right[:, None])))
+        assert not oracles.crosses_fast(heads)
 
 
 @pytest.mark.parametrize("name", TREEBANKS)
