@@ -242,10 +242,6 @@ class TestTrain:
             ),
             ("--model biaffine", BiaffineParser(random_state=0)),
             (
-                "--model biaffine --columns xpos,suffix --min-count 3",
-                BiaffineParser(["xpos", "suffix"], min_count=3, random_state=0),
-            ),
-            (
                 "--model biaffine --tags xpos --columns form,suffix.2",
                 BiaffineParser(["form", "suffix.2"], tags="xpos", random_state=0),
             ),
@@ -745,21 +741,17 @@ def demo_table(out):
 
 
 class TestDemo:
-    def test_bundled_treebank(self):
-        status, out, err = finish(start("demo", stdout=subprocess.PIPE))
-        out = out.decode()
-        assert status == 0
-        assert all(line.startswith("Compiling") for line in err.splitlines())
+    def test_bundled_treebank(self, run):
+        out = run("demo")
         assert "290 sentences to learn from, 97 to parse" in out
         table = demo_table(out)
         assert list(table) == ["DET", "DET+F", "SPECTRAL, 8 states", "EM, 8 states"]
-        assert all(60 < uas < 100 and 5 < exact < 100 for uas, exact in table.values())
         for explained in ("DET and DET+F", "UAS:", "exact:"):
             assert len(re.findall(rf"^{re.escape(explained)} .*\.$", out, flags=re.MULTILINE)) == 1
         # 80 columns, as where there is no terminal, are enough for both trees.
         assert re.search(r"^the true tree +parsed by SPECTRAL, 8 states$", out, flags=re.MULTILINE)
         assert re.search(r"^[|` ]*,-- \S.*,-- ", out, flags=re.MULTILINE)
-        assert out.endswith("\n  python -m sklearn_shag train your-treebank.conllu -o model.npz\n")
+        assert out.endswith("\n  sklearn-shag train your-treebank.conllu -o model.npz\n")
 
     def test_treebank(self, run, files):
         out = run("demo", "--treebank", files)

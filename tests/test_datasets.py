@@ -98,14 +98,6 @@ def expected_lengths(operators, n_symbols, n_steps=2000):
     return sizes
 
 
-def modifiers(tree, head, direction):
-    """Symbols of the modifiers of a token (0-based) on one side, head outwards."""
-    positions = [m for m in range(len(tree)) if tree.heads[m] == head + 1]
-    if direction == LEFT:
-        return [tree.symbols[m] for m in reversed(positions) if m < head]
-    return [tree.symbols[m] for m in positions if m > head]
-
-
 class TestMakeTreebank:
     def test_seed(self):
         trees, operators = make_treebank(30, random_state=3, return_operators=True)
@@ -169,45 +161,6 @@ class TestMakeTreebank:
         )
         root = operators.A[5, RIGHT, :4, 0, 0]
         np.testing.assert_allclose(root @ expected_lengths(operators, 4), mean_length, rtol=1e-6)
-
-    def test_frequencies_of_modifiers(self):
-        """Every pair of first and second modifier is as frequent as the operators say."""
-        n_symbols = 3
-        trees, operators = make_treebank(
-            3000,
-            2,
-            n_symbols=n_symbols,
-            mean_length=6.0,
-            max_length=10**7,
-            random_state=0,
-            return_operators=True,
-        )
-        names = [f"x{code}" for code in range(n_symbols)]
-        counts = {}
-        for tree in trees:
-            for head in range(len(tree)):
-                for direction in (LEFT, RIGHT):
-                    seen = [*modifiers(tree, head, direction), "STOP", "-"][:2]
-                    key = (names.index(tree.symbols[head]), direction)
-                    cell = counts.setdefault(key, {})
-                    cell[tuple(seen)] = cell.get(tuple(seen), 0) + 1
-        n_cells = 0
-        for (head, direction), cell in counts.items():
-            alpha_1, alpha_inf, A = (array[head, direction] for array in operators)
-            expected = {("STOP", "-"): alpha_inf @ alpha_1}
-            for a in range(n_symbols):
-                expected[names[a], "STOP"] = alpha_inf @ A[a] @ alpha_1
-                for b in range(n_symbols):
-                    expected[names[a], names[b]] = (A[b] @ A[a] @ alpha_1).sum()
-            np.testing.assert_allclose(sum(expected.values()), 1.0, rtol=1e-12)
-            n_sequences = sum(cell.values())
-            for pair, probability in expected.items():
-                if n_sequences * probability > 10:
-                    spread = np.sqrt(n_sequences * probability * (1 - probability))
-                    distance = abs(cell.get(pair, 0) - n_sequences * probability)
-                    assert distance < 4.5 * spread, (head, direction, pair)
-                    n_cells += 1
-        assert n_cells > 20
 
     def test_names_sort_like_codes(self):
         trees = make_treebank(150, 1, n_symbols=11, random_state=0)

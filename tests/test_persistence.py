@@ -130,14 +130,6 @@ def assert_same(a, b):
         assert a == b or (a != a and b != b)
 
 
-def assert_same_params(a, b):
-    assert list(a) == list(b)
-    for name in a:
-        if name != "steps":
-            assert type(a[name]) is type(b[name]), name
-            assert a[name] == b[name], name
-
-
 def round_trip(model, path):
     save_model(model, path)
     return load_model(path)
@@ -199,11 +191,6 @@ class TestRoundTrip:
         if hasattr(model, "sample"):
             assert model.sample(5, random_state=0) == loaded.sample(5, random_state=0)
 
-    def test_learning_goes_on_from_a_file(self, english, tmp_path):
-        model = SpectralSHAG(2).fit(english[:80])
-        loaded = round_trip(model, tmp_path / "model.npz").partial_fit(english[80:160])
-        assert_same(loaded, SpectralSHAG(2).fit(english[:160]))
-
     # Nouns alone have a number, and 80 sentences few of the words.
     @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
     @pytest.mark.parametrize("pipeline", PIPELINES, ids=range(len(PIPELINES)))
@@ -225,16 +212,6 @@ class TestRoundTrip:
         write_parts(small, header, arrays)
         assert load_model(small).verbose == 0
         assert load_model(small).predict([["D", "N", "V"]])[0].tolist() == [2, 3, 0]
-
-    @over("options", [{"verbose": True}, {"transform_input": ["X"]}])
-    def test_options_of_a_pipeline_are_kept_or_refused(self, english, tmp_path, options):
-        pipeline = Pipeline([("shag", DeterministicSHAG())]).fit(english[:9])
-        pipeline.set_params(**options)
-        try:
-            loaded = round_trip(pipeline, tmp_path / "model.npz")
-        except TypeError:
-            return
-        assert_same_params(pipeline.get_params(deep=False), loaded.get_params(deep=False))
 
     def test_numpy_parameters_become_plain_ones(self, english, tmp_path):
         model = SpectralSHAG(np.int64(3), smoothing=np.float64(0.1)).fit(english[:20])
@@ -568,6 +545,13 @@ class TestDamage:
         write_parts(small_words, header, {**arrays, **empty})
         assert load_model(small_words).labels_.size == 0
 
+    def test_numbers_out_of_their_range(self, english, tmp_path):
+        path = tmp_path / "feature.npz"
+        save_model(TokenFeature().fit(english[:9]), path)
+        damage(path, (ATTRIBUTES, "rare_share_"), 1.5)
+        with pytest.raises(ModelFileError, match=r"rare_share_ must be from 0 to 1, got 1\.5"):
+            load_model(path)
+
     def test_other_archive(self, small):
         np.savez(small, A=np.zeros(3))
         with pytest.raises(ValueError, match=r"damaged: it is an archive without a header, which"):
@@ -610,9 +594,6 @@ class TestLimits:
     def test_large_files(self, small):
         with pytest.raises(OSError, match="has more than 1,000 bytes; if you trust it"):
             load_model(small, max_bytes=1000)
-
-    def test_no_limit(self, small):
-        assert_same(load_model(small, max_bytes=None), load_model(small))
 
     @pytest.mark.parametrize("shape", [(10**9,), (1,)])
     def test_shapes_that_do_not_fit_their_member(self, small, shape):
@@ -755,13 +736,6 @@ class TestChecks:
 
 
 class TestAtomic:
-    def assert_untouched(self, path, model, save, error):
-        before = path.read_bytes()
-        with pytest.raises(error):
-            save(model, path)
-        assert path.read_bytes() == before
-        assert [item.name for item in path.parent.iterdir()] == [path.name]
-
     def test_failure_while_writing(self, small, english, monkeypatch):
         def write_half(file, **arrays):
             file.write(b"PK\x03\x04 half")
@@ -770,10 +744,11 @@ class TestAtomic:
 
         model = SpectralSHAG(2).fit(english[:20])
         monkeypatch.setattr(np, "savez_compressed", write_half)
-        self.assert_untouched(small, model, save_model, KeyboardInterrupt)
-
-    def test_unfitted(self, small):
-        self.assert_untouched(small, SpectralSHAG(), save_model, NotFittedError)
+        before = small.read_bytes()
+        with pytest.raises(KeyboardInterrupt):
+            save_model(model, small)
+        assert small.read_bytes() == before
+        assert [item.name for item in small.parent.iterdir()] == [small.name]
 
 
 class TestNotStorable:

@@ -4,7 +4,6 @@ import contextlib
 import gc
 import gzip
 import io
-import itertools
 import os
 import signal
 import subprocess
@@ -116,27 +115,6 @@ def test_a_file_that_breaks_off(folder, monkeypatch):
     with pytest.raises(ConlluError, match=r"broken.gz:\d{3,}: cannot be decompressed further"):
         trees.extend(iter_conllu(folder / "broken.gz", on_error="skip"))
     assert len(trees) > 20
-
-
-def test_sentences_come_before_the_rest_is_read(folder):
-    endless = io.TextIOWrapper(io.BufferedReader(_Endless((folder / "in.conllu").read_bytes())))
-    assert len(list(itertools.islice(iter_conllu(endless), 5000))) == 5000
-
-
-class _Endless(io.RawIOBase):
-    def __init__(self, data):
-        self.data, self.place = data, 0
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        if self.place == len(self.data):
-            self.place = 0
-        part = self.data[self.place : self.place + len(buffer)]
-        buffer[: len(part)] = part
-        self.place += len(part)
-        return len(part)
 
 
 @over("size", [10, 10**6])
