@@ -89,10 +89,6 @@ assert "numba" in sys.modules
 
 
 class TestKernel:
-    def test_kernels_call_kernels(self):
-        assert _count_down(5) == 15
-        assert _quadruple(1.5) == 6.0
-
     def test_they_are_pickled_by_name(self):
         assert pickle.loads(pickle.dumps(expected_uses)) is expected_uses
         assert expected_uses.__name__ == "expected_uses"
@@ -123,19 +119,6 @@ class TestKernel:
         with ThreadPoolExecutor(2) as pool:
             first, second = pool.map(lambda _: new.dispatcher, range(2))
         assert first is second is new.dispatcher
-
-    @compiles
-    def test_threads_compile_once(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-        barrier, new = Barrier(4), kernel(_difference)
-
-        def call(_):
-            barrier.wait(timeout=60)
-            return new((5.0, 1.0))
-
-        with ThreadPoolExecutor(4) as pool:
-            assert list(pool.map(call, range(4))) == [3.0] * 4
-        assert sum(new.dispatcher.stats.cache_misses.values()) == 1
 
 
 @compiles
@@ -184,11 +167,6 @@ def _double(x):
 @kernel
 def _quadruple(x):
     return _double(_double(x))
-
-
-@kernel
-def _count_down(n):
-    return n + _count_down(n - 1) if n > 0 else 0
 
 
 @kernel(fastmath={"reassoc"})

@@ -333,15 +333,6 @@ def test_pipelines_parse_text(model, english):
         make_parser_pipeline(model[1], model[2]).parse_text(text)
 
 
-def test_model_files_split_the_same(splitter, tmp_path):
-    save_model(splitter, tmp_path / "model.npz")
-    loaded = load_model(tmp_path / "model.npz")
-    text = "The cat sat on my mat. Didn't it sleep?"
-    assert [t.to_conllu() for t in loaded.split(text)] == [
-        t.to_conllu() for t in splitter.split(text)
-    ]
-
-
 # The command line
 
 
