@@ -58,6 +58,10 @@ class TestAtomicWrite:
             file.write(b"\xff\r\n")
         assert (tmp_path / "bytes").read_bytes() == b"\xff\r\n"
 
+    def test_bad_mode(self, tmp_path):
+        with pytest.raises(ValueError, match="mode must be"), atomic_write(tmp_path / "f", "a"):
+            pass
+
     def test_missing_folder_names_the_path(self, tmp_path):
         path = tmp_path / "missing" / "file"
         folder = re.escape(str(path.parent))
@@ -162,6 +166,12 @@ class TestAtomicWrite:
             check_target(tmp_path / "a\x1b[2J" / "b")
         with pytest.raises(OSError, match=r"holds the character \\0"):
             check_target("a\0b")
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+    def test_full_device(self):
+        message = r"^/dev/full cannot be written: No space left on device\.$"
+        with pytest.raises(OSError, match=message), atomic_write("/dev/full") as file:
+            file.write("x")
 
     @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
     def test_devices_are_written_directly(self):

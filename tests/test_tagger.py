@@ -9,15 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
 from sklearn_shag import Tagger
-from sklearn_shag.network._layers import SILENCE
-from sklearn_shag.network._network import make_network as network_of
-from sklearn_shag.network._parameters import Sizes, initial_parameters
-from sklearn_shag.network._training import learn_batch
 from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
 from tests.estimators import assert_same_model
 from tests.faults import not_refused
-from tests.loops import over
-from tests.test_network import GROUPS, examples
 
 
 def small(tags="upos", columns=("form", "suffix"), **parameters):
@@ -61,30 +55,6 @@ def test_the_loss_is_that_of_tags(trees):
     still = small(max_iter=1, dropout=0.0, learning_rate_init=1e-12).fit(trees)
     n_tokens = np.mean([len(tree) for tree in trees])
     assert_allclose(still.loss_curve_[0], n_tokens * np.log(still.tags_.size), rtol=0.1)
-
-
-@over("arc", [0, 4])
-def test_the_gradient_of_tags_alone(arc):
-    """By finite differences, in double precision; where no head is known, arcs are free."""
-    rng = np.random.default_rng(0)
-    sizes = Sizes(GROUPS, (3, 2), 0, (3, 2), arc=arc, label=3)
-    batch = examples(rng)
-    unknown = np.full(batch.heads.size, -1)
-    batch = batch._replace(heads=unknown, labels=unknown)
-    values = initial_parameters(sizes, rng).astype(np.float64)
-    gradient = np.full_like(values, np.nan)
-    losses = learn_batch(
-        network_of(sizes, values), batch, SILENCE, network_of(sizes, gradient)[1], batch.indptr[-1]
-    )
-    assert losses[:2] == (0.0, 0.0)
-
-    def loss(changed):
-        scratch = network_of(sizes, np.empty_like(values))[1]
-        return learn_batch(network_of(sizes, changed), batch, SILENCE, scratch, batch.indptr[-1])[2]
-
-    direction = rng.normal(size=values.size)
-    slope = (loss(values + 1e-5 * direction) - loss(values - 1e-5 * direction)) / 2e-5
-    assert_allclose(gradient @ direction * batch.indptr[-1], slope, rtol=1e-6)
 
 
 def test_no_other_tags_are_read(trees, fitted):
