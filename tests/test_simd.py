@@ -13,10 +13,8 @@ from sklearn_shag.utils._simd import (
     larger_sum,
     load,
     multiply,
-    multiply_add,
     opaque,
     put_sum,
-    shaped,
     store,
     weight,
 )
@@ -96,20 +94,6 @@ def test_a_weight_is_one_a_lane_where_there_is_one_axis_more(run, numbers, shape
     assert np.isnan(out).sum() == out.size - LANES
 
 
-def combine(one, other, total, product, out):
-    one, other, total = load(one, (0,)), load(other, (1, 0)), load(total, (2, 1, 0))
-    store(product, (0,), multiply(one, other))
-    store(out, (0,), multiply_add(one, other, total))
-
-
-def test_products_and_sums_go_lane_by_lane(run, numbers):
-    one, other, total = numbers(LANES), numbers(2, LANES), numbers(3, 2, LANES)
-    product, out = np.empty(LANES), np.empty(LANES)
-    run(combine, one, other, total, product, out)
-    assert_array_equal(product, one * other[1])
-    assert_array_equal(out, one * other[1] + total[2, 1])
-
-
 def raise_lanes(one, other, least):
     total = larger_sum(load(one, (0,)), load(other, (1, 0)), load(least, (0,)))
     store(least, (0,), total)
@@ -146,23 +130,6 @@ def test_sums_of_lanes_go_where_weights_come_from(run, numbers, shape, index, a_
     expected[index] = array[index] + change
     run(add, array, index, vector)
     assert_array_equal(array, expected)
-
-
-def fill_views(values, out):
-    for k in range(2):
-        view = shaped(values, (2, k + 2, 3))
-        for i in range(2):
-            for j in range(k + 2):
-                for q in range(3):
-                    view[i, j, q] += 1.0
-        out[k] = view.size
-
-
-def test_views_begin_where_their_array_does(run):
-    values, out = np.zeros(20), np.zeros(2)
-    run(fill_views, values, out)
-    assert_array_equal(out, [12, 18])
-    assert_array_equal(values, np.repeat([2.0, 1.0, 0.0], [12, 6, 2]))
 
 
 def hide(values, out):
