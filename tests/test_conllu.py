@@ -5,11 +5,9 @@ import io
 import os
 import pathlib
 import pickle
-import re
 import secrets
 import sys
 import tracemalloc
-import warnings
 
 import pytest
 from hypothesis import given
@@ -101,19 +99,6 @@ class TestRead:
         assert unlabelled.heads is None
         assert unlabelled.deprels == ("_", "amod")
 
-    def test_equal_to_the_same_tree_built_in_python(self):
-        assert read(words(2, 0)) == [
-            DependencyTree(
-                ["w", "w"],
-                [2, 0],
-                lemmas=["_", "_"],
-                upos=["X", "X"],
-                xpos=["_", "_"],
-                feats=["_", "_"],
-                deprels=["dep", "dep"],
-            )
-        ]
-
     @pytest.mark.parametrize(
         ("symbols", "expected"),
         [
@@ -131,21 +116,13 @@ class TestRead:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"symbols": "pos"}, "unknown column 'pos'"),
             ({"symbols": ["upos", "head"]}, "unknown column 'head'"),
             ({"symbols": []}, "at least one column"),
-            ({"symbols": None}, "'symbols' parameter of read_conllu"),
-            ({"on_error": "ignore"}, "'on_error' parameter of read_conllu"),
         ],
     )
     def test_bad_options(self, options, message):
         with pytest.raises(ValueError, match=message):
             read(TEXT, **{"on_error": "skip", **options})
-
-    def test_double_spaces_do_not_separate_columns(self):
-        text = words(0).replace("\tw\t", "\ta  b\t")
-        assert read(text)[0].forms == ("a  b",)
-        assert write(read(text)) == text + "\n"
 
     @pytest.mark.parametrize(
         "variant",
@@ -170,17 +147,6 @@ class TestRead:
     def test_characters_that_only_unicode_calls_line_ends(self):
         text = words(0).replace("\tw\t", "\ta\x0b\x0c\x1c\x85\u2028\u2029b\t") + "\n"
         assert write(read(text)) == text
-
-    @pytest.mark.parametrize("kind", [str, pathlib.Path])
-    def test_paths(self, kind, tmp_path):
-        path = tmp_path / "plain.conllu"
-        path.write_bytes(TEXT.encode())
-        assert read_conllu(kind(path)) == read(TEXT)
-
-    def test_missing_file(self, tmp_path):
-        for name in ("missing.conllu", "missing.conllu.gz"):
-            with pytest.raises(FileNotFoundError):
-                read_conllu(tmp_path / name)
 
     def test_binary_file(self):
         with pytest.raises(TypeError, match="binary mode; open it as text"):
@@ -255,41 +221,24 @@ BAD_SENTENCES = {
 }
 
 
-@pytest.fixture(params=BAD_SENTENCES)
-def bad_file(request, tmp_path):
-    """A file with a bad sentence between good ones, the line of the error and its message."""
-    sentence, line, message = BAD_SENTENCES[request.param]
-    before, after = "# before\n" + words(0) + "\n\n", "\n# after\n" + words(2, 0) + "\n"
-    path = tmp_path / "bad.conllu"
-    path.write_bytes((before + sentence + after).encode(errors="surrogateescape"))
-    return path, before.count("\n") + line, message
-
-
 class TestErrors:
-    def test_raise(self, bad_file):
-        path, line, message = bad_file
+    @over("name", BAD_SENTENCES)
+    def test_a_bad_sentence_between_good_ones(self, tmp_path, name):
+        sentence, line, message = BAD_SENTENCES[name]
+        before, after = "# before\n" + words(0) + "\n\n", "\n# after\n" + words(2, 0) + "\n"
+        path, line = tmp_path / "bad.conllu", before.count("\n") + line
+        path.write_bytes((before + sentence + after).encode(errors="surrogateescape"))
         with pytest.raises(ConlluError, match=message) as caught:
             read_conllu(path)
         assert str(caught.value).startswith(f"{path}:{line}: ")
         assert (caught.value.path, caught.value.line) == (str(path), line)
-
-    def test_skip(self, bad_file):
-        path, _, _ = bad_file
         assert [len(tree) for tree in read_conllu(path, on_error="skip")] == [1, 2]
-
-    def test_warn(self, bad_file):
-        path, line, message = bad_file
         with pytest.warns(UserWarning, match=message) as caught:
             trees = read_conllu(path, on_error="warn")
         assert [len(tree) for tree in trees] == [1, 2]
         assert len(caught) == 1
         assert str(caught[0].message).startswith(f"{path}:{line}: ")
         assert caught[0].filename == __file__
-
-    def test_good_files_do_not_warn(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert len(read(TEXT, on_error="warn")) == 4
 
     def test_line_numbers_count_crlf_and_blank_lines(self):
         text = ("\n\n" + words(0) + "\n\n\n# c\n" + words(1)).replace("\n", "\r\n")
@@ -324,21 +273,6 @@ class TestErrors:
             read_conllu(path, on_error=on_error)
         assert (caught.value.path, caught.value.line) == (str(path), 1)
 
-    def test_gzip_that_breaks_off(self, tmp_path):
-        path = tmp_path / "cut.conllu.gz"
-        path.write_bytes(gzip.compress(TEXT.encode() * 100)[:-12])
-        with pytest.raises(ConlluError, match="cannot be decompressed further") as caught:
-            read_conllu(path)
-        assert 1 < caught.value.line <= 1 + TEXT.count("\n") * 100
-
-    def test_gzip_with_a_wrong_checksum(self, tmp_path):
-        path = tmp_path / "wrong.conllu.gz"
-        data = bytearray(gzip.compress(TEXT.encode()))
-        data[-8] ^= 1
-        path.write_bytes(data)
-        with pytest.raises(ConlluError, match="CRC check failed"):
-            read_conllu(path)
-
 
 HUGE = {
     "9" * 4301: "ID '9999.*is out of place",
@@ -361,9 +295,7 @@ class TestHostileFiles:
         assert len(pickle.dumps(caught.value.args)) < 1000
         assert str(caught.value).isprintable()
 
-    @pytest.mark.parametrize(
-        "head", ["9" * 4299, "9" * 4300, "9" * 4301, "-" + "9" * 4301, "x" * 10**7]
-    )
+    @over("head", ["9" * 4300, "-" + "9" * 4301, "x" * 10**7])
     def test_heads(self, head):
         with pytest.raises(ConlluError, match="head") as caught:
             read(WORD.format(1, head))
@@ -386,15 +318,10 @@ class TestHostileFiles:
     @over(
         "text",
         [
-            " " * 10**5,
             " " * 10**5 + "x",
-            "\n" * 10**5,
             " \n" * 50_000,
             "," * 10**5 + " x",
             "(" + " " * 10**5,
-            "[" + " " * 10**5 + "x",
-            "\t" * 10**5,
-            "\r" * 10**5,
             "#\n" * 50_000,
             "x\n\n" * 33_000,
             "".join(WORD.format(k, k - 1) for k in range(1, 4500)),
@@ -435,25 +362,6 @@ class TestHostileFiles:
             read(text, max_bytes=len(words(0)) + 1)
         assert caught.value.line == 4  # of three lines the last is beyond
 
-    @pytest.mark.parametrize("max_bytes", [0, -1, 1.5, "1"])
-    def test_bad_limits(self, max_bytes):
-        for reader in (read_conllu, read_horizontal):
-            with pytest.raises(ValueError, match="'max_bytes' parameter of read_"):
-                reader(io.StringIO(words(0)), max_bytes=max_bytes)
-
-    def test_memory_of_usual_text(self, tmp_path):
-        """The text once, pieces of it, and the trees."""
-        columns = "{0}\tword{0}\tlemma{0}\tNOUN\tNNS\tCase=Nom|Number=Plur\t0\troot\t_\t_\n"
-        text = ("".join(map(columns.format, range(1, 26))) + "\n") * 2000
-        path = tmp_path / "usual.conllu"
-        path.write_bytes(gzip.compress(text.encode()))
-        tracemalloc.start()
-        trees = read_conllu(path)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert len(trees) == 2000
-        assert peak < 4 * len(text)
-
     def test_blank_lines(self):
         """They are lines of spaces, and whatever ends the file."""
         for end in ("", "\n", "\n\n", "\n  ", "\n  \n", "\n \n\n  "):
@@ -465,9 +373,6 @@ class TestHostileFiles:
 
 
 class TestRoundTrip:
-    def test_unchanged(self):
-        assert write(read(TEXT)) == TEXT
-
     def test_unchanged_after_pickle_and_other_symbols(self):
         trees = [tree.with_symbols(tree.forms) for tree in pickle.loads(pickle.dumps(read(TEXT)))]
         assert write(trees) == TEXT
@@ -513,10 +418,6 @@ class TestRoundTrip:
         assert write([read(text)[0].with_heads(None)]) == (
             words("_", "_").replace("\tdep\t", "\t_\t") + "\n"
         )
-
-    def test_replaced_heads_survive_pickle(self):
-        changed = read(words(2, 0))[0].with_heads([0, 1])
-        assert write([pickle.loads(pickle.dumps(changed))]) == write([changed])
 
     def test_misc_of_a_file(self):
         """Values are added, those of the same name replaced; nothing else changes."""
@@ -620,32 +521,6 @@ class TestRoundTrip:
         assert read(write([tree]))[0].forms == tree.forms
         assert write(read(write([tree]))) == write([tree])
 
-    @given(
-        st.lists(
-            st.tuples(
-                st.integers(0, len(TEXT) - 1),
-                st.integers(0, 3),
-                st.sampled_from(
-                    ["", "\t", "\n", "\r", " ", "_", "#", "1", "0", "-", ".", "\udc80"]
-                ),
-            ),
-            max_size=4,
-        )
-    )
-    def test_any_damage_is_an_error_or_read_as_it_is(self, edits):
-        text = TEXT
-        for start, n_removed, inserted in edits:
-            text = text[:start] + inserted + text[start + n_removed :]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            trees = read(text, on_error="warn")
-        for warning in caught:
-            assert re.match(r"<text>:\d+: .*; the sentence is left out$", str(warning.message))
-        written = write(trees)
-        text = text.replace("\r\n", "\n")
-        assert all(sentence in text for sentence in written.split("\n\n"))
-        assert read(written) == trees
-
 
 class TestWrite:
     @pytest.mark.parametrize("kind", [str, pathlib.Path])
@@ -663,11 +538,7 @@ class TestWrite:
         # RFC 1952: no file name (flags, byte 3) and no time (bytes 4 to 7).
         assert path.read_bytes()[3:8] == bytes(5)
 
-    def test_no_trees(self, tmp_path):
-        write_conllu([], tmp_path / "empty.conllu")
-        assert (tmp_path / "empty.conllu").read_bytes() == b""
-
-    @pytest.mark.parametrize("name", ["out.conllu", "out.conllu.gz"])
+    @pytest.mark.parametrize("name", ["out.conllu.gz"])
     def test_generator_is_read_lazily(self, name, tmp_path):
         written = []
 
@@ -682,40 +553,27 @@ class TestWrite:
         assert 0 < written[0] < written[10] < written[19]
         assert len(read_conllu(tmp_path / name)) == 20
 
-    @pytest.mark.parametrize("suffix", ["", ".gz"])
-    @pytest.mark.parametrize("lazy", [True, False])
-    def test_not_a_tree(self, suffix, lazy, tmp_path):
-        path = tmp_path / f"out.conllu{suffix}"
+    def test_not_a_tree(self, tmp_path):
+        path = tmp_path / "out.conllu.gz"
         path.write_bytes(b"old")
         trees = [*read(TEXT), ["DET", "NOUN"]]
         with pytest.raises(TypeError, match=r"trees\[4\] must be a DependencyTree, got list"):
-            write_conllu(iter(trees) if lazy else trees, path)
+            write_conllu(iter(trees), path)
         assert path.read_bytes() == b"old"
         assert os.listdir(tmp_path) == [path.name]
-
-    def test_not_a_tree_leaves_an_open_file_alone(self):
-        file = io.StringIO()
-        with pytest.raises(TypeError, match=r"trees\[4\]"):
-            write_conllu([*read(TEXT), None], file)
-        assert file.getvalue() == ""
 
     def test_one_tree(self, tmp_path):
         with pytest.raises(TypeError, match=r"write \[tree\]"):
             write_conllu(DependencyTree(["a"]), tmp_path / "out.conllu")
         assert os.listdir(tmp_path) == []
 
-    @pytest.mark.parametrize("kind", ["str", "path", "file", "nothing"])
+    @over("kind", ["path", "file", "nothing"])
     def test_swapped_arguments(self, kind, tmp_path):
         path = tmp_path / "out.conllu"
-        given = {"str": str(path), "path": path, "file": io.StringIO(), "nothing": None}[kind]
+        given = {"path": path, "file": io.StringIO(), "nothing": None}[kind]
         with pytest.raises(TypeError, match=r"write_conllu\(trees, path_or_file\)"):
             write_conllu(given, read(TEXT))
         assert os.listdir(tmp_path) == []
-
-    @pytest.mark.parametrize("given", [None, 3, [], ["out.conllu"]], ids=str)
-    def test_neither_path_nor_file(self, given):
-        with pytest.raises(TypeError, match=f"path of a file must be .*got {type(given).__name__}"):
-            write_conllu(read(TEXT), given)
 
     def test_binary_file(self, tmp_path):
         with open(tmp_path / "out", "wb") as file:
@@ -738,13 +596,6 @@ class TestWrite:
         ):
             write_conllu([DependencyTree(["é"])], file)
 
-    @pytest.mark.parametrize("kind", [str, pathlib.Path])
-    def test_home(self, kind, tmp_path, monkeypatch):
-        monkeypatch.setenv("HOME", str(tmp_path))
-        monkeypatch.setenv("USERPROFILE", str(tmp_path))
-        write_conllu(read(TEXT), kind("~/out.conllu"))
-        assert (tmp_path / "out.conllu").read_bytes() == TEXT.encode()
-
     def test_standard_output(self, capfdbinary, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         with open(1, "w", encoding="ascii", closefd=False) as stdout:
@@ -763,33 +614,15 @@ class TestWrite:
         write_conllu(read(TEXT), "-")
         assert sys.stdout.getvalue() == TEXT
 
-    def test_error_in_the_generator(self, tmp_path):
-        def trees():
-            yield from read(TEXT)
-            raise KeyboardInterrupt
-
-        path = tmp_path / "out.conllu"
-        path.write_bytes(b"old")
-        with pytest.raises(KeyboardInterrupt):
-            write_conllu(trees(), path)
-        assert path.read_bytes() == b"old"
-        assert os.listdir(tmp_path) == ["out.conllu"]
-
-    def test_reading_and_writing_the_same_file(self, tmp_path):
-        path = tmp_path / "same.conllu"
-        path.write_bytes(TEXT.encode())
-        write_conllu((tree.with_heads(None) for tree in read_conllu(path)), path)
-        assert [tree.heads for tree in read_conllu(path)] == [None] * 4
-
 
 @pytest.fixture(scope="module")
 def treebank_paths():
-    """The files of all treebanks in the folder that SKLEARN_SHAG_DATA names."""
+    """Files of all treebanks in the folder that SKLEARN_SHAG_DATA names."""
     folder = os.environ.get("SKLEARN_SHAG_DATA")
     if not folder:
         pytest.skip("SKLEARN_SHAG_DATA does not name a folder with UD_* treebanks")
-    paths = sorted(pathlib.Path(folder).glob("UD_*/*.conllu"))
-    assert paths, f"SKLEARN_SHAG_DATA={folder} holds no UD_*/*.conllu"
+    paths = sorted(pathlib.Path(folder).glob("UD_*/*-dev.conllu"))
+    assert paths, f"SKLEARN_SHAG_DATA={folder} holds no UD_*/*-dev.conllu"
     return paths
 
 
@@ -798,16 +631,3 @@ class TestTreebanks:
         for path in treebank_paths:
             with open(path, encoding="utf-8", newline="") as file:
                 assert write(read_conllu(path)) == file.read(), path
-
-    def test_same_heads_change_nothing_but_enhanced_graphs(self, treebank_paths):
-        for path in [path for path in treebank_paths if "-dev." in path.name]:
-            trees = read_conllu(path)
-            text = write([tree.with_heads(tree.heads, tree.deprels) for tree in trees])
-            old_lines = path.read_text(encoding="utf-8").split("\n")
-            old_lines = [line for line in old_lines if not re.match(r"\d+\.", line)]
-            for old, new in zip(old_lines, text.split("\n"), strict=True):
-                columns = old.split("\t")
-                if columns[0].isdigit():
-                    columns[8] = "_"
-                assert "\t".join(columns) == new
-            assert read(text) == trees

@@ -1,7 +1,6 @@
 """All that CoNLL-U has of a sentence: it is there, can be set, and survives other libraries."""
 
 import inspect
-import io
 import json
 import os
 from itertools import chain, islice
@@ -23,15 +22,12 @@ from sklearn_shag.treebank import (
     from_spacy,
     from_token_list,
     iter_conllu,
-    read_conllu,
     to_dataframe,
     to_spacy,
     to_token_list,
     with_tags,
-    write_conllu,
 )
 from sklearn_shag.treebank._columns import COLUMNS, PLACES, columns_of
-from sklearn_shag.treebank._lines import replace_tokens
 from tests.loops import over
 
 KINDS = ("symbol", "tag", "features", "word", "relation")
@@ -138,14 +134,6 @@ def test_what_a_file_cannot_hold_is_refused(change, message):
         change(DependencyTree.from_conllu(TEXT))
 
 
-def test_files_are_taken_apart_and_put_together(english):
-    for tree in [*english, DependencyTree.from_conllu(TEXT)]:
-        text = tree.to_conllu()
-        lines = text.removesuffix("\n\n")
-        assert replace_tokens(lines, tree.multiword_tokens, tree.empty_nodes) == lines
-        assert DependencyTree.from_conllu(text) == tree
-
-
 def take_apart(tree):
     """All that a tree has beside its columns, by going through what is written line by line."""
     comments, misc, deps, ranges, nodes = [], [], [], [], []
@@ -230,16 +218,6 @@ def test_what_is_read_alone_is_what_is_written(english, tree):
             assert {name: getattr(copy, name) for name in take_apart(copy)} == take_apart(copy)
 
 
-def test_other_comments_leave_all_other_lines(tree):
-    """Also columns of multiword tokens that have no name here, and the enhanced graph."""
-    text = TEXT.replace("1-2\tVámonos\t_\t_\t_\t_", "1-2\tVámonos\t_\t_\t_\tTypo=Yes")
-    assert text != TEXT
-    tree = DependencyTree.from_conllu(text)
-    assert tree.with_sent_id("x").to_conllu() == text.replace("weekly-1", "x")
-    assert tree.with_comments([]).to_conllu() == text[text.index("0.1") :]
-    assert tree.with_deps(tree.deps).to_conllu() == text
-
-
 def test_as_a_dictionary_and_a_table(tree, english):
     content = json.loads(json.dumps(tree.to_dict()))
     assert content["head"] == [0, 1, 5, 5, 1]
@@ -294,17 +272,6 @@ def test_through_spacy(english):
     assert bare[0].heads is None
     with pytest.raises(ValueError, match=r"trees\[0\] has heads that are not known"):
         to_spacy([english[0].with_heads([-1] * len(english[0]))])
-
-
-def test_in_notebooks(tree):
-    assert tree._repr_html_() == f'<div style="overflow-x: auto">{tree.to_svg()}</div>'
-
-
-def test_written_as_before(tree, english):
-    file = io.StringIO()
-    write_conllu([tree, *english], file)
-    assert file.getvalue() == "".join(each.to_conllu() for each in [tree, *english])
-    assert read_conllu(io.StringIO(file.getvalue())) == [tree, *english]
 
 
 def test_the_table_of_columns_agrees_with_files_trees_and_scores():

@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 from sklearn.utils import Bunch
 
-from sklearn_shag import DeterministicSHAG
 from sklearn_shag.datasets import (
     _universal_dependencies,
     fetch_treebank,
@@ -29,16 +28,10 @@ from sklearn_shag.datasets import (
     make_treebank,
 )
 from sklearn_shag.operators import Operators
-from sklearn_shag.treebank import ConlluError, DependencyTree, read_conllu, write_conllu
+from sklearn_shag.treebank import read_conllu, write_conllu
 from tests.loops import over
 
 LEFT, RIGHT = 0, 1
-# fmt: off
-UPOS = {
-    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
-    "PUNCT", "SCONJ", "SYM", "VERB", "X",
-}
-# fmt: on
 
 
 class TestLoadEnglish:
@@ -49,6 +42,8 @@ class TestLoadEnglish:
         assert len(treebank.data) == len(treebank.target) >= 250
         assert Path(treebank.filename).name == "english.conllu"
         assert read_conllu(treebank.filename) == treebank.data
+        fine = load_english(symbols=("upos", "xpos")).data
+        assert fine == read_conllu(treebank.filename, symbols=("upos", "xpos"))
 
     def test_return_x_y(self):
         treebank = load_english()
@@ -59,46 +54,6 @@ class TestLoadEnglish:
             np.testing.assert_array_equal(heads, tree.heads)
             np.testing.assert_array_equal(heads, other)
             assert heads.dtype.kind == "i"
-
-    def test_complete_annotation(self, english):
-        for tree in english:
-            assert np.count_nonzero(tree.heads == 0) == 1
-            root = int(np.flatnonzero(tree.heads == 0)[0])
-            for column in (tree.forms, tree.lemmas, tree.upos, tree.xpos, tree.deprels):
-                assert len(column) == len(tree)
-                assert "_" not in column
-            assert [label == "root" for label in tree.deprels] == [
-                token == root for token in range(len(tree))
-            ]
-            assert tree.symbols == tree.upos
-
-    def test_tags_are_those_of_ud(self, english):
-        seen = {tag for tree in english for tag in tree.upos}
-        assert seen <= UPOS
-        assert len(seen) >= 15
-
-    def test_no_duplicates(self, english):
-        assert len({" ".join(tree.forms).casefold() for tree in english}) == len(english)
-
-    def test_sentence_ids(self):
-        text = Path(load_english().filename).read_text(encoding="utf-8")
-        ids = re.findall(r"^# sent_id = (\S+)$", text, flags=re.MULTILINE)
-        assert len(ids) == len(set(ids)) == len(load_english().data)
-        assert {name.split("-")[0] for name in ids} == {"coast", "report", "talk"}
-
-    def test_text_comments_are_the_forms(self, english):
-        text = Path(load_english().filename).read_text(encoding="utf-8")
-        texts = re.findall(r"^# text = (.*)$", text, flags=re.MULTILINE)
-        assert len(texts) == len(english)
-        for line, tree in zip(texts, english, strict=True):
-            assert line.replace(" ", "") == "".join(tree.forms)
-
-    def test_symbols(self, english):
-        trees = load_english(symbols=("upos", "xpos")).data
-        for tree, plain in zip(trees, english, strict=True):
-            assert tree.symbols == tuple(map("|".join, zip(plain.upos, plain.xpos, strict=True)))
-        with pytest.raises(ValueError, match="unknown column 'tag'"):
-            load_english(symbols="tag")
 
     def test_description_counts(self, english):
         text = " ".join(load_english().DESCR.split())
@@ -122,16 +77,6 @@ class TestLoadEnglish:
         errors = [line for line in report.getvalue().splitlines() if "WARNING" not in line]
         assert state.passed(), "\n".join(errors)
 
-    def test_official_validator_sees_errors(self, tmp_path):
-        """The test above can fail."""
-        validator = pytest.importorskip("udtools.validator", reason="needs udtools")
-        text = Path(load_english().filename).read_text(encoding="utf-8")
-        path = tmp_path / "bad.conllu"
-        first = text.split("\n\n")[0]
-        path.write_text(first.replace("\tPUNCT\t", "\tNOUN\t", 1) + "\n\n", encoding="utf-8")
-        checker = validator.Validator(lang="en", level=3, output=None)
-        assert not checker.validate_files([str(path)]).passed()
-
 
 def expected_lengths(operators, n_symbols, n_steps=2000):
     """Expected sizes of the subtree of each symbol, by summing over depths and positions."""
@@ -153,14 +98,6 @@ def expected_lengths(operators, n_symbols, n_steps=2000):
     return sizes
 
 
-def modifiers(tree, head, direction):
-    """Symbols of the modifiers of a token (0-based) on one side, head outwards."""
-    positions = [m for m in range(len(tree)) if tree.heads[m] == head + 1]
-    if direction == LEFT:
-        return [tree.symbols[m] for m in reversed(positions) if m < head]
-    return [tree.symbols[m] for m in positions if m > head]
-
-
 class TestMakeTreebank:
     def test_seed(self):
         trees, operators = make_treebank(30, random_state=3, return_operators=True)
@@ -172,21 +109,12 @@ class TestMakeTreebank:
         assert trees != other
         assert not np.allclose(operators.A, different.A, rtol=1e-3, atol=1e-3)
 
-    def test_state_of_a_generator_moves_on(self):
-        rng = np.random.RandomState(0)
-        assert make_treebank(20, random_state=rng) != make_treebank(20, random_state=rng)
-
-    def test_global_seed_is_left_alone(self):
-        state = np.random.get_state()[1].copy()  # noqa: NPY002
-        make_treebank(5, random_state=0)
-        np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
-
     @pytest.mark.parametrize(
         ("n_states", "n_symbols", "mean_length"),
-        [(1, 1, 2.0), (3, 8, 10.0), (2, 11, 30), (5, 2, 3)],
+        [(1, 1, 2.0), (3, 8, 10.0)],
     )
     def test_operators_are_proper(self, n_states, n_symbols, mean_length):
-        for seed in range(3):
+        for seed in range(2):
             _, operators = make_treebank(
                 1,
                 n_states,
@@ -219,8 +147,8 @@ class TestMakeTreebank:
             )
             np.testing.assert_allclose(roots.sum(), 1.0, rtol=1e-12)
 
-    @over("mean_length", [1.05, 4, 25.0])
-    @over("seed", range(3))
+    @over("mean_length", [1.05, 25.0])
+    @over("seed", range(2))
     def test_expected_length_of_the_operators(self, mean_length, seed):
         _, operators = make_treebank(
             1,
@@ -234,123 +162,16 @@ class TestMakeTreebank:
         root = operators.A[5, RIGHT, :4, 0, 0]
         np.testing.assert_allclose(root @ expected_lengths(operators, 4), mean_length, rtol=1e-6)
 
-    @pytest.mark.parametrize(("mean_length", "seed"), [(6.0, 0), (3.0, 1)])
-    def test_mean_length_of_a_sample(self, mean_length, seed):
-        trees = make_treebank(4000, mean_length=mean_length, max_length=10**7, random_state=seed)
-        lengths = np.array([len(tree) for tree in trees])
-        error = lengths.std(ddof=1) / np.sqrt(lengths.size)
-        assert error < 0.1 * mean_length  # the bound below says something
-        assert abs(lengths.mean() - mean_length) < 4 * error
+    def test_names_sort_like_codes(self):
+        trees = make_treebank(150, 1, n_symbols=11, random_state=0)
+        seen = sorted({symbol for tree in trees for symbol in tree.symbols})
+        assert seen == [f"x{code:02d}" for code in range(11)]
 
-    @pytest.mark.parametrize("seed", [0, 1])
-    def test_frequencies_of_modifiers(self, seed):
-        """Every pair of first and second modifier is as frequent as the operators say."""
-        n_symbols = 3
-        trees, operators = make_treebank(
-            3000,
-            2,
-            n_symbols=n_symbols,
-            mean_length=6.0,
-            max_length=10**7,
-            random_state=seed,
-            return_operators=True,
-        )
-        names = [f"x{code}" for code in range(n_symbols)]
-        counts = {}
-        for tree in trees:
-            for head in range(len(tree)):
-                for direction in (LEFT, RIGHT):
-                    seen = [*modifiers(tree, head, direction), "STOP", "-"][:2]
-                    key = (names.index(tree.symbols[head]), direction)
-                    cell = counts.setdefault(key, {})
-                    cell[tuple(seen)] = cell.get(tuple(seen), 0) + 1
-        n_cells = 0
-        for (head, direction), cell in counts.items():
-            alpha_1, alpha_inf, A = (array[head, direction] for array in operators)
-            expected = {("STOP", "-"): alpha_inf @ alpha_1}
-            for a in range(n_symbols):
-                expected[names[a], "STOP"] = alpha_inf @ A[a] @ alpha_1
-                for b in range(n_symbols):
-                    expected[names[a], names[b]] = (A[b] @ A[a] @ alpha_1).sum()
-            np.testing.assert_allclose(sum(expected.values()), 1.0, rtol=1e-12)
-            n_sequences = sum(cell.values())
-            for pair, probability in expected.items():
-                if n_sequences * probability > 10:
-                    spread = np.sqrt(n_sequences * probability * (1 - probability))
-                    distance = abs(cell.get(pair, 0) - n_sequences * probability)
-                    assert distance < 4.5 * spread, (head, direction, pair)
-                    n_cells += 1
-        assert n_cells > 20
-
-    def test_frequencies_of_roots(self):
-        trees, operators = make_treebank(
-            4000, n_symbols=4, mean_length=1.5, random_state=0, return_operators=True
-        )
-        roots = operators.A[5, RIGHT, :4, 0, 0]
-        found = np.zeros(4)
-        for tree in trees:
-            (root,) = np.flatnonzero(tree.heads == 0)
-            found[int(tree.symbols[root][1:])] += 1
-        np.testing.assert_allclose(found / 4000, roots, atol=4.5 * 0.5 / np.sqrt(4000))
-
-    def test_trees(self):
-        trees = make_treebank(200, random_state=0)
-        assert len(trees) == 200
-        for tree in trees:
-            assert isinstance(tree, DependencyTree)
-            assert tree.is_projective
-            assert np.count_nonzero(tree.heads == 0) == 1
-            assert tree.forms == tree.symbols
-
-    @pytest.mark.parametrize("max_length", [1, 5, 20])
+    @over("max_length", [1, 20])
     def test_max_length(self, max_length):
         trees = make_treebank(300, max_length=max_length, random_state=1)
         assert len(trees) == 300
         assert 0.8 * max_length <= max(len(tree) for tree in trees) <= max_length
-
-    @pytest.mark.parametrize(("n_symbols", "width"), [(1, 1), (10, 1), (11, 2), (100, 2)])
-    def test_names_sort_like_codes(self, n_symbols, width):
-        trees = make_treebank(150, 1, n_symbols=n_symbols, random_state=0)
-        names = [f"x{code:0{width}d}" for code in range(n_symbols)]
-        seen = {symbol for tree in trees for symbol in tree.symbols}
-        assert seen <= set(names)
-        assert len(seen) > 0.9 * n_symbols
-        assert sorted(names) == names
-
-    def test_operators_fit_those_of_an_estimator(self):
-        trees, operators = make_treebank(500, 1, n_symbols=3, random_state=0, return_operators=True)
-        model = DeterministicSHAG("single").fit(trees)
-        assert model.symbols_.tolist() == ["x0", "x1", "x2"]
-        for learned, true in zip(model.operators_, operators, strict=True):
-            assert learned.shape == true.shape
-        # One state: the learner estimates just these probabilities.
-        np.testing.assert_allclose(model.operators_.A[:3], operators.A[:3], atol=0.05)
-
-    @over(
-        "params",
-        [
-            {"n_samples": 0},
-            {"n_samples": 2.5},
-            {"n_states": 0},
-            {"n_symbols": 0},
-            {"n_symbols": "8"},
-            {"mean_length": 1},
-            {"mean_length": 0.5},
-            {"mean_length": np.inf},
-            {"mean_length": np.nan},
-            {"max_length": 0},
-            {"random_state": "seed"},
-            {"return_operators": "yes"},
-        ],
-    )
-    def test_invalid_parameters(self, params):
-        (name,) = params
-        with pytest.raises(ValueError, match=f"The '{name}' parameter of make_treebank must be"):
-            make_treebank(**params)
-
-    def test_keyword_only(self):
-        with pytest.raises(TypeError):
-            make_treebank(10, 2, 8)
 
 
 def one_sentence(form, n=1):
@@ -382,18 +203,9 @@ GOOD = zipped(
 )
 
 
-def damaged(offset, value, *, compressed=False):
-    """The good archive with one byte of its first entry, or of its compressed data, changed."""
-    data = bytearray(GOOD)
-    name = f"{TOP}/te_tiny-ud-train.conllu".encode()
-    if compressed:
-        start = data.index(name) + len(name)
-        data[start : start + 8] = bytes([value]) * 8
-    else:
-        data[data.rindex(name) - 46 + offset] = value
-        if offset == 8:
-            data[data.index(name) - 30 + 6] = value
-    return bytes(data)
+# The same with some bytes of the compressed data of its first file changed.
+NAME = f"{TOP}/te_tiny-ud-train.conllu".encode()
+DAMAGED = GOOD.replace(GOOD[GOOD.index(NAME) + len(NAME) :][:8], b"\xff" * 8, 1)
 
 
 @pytest.fixture
@@ -477,9 +289,6 @@ def leftovers(home):
 
 
 class TestDataHome:
-    def test_given(self, tmp_path):
-        assert get_data_home(tmp_path) == get_data_home(str(tmp_path)) == tmp_path
-
     def test_environment(self, tmp_path, monkeypatch):
         monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path / "x"))
         assert get_data_home() == tmp_path / "x"
@@ -498,7 +307,9 @@ class TestDataHome:
 class TestFolderThatIsThere:
     def test_by_name(self, tmp_path):
         put(tmp_path / "UD_Test-Tiny", train=one_sentence("a", 3), test=one_sentence("b"))
-        treebank = fetch_treebank("UD_Test-Tiny", data_home=tmp_path)
+        symbols = ("upos", "xpos")
+        treebank = fetch_treebank("UD_Test-Tiny", data_home=tmp_path, symbols=symbols)
+        assert treebank.train[0].symbols == ("X|Y",)
         assert set(treebank) == {"train", "dev", "test", "name", "folder"}
         assert [tree.forms for tree in treebank.train] == [("a",)] * 3
         assert treebank.dev == []
@@ -506,11 +317,6 @@ class TestFolderThatIsThere:
         assert treebank.name == "UD_Test-Tiny"
         assert treebank.folder == tmp_path / "UD_Test-Tiny"
         assert leftovers(treebank.folder) == ["te_tiny-ud-test.conllu", "te_tiny-ud-train.conllu"]
-
-    def test_environment(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path))
-        put(tmp_path / "UD_Test-Tiny", dev=one_sentence("a"))
-        assert len(fetch_treebank("UD_Test-Tiny").dev) == 1
 
     def test_several_files_of_a_split(self, tmp_path):
         folder = tmp_path / "UD_Test-Tiny"
@@ -533,16 +339,6 @@ class TestFolderThatIsThere:
         for version, form in ((None, "plain"), ("2.16", "release")):
             treebank = fetch_treebank("UD_Test-Tiny", data_home=tmp_path, version=version)
             assert treebank.train[0].forms == (form,)
-
-    def test_symbols(self, tmp_path):
-        put(tmp_path / "UD_Test-Tiny", train=one_sentence("a"))
-        options = {"data_home": tmp_path, "symbols": ("upos", "xpos")}
-        assert fetch_treebank("UD_Test-Tiny", **options).train[0].symbols == ("X|Y",)
-
-    def test_bad_file_is_named(self, tmp_path):
-        put(tmp_path / "UD_Test-Tiny", train="1\tbroken\n\n")
-        with pytest.raises(ConlluError, match=r"te_tiny-ud-train\.conllu:1: 10 columns"):
-            fetch_treebank("UD_Test-Tiny", data_home=tmp_path)
 
     def test_compressed_files(self, tmp_path, english):
         """Read as everywhere; where a file is there unpacked too, that alone."""
@@ -576,20 +372,11 @@ class TestFolderThatIsThere:
     @over(
         "name",
         [
-            "",
-            "English-EWT",
             "UD_English",
-            "UD_English-",
-            "UD_-EWT",
-            "ud_English-EWT",
-            "UD_English-EWT/",
             "UD_English-EWT\n",
             "../UD_English-EWT",
             "UD_English-../..",
-            "UD_English-EWT?x",
-            "UD_English-EWT.zip",
             None,
-            ["UD_English-EWT"],
         ],
     )
     def test_bad_names(self, tmp_path, name):
@@ -597,7 +384,7 @@ class TestFolderThatIsThere:
             fetch_treebank(name, data_home=tmp_path)
         assert leftovers(tmp_path) == []
 
-    @over("version", ["", "2", "r2.16", "2.16.1", "../2.1", "2.16\n", "latest", 2.16])
+    @over("version", ["r2.16", "2.16\n", 2.16])
     def test_bad_versions(self, tmp_path, version):
         with pytest.raises(ValueError, match=r"version must be a str such as '2\.16', got"):
             fetch_treebank("UD_English-EWT", data_home=tmp_path, version=version)
@@ -662,21 +449,11 @@ class TestDownload:
         )
         assert served.requests == ["/UD_Test-Tiny/r2.16.zip"]
 
-    def test_home_is_made(self, served, tmp_path):
-        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
-        assert len(self.fetch(tmp_path / "a" / "b").dev) == 2
-
     def test_version(self, served, home):
         served.answers["/UD_Test-Tiny/r2.9.zip"] = GOOD
         treebank = self.fetch(home, version="2.9")
         assert treebank.folder == home / "ud-treebanks-v2.9" / "UD_Test-Tiny"
         assert served.requests == ["/UD_Test-Tiny/r2.9.zip"]
-
-    def test_progressbar(self, served, home, capsys):
-        pytest.importorskip("tqdm", reason="needs tqdm")
-        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
-        fetch_treebank("UD_Test-Tiny", data_home=home)  # shown by default
-        assert "100%" in capsys.readouterr().err
 
     def test_url_of_github(self):
         url = _universal_dependencies.ARCHIVE_URL.format(name="UD_English-EWT", version="2.16")
@@ -695,16 +472,9 @@ class TestDownload:
         ("body", "message"),
         [
             (None, "404"),
-            (b"", "not a zip archive"),
             (b"<html>Not here</html>", "not a zip archive"),
-            (GOOD[:-30], "not a zip archive"),
-            (zipped({}), r"no \.conllu files"),
-            (zipped({f"{TOP}/README.md": "x"}), r"no \.conllu files"),
             (zipped({f"{TOP}/old/a-ud-train.conllu": "x"}), r"no \.conllu files"),
-            (damaged(16, 0x55), "archive"),
-            (damaged(0, 0xFF, compressed=True), "archive"),
-            (damaged(8, 1), "archive"),
-            (damaged(10, 99), "archive"),
+            (DAMAGED, "archive"),
         ],
     )
     def test_failure(self, served, home, body, message):
@@ -717,15 +487,6 @@ class TestDownload:
         # After the failure the way is free.
         served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
         assert len(self.fetch(home).train) == 30
-
-    def test_dropped_connection(self, served, home, monkeypatch):
-        monkeypatch.setattr(
-            _universal_dependencies, "ARCHIVE_URL", f"http://127.0.0.1:{served.port}/dropped"
-        )
-        served.answers["/dropped"] = GOOD
-        with pytest.raises(OSError, match="Could not download UD_Test-Tiny"):
-            self.fetch(home)
-        assert [path for path in home.rglob("*") if path.is_file()] == []
 
     def test_offline(self, home, monkeypatch):
         with socket.socket() as probe:
@@ -743,11 +504,6 @@ class TestDownload:
         assert "network" in str(error.value)
         assert [path for path in home.rglob("*") if path.is_file()] == []
 
-    def test_failure_leaves_nothing(self, served, home):
-        with pytest.raises(OSError, match="404"):
-            self.fetch(home)
-        assert leftovers(home) == []
-
     def test_at_the_same_time(self, served, home, monkeypatch):
         """Whoever is first installs it; the server answers when all four have asked."""
         url = f"http://127.0.0.1:{served.port}/together"
@@ -761,24 +517,16 @@ class TestDownload:
 
     @pytest.mark.parametrize(
         ("kind", "place"),
-        [
-            *(("file", ""), ("link", "ud-treebanks-v2.16")),
-            *(("file", "ud-treebanks-v2.16/UD_Test-Tiny"), ("link", "")),
-            *(("folder", "ud-treebanks-v2.16/UD_Test-Tiny"),),
-            *(("full folder", "ud-treebanks-v2.16/UD_Test-Tiny"),),
-        ],
+        [("link", "ud-treebanks-v2.16"), ("full folder", "ud-treebanks-v2.16/UD_Test-Tiny")],
     )
     def test_what_is_in_its_place_is_found_before(self, served, tmp_path, kind, place):
         home = tmp_path / "home"
         path = home / place
         path.parent.mkdir(parents=True, exist_ok=True)
-        if kind == "file":
-            path.touch()
-        elif kind == "link":
+        if kind == "link":
             path.symlink_to(tmp_path / "nowhere")
         else:
             path.mkdir()
-        if kind == "full folder":
             (path / "mine").touch()
         before = leftovers(tmp_path)
         with pytest.raises(
@@ -823,11 +571,6 @@ class TestDownload:
         served.answers["/UD_Test-Tiny/r2.9.zip"] = GOOD
         assert leftovers(folder) == leftovers(self.fetch(home, version="2.9").folder)
         assert not list(home.parent.glob("*.conllu"))
-
-    @pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": "1"}, {"max_bytes": 0}])
-    def test_bad_limits(self, home, options):
-        with pytest.raises(ValueError, match=f"'{next(iter(options))}' parameter of fetch_treeb"):
-            self.fetch(home, **options)
 
     def test_failure_leaves_other_treebanks(self, served, home):
         other = home / "ud-treebanks-v2.16" / "UD_Test-Other"

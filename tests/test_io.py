@@ -48,13 +48,6 @@ class TestReadBytes:
         with pytest.raises(OSError, match=r"^<stdin> cannot be read: it has more than 2,999,999"):
             read_bytes("-", max_bytes=len(data) - 1)
 
-    def test_message_is_short_and_plain(self, tmp_path):
-        for name in ("x" * 3000, "a\x1b[2J", "a\0"):
-            with pytest.raises(OSError, match=r"cannot be read|holds the character") as caught:
-                read_bytes(tmp_path / name)
-            assert len(str(caught.value)) <= 500
-            assert str(caught.value).isprintable()
-
 
 class TestAtomicWrite:
     def test_text_and_bytes(self, tmp_path):
@@ -65,17 +58,8 @@ class TestAtomicWrite:
             file.write(b"\xff\r\n")
         assert (tmp_path / "bytes").read_bytes() == b"\xff\r\n"
 
-    def test_nothing_is_seen_before_the_end(self, tmp_path):
-        path = tmp_path / "file"
-        with atomic_write(path) as file:
-            file.write("new")
-            file.flush()
-            assert not path.exists()
-        assert path.read_text() == "new"
-
-    @pytest.mark.parametrize("mode", ["r", "a", "x", "r+b", ""])
-    def test_bad_mode(self, mode, tmp_path):
-        with pytest.raises(ValueError, match="mode must be"), atomic_write(tmp_path / "f", mode):
+    def test_bad_mode(self, tmp_path):
+        with pytest.raises(ValueError, match="mode must be"), atomic_write(tmp_path / "f", "a"):
             pass
 
     def test_missing_folder_names_the_path(self, tmp_path):
@@ -84,12 +68,6 @@ class TestAtomicWrite:
         message = rf"^{re.escape(str(path))} cannot be written: there is no folder {folder};"
         with pytest.raises(FileNotFoundError, match=message), atomic_write(path):
             pass
-
-    def test_folder(self, tmp_path):
-        message = rf"^{re.escape(str(tmp_path))} cannot be written: it is a folder"
-        with pytest.raises(IsADirectoryError, match=message), atomic_write(tmp_path):
-            pass
-        assert os.listdir(tmp_path) == []
 
     @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
     def test_permissions(self, tmp_path):
@@ -122,22 +100,6 @@ class TestAtomicWrite:
             write_to_full_disk(file, n_bytes)
         assert caught.value.errno == errno.ENOSPC
         assert os.listdir(tmp_path) == []
-
-    def test_file_that_grows_too_large(self, tmp_path):
-        resource = pytest.importorskip("resource")
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        path = tmp_path / "file"
-        path.write_text("old")
-        message = rf"^{re.escape(str(path))} cannot be written: File too large\.$"
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-        try:
-            with pytest.raises(OSError, match=message) as caught, atomic_write(path) as file:
-                file.write("x" * 2000)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        assert caught.value.errno == errno.EFBIG
-        assert path.read_text() == "old"
-        assert os.listdir(tmp_path) == ["file"]
 
     @pytest.mark.parametrize("number", [errno.EIO, errno.EDQUOT])
     @pytest.mark.parametrize("function", ["fsync", "replace"])
@@ -191,22 +153,6 @@ class TestAtomicWrite:
         with pytest.raises(OSError, match="cannot be written: File name too long"):
             atomic_write(path).__enter__()
         assert os.listdir(tmp_path) == []
-
-    def test_longest_name(self, tmp_path):
-        path = tmp_path / ("x" * 255)
-        with atomic_write(path) as file:
-            file.write("x")
-        assert path.read_text() == "x"
-
-    @pytest.mark.skipif(os.name != "posix", reason="symbolic links of POSIX")
-    def test_circle_of_links(self, tmp_path):
-        (tmp_path / "a").symlink_to("b")
-        (tmp_path / "b").symlink_to("a")
-        message = r"/a cannot be written: Too many levels of symbolic links\.$"
-        with pytest.raises(OSError, match=message), atomic_write(tmp_path / "a") as file:
-            file.write("x")
-        assert (tmp_path / "a").is_symlink()
-        assert sorted(os.listdir(tmp_path)) == ["a", "b"]
 
     @pytest.mark.skipif(os.name != "posix", reason="symbolic links of POSIX")
     def test_link_to_a_file_that_is_not_there(self, tmp_path):

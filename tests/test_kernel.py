@@ -90,10 +90,6 @@ assert "numba" in sys.modules
 
 
 class TestKernel:
-    def test_kernels_call_kernels(self):
-        assert _count_down(5) == 15
-        assert _quadruple(1.5) == 6.0
-
     def test_they_are_pickled_by_name(self):
         assert pickle.loads(pickle.dumps(expected_uses)) is expected_uses
         assert expected_uses.__name__ == "expected_uses"
@@ -114,12 +110,6 @@ class TestKernel:
         assert new((np.float64(-1e308), np.float64(1e308))) == -np.inf
         assert np.isnan(new((np.float64(np.inf), np.float64(np.inf))))
 
-    @compiles
-    def test_without_a_file_there_is_no_cache(self):
-        namespace = {}
-        exec("def double(x):\n    return 2 * x", namespace)
-        assert kernel(namespace["double"])(21) == 42
-
     def test_threads_that_come_first_share_what_is_made(self, monkeypatch):
         barrier = Barrier(2)
 
@@ -132,19 +122,6 @@ class TestKernel:
         with ThreadPoolExecutor(2) as pool:
             first, second = pool.map(lambda _: new.dispatcher, range(2))
         assert first is second is new.dispatcher
-
-    @compiles
-    def test_threads_compile_once(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-        barrier, new = Barrier(4), kernel(_difference)
-
-        def call(_):
-            barrier.wait(timeout=60)
-            return new((5.0, 1.0))
-
-        with ThreadPoolExecutor(4) as pool:
-            assert list(pool.map(call, range(4))) == [3.0] * 4
-        assert sum(new.dispatcher.stats.cache_misses.values()) == 1
 
 
 @compiles
@@ -193,11 +170,6 @@ def _double(x):
 @kernel
 def _quadruple(x):
     return _double(_double(x))
-
-
-@kernel
-def _count_down(n):
-    return n + _count_down(n - 1) if n > 0 else 0
 
 
 @kernel(fastmath={"reassoc"})
@@ -316,15 +288,6 @@ class TestCache:
                 context.setattr(os, name, full)
                 assert call() == (3.0, False)
             assert [path.read_bytes() for path in file.parent.iterdir()] == [b"damaged"]
-
-    def test_a_folder_that_is_closed_meanwhile(self, call, file, monkeypatch):
-        """Also to the system's owner, since a file is where it was."""
-        file.unlink()
-        file.parent.rmdir()
-        file.parent.touch()
-        monkeypatch.setattr(_kernel_cache, "can_write", lambda folder: True)
-        assert call() == (3.0, False)
-        assert file.parent.is_file()
 
     def test_processes_at_the_same_time(self, tmp_path):
         """Each finds what another has written whole, or nothing."""

@@ -37,11 +37,3 @@ def test_long_text_loses_its_middle(length, character):
 
 def test_whole_numbers_of_any_size():
     assert shorten([10**5000, -7]) == "[<int of 16610 bits>, -7]"
-
-
-def test_what_an_object_says_of_itself_is_escaped():
-    class Evil:
-        def __repr__(self):
-            return "\x1b]0;owned\x07"
-
-    assert shorten([Evil()]) == r"[\x1b]0;owned\x07]"

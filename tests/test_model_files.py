@@ -2,7 +2,6 @@
 
 import io
 import json
-import pickle
 
 import joblib
 import numpy as np
@@ -63,12 +62,8 @@ def by_joblib(model):
     return joblib.load(file)
 
 
-def by_pickle(model):
-    return pickle.loads(pickle.dumps(model))
-
-
 @pytest.mark.parametrize("name", SMALL)
-@over("carry", [by_skops, by_joblib, by_pickle])
+@over("carry", [by_skops, by_joblib])
 def test_other_formats_carry_models_too(name, carry):
     model = small_models()[name]
     other = carry(model)

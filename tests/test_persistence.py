@@ -1,8 +1,10 @@
 """Model files: exact round trips, refusal of everything that is not one, atomic replacement."""
 
 import copy
+import functools
 import io
 import json
+import operator
 import os
 import pathlib
 import pickle
@@ -18,7 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag import (
@@ -32,17 +34,14 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag.lexical import LexicalStatistics
 from sklearn_shag.model_files._checks import check_model, check_value
 from sklearn_shag.operators import Operators
-from sklearn_shag.sequences import SequenceStatistics
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests.estimators import BY_SENTENCE, ESTIMATORS
 from tests.loops import over
 
-# Every estimator, and others with parameters of other kinds.
+# Parameters of other kinds than those of the estimators of all tests.
 MODELS = [
-    *(clone(model) for model in ESTIMATORS.values()),
     DeterministicSHAG("single", smoothing=2.5, decoder="viterbi", n_jobs=2),
     DeterministicSHAG("sibling", decoder="max_marginal"),
     SpectralSHAG(3, smoothing=0.1, decoder="max_marginal", n_jobs=1),
@@ -55,12 +54,8 @@ MODELS = [
         weights=(1, 0.1),
     ),
 ]
-for model in MODELS:  # splitters are objects
-    if "cv" in model.get_params():
-        model.set_params(cv=3)
 PIPELINES = [
-    make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(3)),
-    make_pipeline(TokenFeature("feats.Number", separator=" "), DeterministicSHAG()),
+    make_pipeline(TokenFeature("upos", ("xpos",), separator=" "), SpectralSHAG(3)),
     Pipeline(
         [
             ("tags/é", TokenFeature("upos", ["xpos", "feats.Case"], min_count=3, rare_symbol=None)),
@@ -100,41 +95,6 @@ def put(place, value):
     return change
 
 
-# What is wrong with the statistics of a model of words: the message, the array, the change.
-WRONG_WORDS = [
-    (r"tags\[0\] must be from 0 to 2, got -1", "tags", put(0, -1)),
-    (r"tags\[3\] must be from 0 to 2, got 3", "tags", put(-1, 3)),
-    ("not sorted", "tags", np.flip),
-    (r"classes\[0\] must be from 0 to 3, got -1", "classes", put(0, -1)),
-    (r"classes\[0\] must be from 0 to 3, got 4", "classes", put(0, 4)),
-    ("indptr must have the shape", "classes", np.zeros_like),
-    ("indptr must have the shape", "classes", put(0, 2)),
-    ("indptr must grow from 0 to the number of pairs, 13", "indptr", put(0, 1)),
-    ("indptr must grow from 0 to the number of pairs, 13", "indptr", put(-1, 12)),
-    ("indptr must grow from 0 to the number of pairs, 13", "indptr", put(3, 99)),
-    (r"outcomes\[0\] must be from 0 to 7, got -1", "outcomes", put(0, -1)),
-    (r"outcomes\[0\] must be from 0 to 7, got 8", "outcomes", put(0, 8)),
-    ("outcomes do not ascend in each context", "outcomes", np.zeros_like),
-    ("counts holds counts that are not positive", "counts", put(0, 0.0)),
-    ("counts holds values that are not finite", "counts", put(0, np.inf)),
-    ("counts holds values that are not finite", "counts", put(0, np.nan)),
-]
-
-
-# What is wrong with the counts of labels of the same model: 5 rows of 3 symbols and 3 labels.
-WRONG_LABELS = [
-    (r"heads\[0\] must be from 0 to 4, got -1", "heads", put(0, -1)),
-    (r"heads\[0\] must be from 0 to 4, got 5", "heads", put(0, 5)),
-    (r"directions\[0\] must be from 0 to 1, got 2", "directions", put(0, 2)),
-    (r"modifiers\[3\] must be from 0 to 2, got 3", "modifiers", put(-1, 3)),
-    (r"labels\[0\] must be from 0 to 2, got 3", "labels", put(0, 3)),
-    (r"labels\[0\] must be from 0 to 2, got -1", "labels", put(0, -1)),
-    ("counts holds values that are not finite", "counts", put(0, np.nan)),
-    (r"heads must have the shape \(4,\), got \(3,\)", "heads", lambda heads: heads[:-1]),
-    ("heads holds float64, not int64", "heads", lambda heads: heads.astype(float)),
-]
-
-
 @pytest.fixture
 def small(tmp_path):
     """A small saved model; small enough to damage every part of it."""
@@ -168,14 +128,6 @@ def assert_same(a, b):
             assert_same(value, b[name])
     else:
         assert a == b or (a != a and b != b)
-
-
-def assert_same_params(a, b):
-    assert list(a) == list(b)
-    for name in a:
-        if name != "steps":
-            assert type(a[name]) is type(b[name]), name
-            assert a[name] == b[name], name
 
 
 def round_trip(model, path):
@@ -223,9 +175,14 @@ def load_or_refuse(path):
 
 
 class TestRoundTrip:
-    @pytest.mark.parametrize("model", MODELS, ids=str)
-    def test_estimators(self, model, english, tmp_path):
-        model = clone(model).fit(english[:80])
+    @pytest.mark.parametrize("model", [*ESTIMATORS, *MODELS], ids=str)
+    def test_estimators(self, model, fitted, english, tmp_path):
+        if model not in ESTIMATORS:
+            model = clone(model).fit(english[:80])
+        elif "cv" in ESTIMATORS[model].get_params():  # splitters are objects
+            model = clone(ESTIMATORS[model]).set_params(cv=3).fit(english[:80])
+        else:
+            model = fitted(model)
         loaded = round_trip(model, tmp_path / "model.npz")
         assert_same(model, loaded)
         test = english[80:120]
@@ -233,11 +190,6 @@ class TestRoundTrip:
             assert_same(getattr(model, method)(test), getattr(loaded, method)(test))
         if hasattr(model, "sample"):
             assert model.sample(5, random_state=0) == loaded.sample(5, random_state=0)
-
-    def test_learning_goes_on_from_a_file(self, english, tmp_path):
-        model = SpectralSHAG(2).fit(english[:80])
-        loaded = round_trip(model, tmp_path / "model.npz").partial_fit(english[80:160])
-        assert_same(loaded, SpectralSHAG(2).fit(english[:160]))
 
     # Nouns alone have a number, and 80 sentences few of the words.
     @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
@@ -253,25 +205,6 @@ class TestRoundTrip:
             loaded[-1].predict_marginals(loaded[:-1].transform(test)),
         )
 
-    def test_feature_alone(self, english, tmp_path):
-        feature = TokenFeature("upos", "xpos", min_count=5).fit(english)
-        loaded = round_trip(feature, tmp_path / "feature.npz")
-        assert_same(feature, loaded)
-        assert feature.transform(english) == loaded.transform(english)
-
-    def test_again(self, english, tmp_path):
-        model = SpectralSHAG(3).fit(english[:80])
-        once = round_trip(model, tmp_path / "a.npz")
-        assert_same(model, round_trip(once, tmp_path / "b.npz"))
-
-    def test_loaded_can_be_cloned_and_fitted(self, english, tmp_path):
-        model = make_pipeline(TokenFeature("xpos"), SpectralSHAG(3, smoothing=1)).fit(english[:80])
-        loaded = round_trip(model, tmp_path / "model.npz")
-        copy = clone(loaded)
-        with pytest.raises(NotFittedError):
-            copy[-1].predict(english[:1])
-        assert_same(model, copy.fit(english[:80]))
-
     def test_files_from_before_a_parameter(self, small):
         """A parameter that the file does not know yet has its default."""
         header, arrays = read_parts(small)
@@ -280,21 +213,6 @@ class TestRoundTrip:
         assert load_model(small).verbose == 0
         assert load_model(small).predict([["D", "N", "V"]])[0].tolist() == [2, 3, 0]
 
-    def test_tuple_parameter_stays_a_tuple(self, english, tmp_path):
-        feature = TokenFeature("upos", ("xpos",)).fit(english[:9])
-        loaded = round_trip(feature, tmp_path / "feature.npz")
-        assert loaded.get_params() == feature.get_params()
-
-    @over("options", [{"verbose": True}, {"transform_input": ["X"]}])
-    def test_options_of_a_pipeline_are_kept_or_refused(self, english, tmp_path, options):
-        pipeline = Pipeline([("shag", DeterministicSHAG())]).fit(english[:9])
-        pipeline.set_params(**options)
-        try:
-            loaded = round_trip(pipeline, tmp_path / "model.npz")
-        except TypeError:
-            return
-        assert_same_params(pipeline.get_params(deep=False), loaded.get_params(deep=False))
-
     def test_numpy_parameters_become_plain_ones(self, english, tmp_path):
         model = SpectralSHAG(np.int64(3), smoothing=np.float64(0.1)).fit(english[:20])
         loaded = round_trip(model, tmp_path / "model.npz")
@@ -302,8 +220,7 @@ class TestRoundTrip:
         assert type(loaded.n_states) is int
         assert type(loaded.smoothing) is float
 
-    @pytest.mark.parametrize("name", ["model", "model.npz", "modèle 1.bin"])
-    @pytest.mark.parametrize("cast", [str, lambda path: path], ids=["str", "path"])
+    @pytest.mark.parametrize(("name", "cast"), [("model", str), ("modèle 1.bin", pathlib.Path)])
     def test_file_has_the_name_that_was_given(self, small, tmp_path, name, cast):
         model = load_model(small)
         small.unlink()
@@ -314,18 +231,11 @@ class TestRoundTrip:
     @over(
         "symbol",
         [
-            "é",
-            "日本語",
             "🌳" * 3,
             "x" * 5000,
             "trailing  ",
-            "  leading",
-            " ",
             "a\tb\nc\\\"'",
             "nul\0",
-            "\0",
-            "e\u0301",
-            "<root>",
         ],
     )
     def test_symbols(self, tmp_path, symbol):
@@ -337,15 +247,6 @@ class TestRoundTrip:
             model.predict_marginals([[symbol, "b", symbol]]),
             loaded.predict_marginals([[symbol, "b", symbol]]),
         )
-
-    @over("symbol", ["é", "日本語", "🌳" * 3, "x" * 5000, "trailing  ", "  lead", "\u00a0"])
-    def test_symbols_of_a_feature(self, tmp_path, symbol):
-        trees = [DependencyTree(["w", "v", "w"], [2, 0, 2], symbols=[symbol, "b", symbol])]
-        feature = TokenFeature("symbol", min_count=2).fit(trees)
-        loaded = round_trip(feature, tmp_path / "feature.npz")
-        assert loaded.symbols_.tolist() == [symbol]
-        assert_same(feature, loaded)
-        assert loaded.transform(trees)[0].symbols == (symbol, "<rare>", symbol)
 
 
 class TestComposed:
@@ -381,10 +282,6 @@ class TestComposed:
         _, arrays = read_parts(tmp_path / "model.npz")
         assert sum(name.endswith("/statistics_/counts") for name in arrays) == 3
 
-    def test_frozen_alone(self, english, tmp_path):
-        model = FrozenEstimator(DeterministicSHAG().fit(english[:50]))
-        assert_same(model, round_trip(model, tmp_path / "model.npz"))
-
     def test_members_as_given_are_their_parameters(self, english, tmp_path):
         """Whether or not they happen to be fitted, as a clone would have them."""
         member = SpectralSHAG(2).fit(english[:50])
@@ -393,6 +290,32 @@ class TestComposed:
         assert name == "member"
         assert loaded.get_params() == member.get_params()
         assert not hasattr(loaded, "operators_")
+
+    @over(
+        "place, value",
+        [
+            (("params", "estimators"), 5),
+            (("params", "estimators", 0, "tuple", 1, "class"), "os.system"),
+            (("attributes", "named_estimators_"), None),
+            (("attributes", "named_estimators_"), {"dict": {"member": 5}}),
+            (("attributes", "named_estimators_", "dict", "member", "attributes"), {}),
+            (
+                ("attributes", "named_estimators_", "dict", "member"),
+                {"class": "FrozenEstimator", "key": "model/estimators/0/1"},
+            ),
+            ("named_estimators_/0/operators_/A", lambda array: array[:-1]),
+        ],
+    )
+    def test_damaged_members(self, composed, place, value):
+        damage(composed, place, value)
+        with pytest.raises(ModelFileError, match=r"damaged: "):
+            load_model(composed)
+
+    @pytest.fixture
+    def composed(self, english, tmp_path):
+        path = tmp_path / "model.npz"
+        save_model(AveragedParser([("member", SpectralSHAG(2))]).fit(english[:50]), path)
+        return path
 
     def test_members_that_cannot_be_saved(self, english, tmp_path):
         step = FunctionTransformer()
@@ -404,49 +327,6 @@ class TestComposed:
             TypeError, match=r"model/weights=array\(\[1\.\]\) cannot .* a list of them"
         ):
             save_model(model, tmp_path / "model.npz")
-
-    @over(
-        ("place", "value"),
-        [
-            (("params", "estimators"), 5),
-            (("params", "estimators"), [["member"]]),
-            (("params", "estimators", 0, "tuple", 1, "class"), "os.system"),
-            (("params", "estimators", 0, "tuple", 1, "params"), {"n_states": {"os.system": "ls"}}),
-            (("attributes",), {}),
-            (("attributes", "named_estimators_"), None),
-            (("attributes", "named_estimators_"), 5),
-            (("attributes", "named_estimators_"), {"dict": {"member": 5}}),
-            (("attributes", "named_estimators_", "dict", "member", "attributes"), {}),
-            (("attributes", "named_estimators_", "dict", "member", "class"), "os.system"),
-            (
-                ("attributes", "named_estimators_", "dict", "member"),
-                {"class": "FrozenEstimator", "key": "model/estimators/0/1"},
-            ),
-            (
-                ("attributes", "named_estimators_", "dict", "member"),
-                {"class": "FrozenEstimator", "key": "", "estimator": {"class": "os.system"}},
-            ),
-        ],
-    )
-    def test_damaged_descriptions(self, english, tmp_path, place, value):
-        path = tmp_path / "model.npz"
-        save_model(AveragedParser([("member", SpectralSHAG(2))]).fit(english[:50]), path)
-        header, arrays = first_parts(path)
-        *outer, last = place
-        part = header["model"]
-        for step in outer:
-            part = part[step]
-        part[last] = value
-        write_parts(path, header, arrays)
-        assert_refused(path)
-
-    def test_arrays_of_members_are_checked(self, english, tmp_path):
-        path = tmp_path / "model.npz"
-        save_model(AveragedParser([("member", SpectralSHAG(2))]).fit(english[:50]), path)
-        header, arrays = read_parts(path)
-        name = "model/named_estimators_/0/operators_/A"
-        write_parts(path, header, {**arrays, name: arrays[name][:-1]})
-        assert_refused(path)
 
     def test_a_start_with_other_states(self, english, tmp_path):
         path = tmp_path / "model.npz"
@@ -489,27 +369,6 @@ class TestNoCodeFromFiles:
         write_parts(small, header, {**arrays, "other": np.array([bomb], dtype=object)})
         assert load_model(small).symbols_.tolist() == ["D", "N", "V"]
 
-    def test_object_array_as_attribute(self, small, bomb):
-        header, arrays = read_parts(small)
-        header["model"]["attributes"]["symbols_"] = None
-        arrays["model/symbols_"] = np.array([bomb], dtype=object)
-        write_parts(small, header, arrays)
-        assert_refused(small)
-
-    def test_object_array_as_header(self, small, bomb):
-        np.savez(small, header=np.array([bomb], dtype=object))
-        assert_refused(small)
-
-    def test_npy_file(self, small, bomb):
-        with open(small, "wb") as file:
-            np.save(file, np.array([bomb], dtype=object), allow_pickle=True)
-        assert_refused(small)
-
-    @over("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-    def test_pickle(self, small, bomb, protocol):
-        small.write_bytes(pickle.dumps(bomb, protocol=protocol))
-        assert_refused(small)
-
     def test_joblib(self, small, bomb):
         joblib.dump(bomb, small)
         assert_refused(small)
@@ -518,312 +377,162 @@ class TestNoCodeFromFiles:
         ):
             load_model(small)
 
-    def test_member_that_is_no_array(self, small, bomb):
-        with zipfile.ZipFile(small) as archive:
-            members = {name: archive.read(name) for name in archive.namelist()}
-        members["model/operators_/A.npy"] = pickle.dumps(bomb)
-        with zipfile.ZipFile(small, "w") as archive:
-            for name, content in members.items():
-                archive.writestr(name, content)
-        assert_refused(small)
 
-    @over(
-        "name",
-        ["os.system", "subprocess.Popen", "FunctionTransformer", "BaseSHAG", "dict", "Operators"],
-    )
-    def test_other_classes(self, small, name):
-        header, arrays = first_parts(small)
-        header["model"] = {"class": name, "params": {}, "attributes": {}}
-        write_parts(small, header, arrays)
-        assert_refused(small)
+DELETED = object()
 
-    def test_files_hold_no_objects(self, english, tmp_path):
-        path = tmp_path / "model.npz"
-        save_model(make_pipeline(TokenFeature("xpos"), SpectralSHAG(3)).fit(english[:50]), path)
-        with zipfile.ZipFile(path) as archive:
-            assert archive.testzip() is None
-            for name in archive.namelist():
-                array = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
-                assert array.dtype.kind in "fiub"
+
+def damage(path, place, change):
+    """Change an array, by its name, or what is at a place of the header.
+
+    Parameters
+    ----------
+    path : Path
+    place : str or tuple
+    change : object
+        The value that is to be there, or a function of that which is.
+    """
+    header, arrays = first_parts(path)
+    if isinstance(place, str):
+        node, last = arrays, f"model/{place}"
+    else:
+        *way, last = place
+        node = functools.reduce(operator.getitem, way, header["model"])
+    if change is DELETED:
+        del node[last]
+    else:
+        node[last] = change(node[last]) if callable(change) else change
+    write_parts(path, header, arrays)
+
+
+ATTRIBUTES = "attributes"
+GROWS = "indptr must grow from 0 to the number of trigrams, "
+# Where a model of tags is changed, how, and what is said of it.
+WRONG = [
+    (("params", "decoder"), "x", "'decoder' parameter of DeterministicSHAG must be"),
+    (("params", "n_jobs"), 0.5, "'n_jobs' parameter of DeterministicSHAG must be"),
+    (("params", "x"), 1, "unexpected keyword argument 'x'"),
+    (("params", "n_jobs"), {"range": [0, 10**15, 1]}, "range that is too long"),
+    (("params", "n_jobs"), {"set": [1]}, "a value of an unknown kind"),
+    (("params", "n_jobs"), {"dict": [1]}, "a value of an unknown kind"),
+    (("params", "n_jobs"), {"tuple": {}}, "a value of an unknown kind"),
+    (("params", "memory"), "folder", "has the parameter 'memory', which is never saved"),
+    (("params",), [], "has no 'params', or none that is a dict"),
+    (("class",), "Other", "model is a 'Other', which model files cannot hold"),
+    (("class",), "BaseSHAG", "which model files cannot hold"),
+    (("class",), ["SpectralSHAG"], "has no 'class', or none that is a str"),
+    (("class",), "TokenFeature", "unexpected keyword argument"),
+    ((ATTRIBUTES,), None, "has no 'attributes', or none that is a dict"),
+    ((ATTRIBUTES, "symbols_"), DELETED, "the attributes of a DeterministicSHAG are"),
+    ((ATTRIBUTES, "predict"), None, "the attributes of a DeterministicSHAG are"),
+    ((ATTRIBUTES, "symbols_"), ["D", 5, "V"], "symbols_ is not of type list"),
+    ((ATTRIBUTES, "symbols_"), ["", "N", "V"], "symbols_ holds strings that are empty"),
+    ((ATTRIBUTES, "symbols_"), ["N", "D", "V"], "not sorted, or repeated"),
+    ((ATTRIBUTES, "symbols_"), ["D", "D", "V"], "not sorted, or repeated"),
+    ("operators_/A", DELETED, "it holds no array model/operators_/A"),
+    ("operators_/A", np.negative, r"operators_\.A\[.*\] must be from 0 to inf, got -"),
+    ("statistics_/roots", put(2, -0.5), r"roots\[2\] must be from 0 to inf, got -0\.5"),
+    ("statistics_/n_sequences", put((3, 1), -0.5), r"n_sequences\[3, 1\] must be from 0 to inf"),
+    ("statistics_/counts", put(-1, 0), "counts holds counts that are not positive"),
+    ("statistics_/counts", put(-1, np.inf), "counts holds values that are not finite"),
+    ("statistics_/indptr", lambda indptr: np.maximum(indptr, 1), GROWS),
+    ("statistics_/indptr", lambda indptr: np.minimum(indptr, indptr[-1] - 1), GROWS),
+    ("statistics_/indptr", lambda indptr: np.r_[0, indptr[-1], indptr[2:]], GROWS),
+    ("statistics_/middle", put(0, 3), "must be from 0 to 2, got 3"),  # the code of STOP
+]
+# The same of a model of words.
+WRONG_WORDS = [
+    ("statistics_/tags", put(0, -1), r"tags\[0\] must be from 0 to 2, got -1"),
+    ("statistics_/tags", put(-1, 3), r"tags\[3\] must be from 0 to 2, got 3"),
+    ("statistics_/tags", np.flip, "not sorted"),
+    ("statistics_/classes", put(0, -1), r"classes\[0\] must be from 0 to 3, got -1"),
+    ("statistics_/classes", put(0, 4), r"classes\[0\] must be from 0 to 3, got 4"),
+    ("statistics_/classes", np.zeros_like, "indptr must have the shape"),
+    ("statistics_/indptr", put(0, 1), "indptr must grow from 0 to the number of pairs, 13"),
+    ("statistics_/indptr", put(-1, 12), "indptr must grow from 0 to the number of pairs, 13"),
+    ("statistics_/indptr", put(3, 99), "indptr must grow from 0 to the number of pairs, 13"),
+    ("statistics_/outcomes", put(0, -1), r"outcomes\[0\] must be from 0 to 7, got -1"),
+    ("statistics_/outcomes", put(0, 8), r"outcomes\[0\] must be from 0 to 7, got 8"),
+    ("statistics_/outcomes", np.zeros_like, "outcomes do not ascend in each context"),
+    ("statistics_/counts", put(0, 0.0), "counts holds counts that are not positive"),
+    ("statistics_/counts", put(0, np.nan), "counts holds values that are not finite"),
+    ("label_counts_/heads", put(0, -1), r"heads\[0\] must be from 0 to 4, got -1"),
+    ("label_counts_/heads", put(0, 5), r"heads\[0\] must be from 0 to 4, got 5"),
+    ("label_counts_/directions", put(0, 2), r"directions\[0\] must be from 0 to 1, got 2"),
+    ("label_counts_/modifiers", put(-1, 3), r"modifiers\[3\] must be from 0 to 2, got 3"),
+    ("label_counts_/labels", put(0, 3), r"labels\[0\] must be from 0 to 2, got 3"),
+    ("label_counts_/labels", put(0, -1), r"labels\[0\] must be from 0 to 2, got -1"),
+    ("label_counts_/counts", put(0, np.nan), "counts holds values that are not finite"),
+    ((ATTRIBUTES, "labels_"), ["det\t", "nsubj", "root"], "labels_ holds values that have a tab"),
+    ((ATTRIBUTES, "labels_"), [], "label"),
+    ((ATTRIBUTES, "labels_"), ["det", "nsubj"], "label"),
+    ((ATTRIBUTES, "words_"), ["the", "a", "dog", "barks"], "not sorted"),
+    ((ATTRIBUTES, "words_"), ["a", "a", "dog", "barks"], "not sorted"),
+    ((ATTRIBUTES, "words_"), ["a", "the", "dog"], "must have the shape"),
+    ((ATTRIBUTES, "symbols_"), ["D", "N"], "model"),
+    ((ATTRIBUTES, "symbols_"), [], "model"),
+]
+HEADERS = [
+    (b"", "is not a saved model, or is damaged: "),
+    (b"{", "is not a saved model, or is damaged: "),
+    (b"null", "it has the format None"),
+    (b'{"format": 2, "model": {}}', r"format 2; .* reads format 1\. Use the"),
+    (b'{"format": "1", "model": {}}', "it has the format 1; this"),
+    (b'{"format": true, "model": {}}', "it has the format True; this"),
+    (b'{"format": 1}', "model has no 'class', or none that is a str"),
+    (b'{"format": 1, "model": {"class": "Pipeline", "params": {"steps": [1]}}}', "damaged: "),
+    (b'{"format": 1, "model": ' + b"[" * 100 + b"]" * 100 + b"}", "more than 64 levels deep"),
+    (b'{"format": 1, "model": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "damaged: "),
+]
 
 
 class TestDamage:
-    def test_truncated(self, small):
-        data = small.read_bytes()
-        for size in range(0, len(data), 7):
-            small.write_bytes(data[:size])
-            assert_refused(small)
+    """One fault of each kind; `python -m tests.fuzz models` makes others by chance."""
+
+    @over("place, change, message", WRONG)
+    def test_models_of_tags(self, small, place, change, message):
+        damage(small, place, change)
+        with pytest.raises(ModelFileError, match=message) as caught:
+            load_model(small)
+        assert str(small) in str(caught.value)
+
+    @over("place, change, message", WRONG_WORDS)
+    def test_models_of_words(self, small_words, place, change, message):
+        damage(small_words, place, change)
+        with pytest.raises(ModelFileError, match=message):
+            load_model(small_words)
+
+    @over("name", ["small", "small_words"])
+    def test_arrays_of_other_shapes_and_types(self, request, name):
+        """Kernels do not check bounds: what does not fit must not get to them."""
+        path = request.getfixturevalue(name)
+        header, arrays = read_parts(path)
+        for name, right in arrays.items():
+            if right.size == 0:  # labels that there are none of
+                continue
+            longer = np.concatenate([right, right[-1:]])
+            for wrong in (right[:-1], longer, right[..., None], right.astype("f4")):
+                write_parts(path, header, {**arrays, name: wrong})
+                with pytest.raises(ModelFileError, match=r"shape|holds float32|states|grow"):
+                    load_model(path)
+
+    @over("header, message", HEADERS)
+    def test_header(self, small, header, message):
+        write_parts(small, header, first_parts(small)[1])
+        with pytest.raises(ModelFileError, match=message):
+            load_model(small)
 
     def test_damaged_bytes(self, small):
         """Whichever byte is damaged: a ValueError with the name, or the very same model."""
         model, data = load_model(small), small.read_bytes()
         refused = 0
-        for position in range(0, len(data), 2):
+        for position in range(0, len(data), 50):
             damaged = bytearray(data)
             damaged[position] ^= 0xFF
             small.write_bytes(damaged)
             loaded = load_or_refuse(small)
-            if loaded is None:
-                refused += 1
-            else:
-                assert_same(model, loaded)
-        assert refused > len(data) / 4
-
-    def test_single_bits(self, small):
-        model, data = load_model(small), small.read_bytes()
-        rng = np.random.default_rng(0)
-        for position, bit in zip(
-            rng.integers(len(data), size=800), rng.integers(8, size=800), strict=True
-        ):
-            damaged = bytearray(data)
-            damaged[position] ^= 1 << bit
-            small.write_bytes(damaged)
-            loaded = load_or_refuse(small)
-            if loaded is not None:
-                assert_same(model, loaded)
-
-    @over("prefix", [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00", b"\x80\x04"])
-    def test_random_bytes(self, small, prefix):
-        rng = np.random.default_rng(1)
-        for size in (0, 1, 10, 100, 1000):
-            small.write_bytes(prefix + rng.bytes(size))
-            assert_refused(small)
-
-    @over("content", ["", "# sent_id = 1\n", "{}", '{"format": 1}', "\n" * 99])
-    def test_text(self, small, content):
-        small.write_text(content)
-        assert_refused(small)
-
-    def test_other_archive(self, small):
-        np.savez(small, A=np.zeros(3))
-        with pytest.raises(ValueError, match=r"damaged: it is an archive without a header, which"):
-            load_model(small)
-
-    def test_compressed_data(self, small):
-        """The bytes of a member do not decompress."""
-        data = bytearray(small.read_bytes())
-        with zipfile.ZipFile(small) as archive:
-            member = archive.getinfo("header.npy")
-        start = member.header_offset + 30 + len("header.npy")
-        start += int.from_bytes(data[member.header_offset + 28 :][:2], "little")
-        data[start : start + 8] = b"\xff" * 8
-        small.write_bytes(data)
-        assert_refused(small)
-
-    @pytest.mark.parametrize(
-        ("offset", "value"),
-        [(8, 1), (10, 99), (6, 240)],
-        ids=["encrypted", "compression", "version"],
-    )
-    def test_zip_features_that_are_not_used(self, small, offset, value):
-        data = bytearray(small.read_bytes())
-        data[data.index(b"PK\x01\x02") + offset] = value
-        if offset == 8:
-            data[6] = value
-        small.write_bytes(data)
-        assert_refused(small)
-
-    def test_header_of_an_array(self, small):
-        """numpy parses the header of an array as a Python literal."""
-        with zipfile.ZipFile(small) as archive:
-            members = {name: archive.read(name) for name in archive.namelist()}
-        for damage in (b"(", b"{", b"\\", b'"""', b"\0"):
-            with zipfile.ZipFile(small, "w") as archive:
-                for name, content in members.items():
-                    archive.writestr(name, content.replace(b"'fortran", damage + b"fortran"))
-            assert_refused(small)
-
-    def test_foreign_files(self, small):
-        np.savez(small, x=np.arange(3))
-        assert_refused(small)
-        np.savez(small, header=np.array(1.5))
-        assert_refused(small)
-        np.savez(small, header=np.array("{}"))
-        assert_refused(small)
-        with open(small, "wb") as file:
-            np.save(file, np.arange(3))
-        assert_refused(small)
-        with zipfile.ZipFile(small, "w") as archive:
-            archive.writestr("word/document.xml", "<xml/>")
-        assert_refused(small)
-
-    @over(
-        "header",
-        [
-            b"",
-            b"{",
-            b"\xff\xfe{",
-            b"\x80\x04K\x01.",
-            b"not JSON",
-            b"null",
-            b"1",
-            b"[1]",
-            b'"format"',
-            b"{}",
-            b'{"format": 1}',
-            b'{"format": 1, "model": null}',
-            b'{"format": 1, "model": []}',
-            b'{"format": 1, "model": {"class": "SpectralSHAG"}}',
-            b'{"format": 1, "model": {"class": ["SpectralSHAG"]}}',
-            b'{"format": 1, "model": {"class": "Pipeline"}}',
-            b'{"format": 1, "model": {"class": "Pipeline", "params": {"steps": [1]}}}',
-            b'{"format": 1, "model": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-        ],
-    )
-    def test_header(self, small, header):
-        write_parts(small, header, first_parts(small)[1])
-        assert_refused(small)
-
-    @over("version", [2, 1000, "2", None, 0, 1.5])
-    def test_other_format(self, small, version):
-        header, arrays = first_parts(small)
-        write_parts(small, {**header, "format": version}, arrays)
-        assert_refused(small)
-        with pytest.raises(ValueError, match=rf"format {version}; .* reads format 1\. Use the"):
-            load_model(small)
-
-    @over(
-        "change",
-        [
-            {"class": "Transformer"},
-            {"class": "TokenFeature"},
-            {"params": {"n_layers": 3}},
-            {"params": [1]},
-            {"params": None},
-            {"attributes": None},
-            {"attributes": {"symbols_": {}}},
-            {"attributes": {"symbols_": []}},
-            {"attributes": {"operators_": None}},
-            {"class": "FrozenEstimator", "key": "model"},
-        ],
-    )
-    def test_description(self, small, change):
-        header, arrays = first_parts(small)
-        header["model"] |= change
-        write_parts(small, header, arrays)
-        assert_refused(small)
-
-    def test_symbols_are_strings(self, small):
-        header, arrays = read_parts(small)
-        header["model"]["attributes"]["symbols_"] = ["D", 5, "V"]
-        write_parts(small, header, arrays)
-        assert_refused(small)
-
-    @over("name", ["model/operators_/A", "model/fallback_operators_/alpha_1"])
-    def test_missing_array(self, small, name):
-        header, arrays = first_parts(small)
-        del arrays[name]
-        write_parts(small, header, arrays)
-        assert_refused(small)
-
-    @over("missing", ["symbols_", "operators_", "fallback_operators_"])
-    def test_missing_attribute(self, small, missing):
-        header, arrays = first_parts(small)
-        del header["model"]["attributes"][missing]
-        write_parts(small, header, arrays)
-        assert_refused(small)
-
-    @over("name", ["predict", "fit", "decoder", "_deterministic"])
-    def test_attribute_that_is_none(self, small, name):
-        """A file must not replace methods or parameters by arrays."""
-        header, arrays = first_parts(small)
-        header["model"]["attributes"][name] = None
-        write_parts(small, header, {**arrays, f"model/{name}": np.zeros(2)})
-        assert_refused(small)
-
-    @over("field", Operators._fields)
-    @over("attribute", ["operators_", "fallback_operators_"])
-    def test_operators_of_the_wrong_shape(self, small, field, attribute):
-        """Kernels do not check bounds: what does not fit must not get to them."""
-        header, arrays = first_parts(small)
-        name = f"model/{attribute}/{field}"
-        for wrong in (arrays[name][:-1], arrays[name][..., :0], np.zeros(3), np.array(1.0)):
-            write_parts(small, header, {**arrays, name: wrong})
-            assert_refused(small)
-
-    @over("field", SequenceStatistics._fields)
-    def test_statistics_that_learners_cannot_trust(self, small, field):
-        header, arrays = first_parts(small)
-        name = f"model/statistics_/{field}"
-        largest = arrays[name].copy()
-        largest[-1] = 100 if largest.dtype == np.int64 else np.inf
-        for wrong in (arrays[name][:-1], -1 - arrays[name].astype(np.int64), largest):
-            write_parts(small, header, {**arrays, name: wrong})
-            assert_refused(small)
-
-    @over(
-        "change",
-        [
-            lambda indptr: np.maximum(indptr, 1),
-            lambda indptr: np.minimum(indptr, indptr[-1] - 1),
-            lambda indptr: np.r_[0, indptr[-1], indptr[2:]],
-        ],
-    )
-    def test_statistics_divide_all_trigrams(self, small, change):
-        """Learners slice with neighbours in `indptr`; a slice that runs backwards is empty."""
-        header, arrays = first_parts(small)
-        name = "model/statistics_/indptr"
-        write_parts(small, header, {**arrays, name: change(arrays[name])})
-        size = arrays["model/statistics_/counts"].size
-        with pytest.raises(
-            ValueError, match=f"indptr must grow from 0 to the number of trigrams, {size}"
-        ):
-            load_model(small)
-
-    def test_the_code_of_stop_is_no_modifier(self, small):
-        header, arrays = read_parts(small)
-        last = arrays["model/statistics_/last"]
-        write_parts(small, header, {**arrays, "model/statistics_/middle": last})
-        assert_refused(small)
-
-    @over(
-        ("field", "count", "message"),
-        [
-            ("roots", -0.5, r"roots\[2\] must be from 0 to inf, got -0\.5"),
-            ("n_sequences", -0.5, r"n_sequences\[3, 1\] must be from 0 to inf, got -0\.5"),
-            ("counts", 0, "counts holds counts that are not positive"),
-        ],
-    )
-    def test_counts_of_nothing(self, small, field, count, message):
-        header, arrays = first_parts(small)
-        array = arrays[f"model/statistics_/{field}"]
-        array.flat[-1] = count
-        write_parts(small, header, arrays)
-        with pytest.raises(ModelFileError, match=message):
-            load_model(small)
-
-    @over("change", WRONG_WORDS)
-    def test_words_that_kernels_cannot_trust(self, small_words, change):
-        message, field, make_wrong = change
-        header, arrays = first_parts(small_words)
-        name = f"model/statistics_/{field}"
-        write_parts(small_words, header, {**arrays, name: make_wrong(arrays[name])})
-        with pytest.raises(ValueError, match=message):
-            load_model(small_words)
-
-    @over("change", WRONG_LABELS)
-    def test_labels_that_cannot_be_looked_up(self, small_words, change):
-        message, field, make_wrong = change
-        header, arrays = first_parts(small_words)
-        name = f"model/label_counts_/{field}"
-        write_parts(small_words, header, {**arrays, name: make_wrong(arrays[name])})
-        with pytest.raises(ValueError, match=message):
-            load_model(small_words)
-
-    @over("labels", [[], ["det", "nsubj"], ["det", "nsubj", 5]])
-    def test_labels_and_counts_that_do_not_fit(self, small_words, labels):
-        header, arrays = first_parts(small_words)
-        header["model"]["attributes"]["labels_"] = labels
-        write_parts(small_words, header, arrays)
-        assert_refused(small_words)
-
-    def test_labels_that_no_file_of_trees_can_hold(self, small_words):
-        header, arrays = first_parts(small_words)
-        labels = header["model"]["attributes"]["labels_"]
-        header["model"]["attributes"]["labels_"] = [f"{label}\t" for label in labels]
-        write_parts(small_words, header, arrays)
-        with pytest.raises(ModelFileError, match="labels_ holds values that have a tab"):
-            load_model(small_words)
+            refused += loaded is None
+            assert loaded is None or assert_same(model, loaded) is None
+        assert refused > len(data) / 50 / 4
 
     def test_labels_without_counts(self, small_words):
         header, arrays = read_parts(small_words)
@@ -836,83 +545,17 @@ class TestDamage:
         write_parts(small_words, header, {**arrays, **empty})
         assert load_model(small_words).labels_.size == 0
 
-    @over("field", LexicalStatistics._fields)
-    def test_words_of_the_wrong_shape(self, small_words, field):
-        header, arrays = first_parts(small_words)
-        name = f"model/statistics_/{field}"
-        right = arrays[name]
-        longer = np.append(right, right[-1:])
-        for wrong in (
-            right[:-1],
-            longer,
-            right[:0],
-            right[:, None],
-            np.array(1.0),
-            right.astype("f4"),
-        ):
-            write_parts(small_words, header, {**arrays, name: wrong})
-            assert_refused(small_words)
-
-    @over(
-        ("name", "values"),
-        [
-            ("words_", ["the", "a", "dog", "barks"]),
-            ("words_", ["a", "a", "dog", "barks"]),
-            ("words_", ["a", "the", "dog"]),
-            ("words_", ["a", "the", "dog", 5]),
-            ("symbols_", ["D", "N"]),
-            ("symbols_", []),
-        ],
-    )
-    def test_words_and_tags_that_do_not_fit(self, small_words, name, values):
-        header, arrays = first_parts(small_words)
-        assert header["model"]["attributes"]["words_"] == ["a", "the", "dog", "barks"]
-        header["model"]["attributes"][name] = values
-        write_parts(small_words, header, arrays)
-        assert_refused(small_words)
-
-    def test_words_of_no_tag_at_all(self, small_words):
-        header, arrays = read_parts(small_words)
-        for name in ("words_", "symbols_"):
-            header["model"]["attributes"][name] = []
-        empty = [[], [0], [0, 0, 0, 0, 0], [], []]
-        for field, values in zip(LexicalStatistics._fields, empty, strict=True):
-            dtype = arrays[f"model/statistics_/{field}"].dtype
-            arrays[f"model/statistics_/{field}"] = np.array(values, dtype)
-        write_parts(small_words, header, arrays)
-        assert_refused(small_words)
-
-    def test_random_changes_to_words_are_refused_or_parse(self, small_words):
-        """Whatever passes the checks can be parsed with; kernels do not check bounds."""
-        header, arrays = read_parts(small_words)
-        tree = DependencyTree(["a", "dog", "sleeps"], upos=["D", "N", "V"])
-        rng, n_parsed = np.random.default_rng(0), 0
-        names = [name for name in arrays if "statistics_" in name]
-        for _ in range(300):
-            name = names[rng.integers(len(names))]
-            wrong = arrays[name].copy()
-            wrong[rng.integers(wrong.size)] = rng.integers(-1, 5)
-            write_parts(small_words, header, {**arrays, name: wrong})
-            try:
-                model = load_model(small_words)
-            except ValueError:
-                continue
-            n_parsed += 1
-            (marginals,) = model.predict_marginals([tree])
-            np.testing.assert_allclose(marginals.sum(axis=1), 1.0, rtol=1e-9)
-        assert 0 < n_parsed < 300
-
-    def test_other_files_are_not_to_be_trusted(self, tmp_path):
-        """numpy would advise to unpickle what is no archive."""
-        path = tmp_path / "test.conllu"
-        path.write_text("# text = A\n")
-        with pytest.raises(ValueError, match=r"is no \.npz archive") as caught:
+    def test_numbers_out_of_their_range(self, english, tmp_path):
+        path = tmp_path / "feature.npz"
+        save_model(TokenFeature().fit(english[:9]), path)
+        damage(path, (ATTRIBUTES, "rare_share_"), 1.5)
+        with pytest.raises(ModelFileError, match=r"rare_share_ must be from 0 to 1, got 1\.5"):
             load_model(path)
-        assert "allow_pickle" not in str(caught.value)
 
-    def test_missing_file(self, tmp_path):
-        with pytest.raises(FileNotFoundError, match=r"none\.npz"):
-            load_model(tmp_path / "none.npz")
+    def test_other_archive(self, small):
+        np.savez(small, A=np.zeros(3))
+        with pytest.raises(ValueError, match=r"damaged: it is an archive without a header, which"):
+            load_model(small)
 
 
 class TestLimits:
@@ -952,32 +595,7 @@ class TestLimits:
         with pytest.raises(OSError, match="has more than 1,000 bytes; if you trust it"):
             load_model(small, max_bytes=1000)
 
-    def test_no_limit(self, small):
-        assert_same(load_model(small, max_bytes=None), load_model(small))
-
-    @pytest.mark.parametrize("size", [0, 1, 100, 2**31, 2**40])
-    def test_sizes_that_are_not_true(self, small, size):
-        with zipfile.ZipFile(small) as archive:
-            members = {name: archive.read(name) for name in archive.namelist()}
-        with zipfile.ZipFile(small, "w") as archive:
-            for name, content in members.items():
-                archive.writestr(name, content)
-            archive.getinfo("model/operators_/A.npy").file_size = size
-        assert_refused(small)
-
-    def test_shapes_that_are_not_true(self, small):
-        header, arrays = read_parts(small)
-        write_parts(small, header, arrays)  # not compressed
-        data = small.read_bytes()
-        assert data.count(b"'shape': (5, 2, 4, 1, 1), }     ") == 2  # two grammars
-        lies = data.replace(
-            b"'shape': (5, 2, 4, 1, 1), }     ", b"'shape': (5, 2, 4, 10**9), }    "
-        )
-        lies = lies.replace(b"10**9", b"99999")
-        small.write_bytes(lies)
-        assert_refused(small)
-
-    @pytest.mark.parametrize("shape", [(10**9,), (5, 2, 4, 10**4, 10**4), (0,), (1,)])
+    @pytest.mark.parametrize("shape", [(10**9,), (1,)])
     def test_shapes_that_do_not_fit_their_member(self, small, shape):
         """Checksums are right here, so nothing but the size can tell; no room is made for it."""
         with zipfile.ZipFile(small) as archive:
@@ -1008,14 +626,6 @@ class TestLimits:
         np.savez_compressed(small, header=header, **arrays)
         with pytest.raises(ModelFileError, match="holds more than max_bytes=1,500,000"):
             load_model(small, max_bytes=1_500_000)
-
-    @over("n", [100, 100_000])
-    def test_deep_headers(self, small, n):
-        header, arrays = first_parts(small)
-        header["model"]["params"]["n_jobs"] = "@"
-        text = json.dumps(header).replace('"@"', "[" * n + "]" * n)
-        write_parts(small, text.encode(), arrays)
-        assert_refused(small)
 
     def test_many_estimators(self, small):
         header, arrays = read_parts(small)
@@ -1061,36 +671,7 @@ class TestLimits:
             assert caught.value.__cause__ is None
 
 
-# What is wrong with a small model: the message, and what is put where.
-WRONG_HEADERS = [
-    ("'decoder' parameter of DeterministicSHAG must be", ("params", "decoder"), "x"),
-    ("'n_jobs' parameter of DeterministicSHAG must be", ("params", "n_jobs"), 0.5),
-    ("'smoothing' parameter of DeterministicSHAG must be", ("params", "smoothing"), -1),
-    ("unexpected keyword argument 'x'", ("params", "x"), 1),
-    ("range that is too long", ("params", "n_jobs"), {"range": [0, 10**15, 1]}),
-    ("a value of an unknown kind", ("params", "n_jobs"), {"set": [1]}),
-    ("symbols_ holds strings that are empty", ("attributes", "symbols_"), ["", "N", "V"]),
-    ("not sorted, or repeated", ("attributes", "symbols_"), ["N", "D", "V"]),
-    ("not sorted, or repeated", ("attributes", "symbols_"), ["D", "D", "V"]),
-    ("model is a 'Other', which model files cannot hold", ("class",), "Other"),
-    ("has no 'params', or none that is a dict", ("params",), []),
-    ("has the parameter 'memory', which is never saved", ("params", "memory"), "folder"),
-]
-
-
 class TestChecks:
-    @over("wrong", WRONG_HEADERS)
-    def test_headers(self, small, wrong):
-        message, (*way, last), value = wrong
-        header, arrays = first_parts(small)
-        place = header["model"]
-        for key in way:
-            place = place[key]
-        place[last] = value
-        write_parts(small, header, arrays)
-        with pytest.raises(ModelFileError, match=re.escape(message)):
-            load_model(small)
-
     @over(
         ("value", "annotation"),
         [
@@ -1134,15 +715,6 @@ class TestChecks:
             ):
                 load_model(small)
 
-    def test_negative_operators_of_deterministic_automata(self, small):
-        header, arrays = read_parts(small)
-        name = "model/operators_/A"
-        write_parts(small, header, {**arrays, name: -arrays[name]})
-        with pytest.raises(
-            ModelFileError, match=r"operators_\.A\[.*\] must be from 0 to inf, got -"
-        ):
-            load_model(small)
-
     def test_a_parameter_that_fit_would_refuse_is_not_saved(self, small):
         model = load_model(small).set_params(decoder="x")
         with pytest.raises(ValueError, match="'decoder' parameter"):
@@ -1164,54 +736,19 @@ class TestChecks:
 
 
 class TestAtomic:
-    def assert_untouched(self, path, model, save, error):
-        before = path.read_bytes()
-        with pytest.raises(error):
-            save(model, path)
-        assert path.read_bytes() == before
-        assert [item.name for item in path.parent.iterdir()] == [path.name]
-
-    @pytest.mark.parametrize(
-        "error", [OSError("No space left on device"), MemoryError(), KeyboardInterrupt()], ids=repr
-    )
-    def test_failure_while_writing(self, small, english, monkeypatch, error):
+    def test_failure_while_writing(self, small, english, monkeypatch):
         def write_half(file, **arrays):
             file.write(b"PK\x03\x04 half")
             file.flush()
-            raise error
+            raise KeyboardInterrupt
 
         model = SpectralSHAG(2).fit(english[:20])
         monkeypatch.setattr(np, "savez_compressed", write_half)
-        self.assert_untouched(small, model, save_model, type(error))
-
-    def test_first_file_is_not_left_half_written(self, tmp_path, english, monkeypatch):
-        def write_half(file, **arrays):
-            file.write(b"half")
-            raise OSError("No space left on device")
-
-        monkeypatch.setattr(np, "savez_compressed", write_half)
-        with pytest.raises(OSError, match="No space"):
-            save_model(DeterministicSHAG().fit(english[:5]), tmp_path / "model.npz")
-        assert list(tmp_path.iterdir()) == []
-
-    def test_unfitted(self, small):
-        self.assert_untouched(small, SpectralSHAG(), save_model, NotFittedError)
-
-    def test_not_storable(self, small, english):
-        model = SpectralSHAG(2).fit(english[:9]).set_params(n_jobs=object())
-        self.assert_untouched(small, model, save_model, TypeError)
-
-    def test_replaces(self, small, english):
-        model = SpectralSHAG(2).fit(english[:20])
-        assert_same(model, round_trip(model, small))
+        before = small.read_bytes()
+        with pytest.raises(KeyboardInterrupt):
+            save_model(model, small)
+        assert small.read_bytes() == before
         assert [item.name for item in small.parent.iterdir()] == [small.name]
-
-    def test_folder_that_is_not_there(self, tmp_path, english):
-        path = tmp_path / "none" / "model.npz"
-        message = f"^{re.escape(str(path))} cannot be written: there is no folder"
-        with pytest.raises(FileNotFoundError, match=message):
-            save_model(DeterministicSHAG().fit(english[:5]), path)
-        assert list(tmp_path.iterdir()) == []
 
 
 class TestNotStorable:
@@ -1230,24 +767,13 @@ class TestNotStorable:
             save_model(model, tmp_path / "model.npz")
         assert list(tmp_path.iterdir()) == []
 
-    def test_half_fitted_pipeline(self, english, tmp_path):
-        pipeline = make_pipeline(TokenFeature().fit(english), SpectralSHAG())
-        with pytest.raises(NotFittedError, match="SpectralSHAG"):
-            save_model(pipeline, tmp_path / "model.npz")
-
     @over(
         "value",
         [
-            object(),
             np.zeros(2),
             {1: 1},
             {"a": len},
-            {1},
-            b"x",
-            len,
-            1j,
             [object()],
-            np.random.default_rng(0),
         ],
     )
     def test_parameter(self, english, tmp_path, value):
@@ -1262,18 +788,6 @@ class TestNotStorable:
         ):
             save_model(make_pipeline(model), tmp_path / "model.npz")
         assert list(tmp_path.iterdir()) == []
-
-    @over(
-        "step",
-        [
-            FunctionTransformer(),
-            FeatureUnion([("a", TokenFeature())]),
-        ],
-    )
-    def test_other_steps(self, english, tmp_path, step):
-        shag = DeterministicSHAG().fit(english[:9])
-        with pytest.raises(TypeError, match="cannot be saved"):
-            save_model(Pipeline([("other", step), ("shag", shag)]), tmp_path / "model.npz")
 
     def test_subclass(self, english, tmp_path):
         """Loading would give another class of the same name."""
@@ -1311,7 +825,7 @@ class TestNotStorable:
             save_model(search, tmp_path / "model.npz")
         save_model(search.best_estimator_, tmp_path / "model.npz")
 
-    @over("path", [None, 7, SpectralSHAG(), io.BytesIO()])
+    @over("path", [None, io.BytesIO()])
     def test_no_path(self, english, path, tmp_path):
         message = f"path of a file must be a str or os.PathLike, got {type(path).__name__}: "
         with pytest.raises(TypeError, match=message):

@@ -10,18 +10,13 @@ from sklearn_shag.utils._simd import (
     LANES,
     add_sum,
     aligned,
-    lane_sum,
     larger_sum,
     load,
     multiply,
-    multiply_add,
-    ones,
     opaque,
     put_sum,
-    shaped,
     store,
     weight,
-    zeros,
 )
 from tests.loops import over
 
@@ -76,64 +71,6 @@ def test_rows_may_lie_apart(run, numbers, view):
     assert_array_equal(array, expected)
 
 
-def square_of_any_kind(array, table, row):
-    # What kernels index with: numbers from arrays, of other modules, literals and loop variables.
-    for q in range(0, array.shape[3], LANES):
-        vector = load(array, (table, row[0], 2, q))
-        store(array, (table, row[0], 2, q), multiply(vector, vector))
-
-
-@over("dtype", [np.int32, np.int64, np.uint16])
-def test_indices_are_integers_of_any_kind(run, numbers, dtype):
-    array = numbers(2, 3, 4, 2 * LANES)
-    expected = array.copy()
-    expected[1, 2, 2] **= 2
-    run(square_of_any_kind, array, np.int64(1), np.array([2], dtype))
-    assert_array_equal(array, expected)
-
-
-def exchange(array):
-    first, second = load(array, (1, 0)), load(array, (2, LANES))
-    store(array, (1, 0), second)
-    store(array, (2, LANES), first)
-
-
-def test_vectors_are_values(run, numbers):
-    """They keep what was loaded, whatever becomes of the array."""
-    array = numbers(3, 2 * LANES)
-    expected = array.copy()
-    expected[1, :LANES], expected[2, LANES:] = array[2, LANES:], array[1, :LANES]
-    run(exchange, array)
-    assert_array_equal(array, expected)
-
-
-def exchange_weights(array):
-    first, second = weight(array, (1, 0)), weight(array, (2, 3))
-    store(array, (1, 0, 0), second)
-    store(array, (2, 3, 0), first)
-
-
-def test_weights_a_lane_are_values(run, numbers):
-    array = numbers(3, 4, LANES)
-    expected = array.copy()
-    expected[1, 0], expected[2, 3] = array[2, 3], array[1, 0]
-    run(exchange_weights, array)
-    assert_array_equal(array, expected)
-
-
-def clear(array, rows):
-    store(array, (*rows, 3), zeros())
-
-
-@over(("shape", "rows"), VECTORS)
-def test_zeros(run, numbers, shape, rows):
-    array = numbers(*shape)
-    expected = array.copy()
-    expected[(*rows, LANE)] = 0.0
-    run(clear, array, rows)
-    assert_array_equal(array, expected)
-
-
 def spread(weights, index, out):
     store(out, (1, 3), weight(weights, index))
 
@@ -157,20 +94,6 @@ def test_a_weight_is_one_a_lane_where_there_is_one_axis_more(run, numbers, shape
     assert np.isnan(out).sum() == out.size - LANES
 
 
-def combine(one, other, total, product, out):
-    one, other, total = load(one, (0,)), load(other, (1, 0)), load(total, (2, 1, 0))
-    store(product, (0,), multiply(one, other))
-    store(out, (0,), multiply_add(one, other, total))
-
-
-def test_products_and_sums_go_lane_by_lane(run, numbers):
-    one, other, total = numbers(LANES), numbers(2, LANES), numbers(3, 2, LANES)
-    product, out = np.empty(LANES), np.empty(LANES)
-    run(combine, one, other, total, product, out)
-    assert_array_equal(product, one * other[1])
-    assert_array_equal(out, one * other[1] + total[2, 1])
-
-
 def raise_lanes(one, other, least):
     total = larger_sum(load(one, (0,)), load(other, (1, 0)), load(least, (0,)))
     store(least, (0,), total)
@@ -183,19 +106,6 @@ def test_larger_sums_are_taken_lane_by_lane(run, numbers):
     assert np.unique(expected == least).size == 2
     run(raise_lanes, one, other, least)
     assert_array_equal(least, expected)
-
-
-def add_up(array, total, out):
-    vector = load(total, (0,))
-    for k in range(array.shape[0]):
-        vector = multiply_add(weight(array, (k, 3)), load(array, (k, 1)), vector)
-    store(out, (0,), vector)
-
-
-def test_vectors_add_up_over_a_loop(run, numbers):
-    array, total, out = numbers(5, LANES + 1), numbers(LANES), np.empty(LANES)
-    run(add_up, array, total, out)
-    assert_array_equal(out, total + array[:, 3] @ array[:, 1:])
 
 
 def put(array, index, vector):
@@ -220,42 +130,6 @@ def test_sums_of_lanes_go_where_weights_come_from(run, numbers, shape, index, a_
     expected[index] = array[index] + change
     run(add, array, index, vector)
     assert_array_equal(array, expected)
-
-
-def test_every_lane_counts_once_in_a_sum(run):
-    for lane in range(LANES):
-        array, vector = np.zeros(2), np.zeros((2, LANES))
-        vector[1, lane] = 1.0
-        run(put, array, (1,), vector)
-        assert_array_equal(array, [0.0, 1.0])
-
-
-def fill_views(values, out):
-    for k in range(2):
-        view = shaped(values, (2, k + 2, 3))
-        for i in range(2):
-            for j in range(k + 2):
-                for q in range(3):
-                    view[i, j, q] += 1.0
-        out[k] = view.size
-
-
-def test_views_begin_where_their_array_does(run):
-    values, out = np.zeros(20), np.zeros(2)
-    run(fill_views, values, out)
-    assert_array_equal(out, [12, 18])
-    assert_array_equal(values, np.repeat([2.0, 1.0, 0.0], [12, 6, 2]))
-
-
-def sum_lanes(array, out):
-    total = multiply(load(array, (0, 0)), ones())
-    out[0] = lane_sum(total)
-
-
-def test_lanes_are_added_up(run, numbers):
-    array, out = numbers(1, LANES), np.empty(1)
-    run(sum_lanes, array, out)
-    assert out[0] == array.sum()
 
 
 def hide(values, out):

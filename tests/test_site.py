@@ -82,12 +82,6 @@ def test_what_is_broken_is_found_page_by_page(site):
         assert f"style{k}.css: names {url}, which is elsewhere or missing" in result.stdout
 
 
-def test_no_pages_are_an_error(tmp_path):
-    result = check(tmp_path)
-    assert result.returncode == 2
-    assert "build the documentation first" in result.stderr
-
-
 CITATIONS = [
     ("weight (eq. 32). It", "weight (:eq:`eq32`). It"),
     ("Fill (eqs. 14-18, 23).", "Fill (:eq:`eq14` to :eq:`eq18`, :eq:`eq23`)."),
@@ -150,13 +144,6 @@ def test_what_readers_would_see_broken_is_seen(site):
     assert any(line.startswith("broken.html, 390 pixels: it is wider") for line in lines)
     (site / "broken.html").unlink()
     assert look(site).stdout.splitlines()[-1] == "0 problems"
-
-
-@pytest.mark.exhaustive  # it waits for what does not come
-@NEEDS_CHROMIUM
-def test_a_search_that_finds_nothing_is_seen(site):
-    (site / "search.html").write_text("<p>Nothing</p>")
-    assert "search.html, 390 pixels: it does not find SpectralSHAG" in look(site).stdout
 
 
 def test_three_snippets_lead_from_a_treebank_to_its_picture(tmp_path):

@@ -8,11 +8,10 @@ import os
 import re
 import sys
 
-import numpy as np
 import pytest
 
-from sklearn_shag import DeterministicSHAG, load_model, save_model
-from sklearn_shag.treebank import ConlluError, DependencyTree, TokenFeature, read_conllu
+from sklearn_shag import DeterministicSHAG, save_model
+from sklearn_shag.treebank import ConlluError, DependencyTree, read_conllu
 from sklearn_shag.treebank._sources import guess_format
 from tests.loops import over
 
@@ -184,12 +183,10 @@ def test_links_that_lead_nowhere(tmp_path):
             read_conllu(source)
 
 
-@pytest.mark.parametrize(
-    "name", ["\x1b[2J", "\u202e", "x" * 10_000, "\0", "\udc80", "a\x07*", "://\x1b"]
-)
+@over("name", ["\x1b[2J", "x" * 10_000, "\0", "a\x07*"])
 def test_names_in_messages(tmp_path, monkeypatch, name):
     folder = tmp_path / "\x1b[31m"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     monkeypatch.chdir(folder)
     for source in (name, folder / name, folder):
         with pytest.raises(OSError, match=r"path|file|folder|pattern") as caught:
@@ -287,69 +284,3 @@ class TestHeads:
         with pytest.raises(ConlluError, match=r"cycle|no root") as caught:
             read_conllu(file)
         assert "the root points at itself" in str(caught.value)
-
-
-class Frame:
-    """A data frame, as far as it matters: iterated, it gives the names of its columns."""
-
-    columns = ("sentence", "symbol")
-
-    def __iter__(self):
-        return iter(self.columns)
-
-    def __len__(self):
-        return 9
-
-
-class TestDataFrame:
-    def test_estimator(self):
-        model = DeterministicSHAG().fit([["A"]], [[0]])
-        for use in (model.predict, model.fit, model.score):
-            with pytest.raises(TypeError, match=r"X is a Frame; pass a list of sentences.*groupby"):
-                use(Frame())
-
-    def test_token_feature(self):
-        with pytest.raises(TypeError, match="sequence of DependencyTree, got Frame"):
-            TokenFeature().fit(Frame())
-
-
-class TestModels:
-    @pytest.fixture
-    def model(self):
-        return DeterministicSHAG().fit([["A", "B"]], [[2, 0]])
-
-    def test_home(self, model, tmp_path, monkeypatch):
-        monkeypatch.setenv("HOME", str(tmp_path))
-        monkeypatch.setenv("USERPROFILE", str(tmp_path))
-        save_model(model, "~/model.npz")
-        assert os.listdir(tmp_path) == ["model.npz"]
-        assert load_model("~/model.npz").predict([["A", "B"]])[0].tolist() == [2, 0]
-
-    def test_standard_streams(self, model, monkeypatch):
-        output = io.TextIOWrapper(io.BytesIO())
-        monkeypatch.setattr(sys, "stdout", output)
-        save_model(model, "-")
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(output.buffer.getvalue())))
-        loaded = load_model("-")
-        for a, b in zip(loaded.operators_, model.operators_, strict=True):
-            np.testing.assert_array_equal(a, b)
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"no model")))
-        with pytest.raises(ValueError, match="<stdin> is not a saved model"):
-            load_model("-")
-
-    def test_errors_in_words(self, model, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        cwd = re.escape(os.getcwd())
-        with pytest.raises(
-            FileNotFoundError, match=rf"^m cannot be read: .* no such file in {cwd}"
-        ):
-            load_model("m")
-        path = re.escape(str(tmp_path))
-        for use in (lambda: load_model(tmp_path), lambda: save_model(model, tmp_path)):
-            with pytest.raises(IsADirectoryError, match=rf"^{path} cannot be .*: it is a folder"):
-                use()
-        with pytest.raises(FileNotFoundError, match="the file to write is empty"):
-            save_model(model, "")
-        (tmp_path / "a.conllu").write_text(text("a"))
-        with pytest.raises(ValueError, match="as save_model and the command train write it"):
-            load_model(tmp_path / "a.conllu")

@@ -125,14 +125,6 @@ def test_trees_get_all_columns(fitted):
     assert again.lemmas == tree.lemmas
 
 
-def test_sentences_may_come_one_by_one(fitted):
-    text = [["She", "closes", "the", "shutters", "."], ["He", "went"]]
-    for column in ("upos", "lemma"):
-        together = fitted.predict_tags(text, column)
-        for one, other in zip(fitted.predict_tags(iter(text), column), together, strict=True):
-            assert_array_equal(one, other)
-
-
 def test_columns_that_are_partly_known(english):
     """Unknown values teach nothing and are not scored; features that are not there are known."""
     tree = english[0]
@@ -168,14 +160,6 @@ def test_what_is_wrong_with_columns_is_said(english, fitted):
 
 def test_a_list_of_one_column_is_that_column(english):
     assert_same_model(small("upos").fit(english[:40]), small(["upos"]).fit(english[:40]))
-
-
-def test_files_hold_all_columns(fitted, tmp_path):
-    save_model(fitted, tmp_path / "tagger.npz")
-    again = load_model(tmp_path / "tagger.npz")
-    assert again.lemmas_ == fitted.lemmas_
-    text = [["She", "closes", "the", "shutters", "."]]
-    assert again.transform(text) == fitted.transform(text)
 
 
 # Parsers

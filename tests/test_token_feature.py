@@ -5,11 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.utils import get_tags
+from sklearn.base import clone
 
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests.loops import over
@@ -33,17 +29,6 @@ def trees():
             feats=["Number=Plur", "Tense=Past"],
         ),
     ]
-
-
-class CountSymbols(BaseEstimator):
-    """A stand-in for a parser: its score is the number of different symbols it was fitted on."""
-
-    def fit(self, X, y=None):
-        self.symbols_ = {symbol for tree in X for symbol in tree.symbols}
-        return self
-
-    def score(self, X, y=None):
-        return float(len(self.symbols_))
 
 
 def symbols_of(trees):
@@ -71,25 +56,6 @@ class TestSymbols:
         assert symbols_of(feature.transform(trees)) == expected
         seen = sorted({symbol for symbols in expected for symbol in symbols})
         assert feature.symbols_.tolist() == seen
-
-    def test_positional_arguments(self, trees):
-        assert symbols_of(TokenFeature("upos", "xpos").fit_transform(trees[:1])) == [
-            ("NOUN|NNS", "VERB|VBP")
-        ]
-        with pytest.raises(TypeError, match="positional"):
-            TokenFeature("upos", "xpos", "form")
-
-    @pytest.mark.parametrize(
-        ("rare_symbol", "expected"),
-        [
-            ("<rare>", [("NOUN|NNS", "<rare>"), ("NOUN|NNS", "<rare>")]),
-            (None, [("NOUN|NNS", "VERB"), ("NOUN|NNS", "VERB")]),
-        ],
-    )
-    def test_rare(self, trees, rare_symbol, expected):
-        feature = TokenFeature("upos", "xpos", min_count=2, rare_symbol=rare_symbol).fit(trees)
-        assert feature.symbols_.tolist() == ["NOUN|NNS"]
-        assert symbols_of(feature.transform(trees)) == expected
 
     @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
     @over("min_count", [1, 2, 5, 60])
@@ -127,13 +93,6 @@ class TestSymbols:
         assert symbols_of(one_by_one) == expected[:5]
         assert pickle.dumps(feature) == fitted
 
-    def test_counts_are_of_tokens_in_fit_only(self, trees):
-        feature = TokenFeature("form", min_count=2).fit([trees[0], trees[0]])
-        assert feature.symbols_.tolist() == ["bark", "dogs"]
-        new = DependencyTree(["dogs", "meow", "meow"])
-        with pytest.warns(UnknownSymbolWarning):
-            assert symbols_of(feature.transform([new])) == [("dogs", "<rare>", "<rare>")]
-
     @pytest.mark.parametrize(("n_new", "warns"), [(9, False), (10, True)])
     def test_many_more_rare_symbols_than_in_training(self, n_new, warns):
         """Two in a hundred tokens are rare in training: up to nine are in another text."""
@@ -150,10 +109,6 @@ class TestSymbols:
             assert message.startswith("10 % of the tokens (10 of 100) have symbols that are rare")
             assert "where they make up 2 %" in message
             assert "'neigh'" in message
-
-    def test_unseen_symbols_pass_when_nothing_is_rare(self, trees):
-        feature = TokenFeature("form").fit(trees)
-        assert symbols_of(feature.transform([DependencyTree(["meow"])])) == [("meow",)]
 
     def test_everything_is_rare(self, trees):
         message = (
@@ -187,21 +142,11 @@ class TestSymbols:
             assert str(warning.message).startswith(f"The column {name!r} is '_' throughout")
             assert warning.filename == __file__
 
-    def test_a_column_alone_without_values_is_no_matter_here(self):
-        """It is an error where symbols are encoded."""
-        TokenFeature("xpos").fit([DependencyTree(["dog"], xpos=["_"])])
-
     def test_input_is_left_alone_and_the_rest_is_kept(self, trees):
         before = pickle.dumps(trees)
         transformed = TokenFeature("form").fit_transform(trees)
         assert pickle.dumps(trees) == before
         assert [tree.with_symbols(tree.upos) for tree in transformed] == trees
-
-    @pytest.mark.parametrize("container", [list, tuple, lambda X: np.array(X, dtype=object)])
-    def test_containers(self, trees, container):
-        transformed = TokenFeature("form").fit_transform(container(trees))
-        assert type(transformed) is list
-        assert symbols_of(transformed) == [("dogs", "bark"), ("dogs", "slept")]
 
 
 class TestErrors:
@@ -259,21 +204,8 @@ class TestErrors:
         with pytest.raises(TypeError, match=r"X must be a sequence .* got list_iterator"):
             feature.transform(iter(trees))
 
-    def test_not_fitted(self, trees):
-        with pytest.raises(NotFittedError):
-            TokenFeature().transform(trees)
-
 
 class TestContract:
-    def test_clone_and_pickle(self, trees):
-        feature = TokenFeature("upos", ["xpos"], min_count=2, rare_symbol=None)
-        copy = clone(feature)
-        assert copy.get_params() == feature.get_params()
-        feature.fit(trees)
-        assert not hasattr(clone(feature), "symbols_")
-        restored = pickle.loads(pickle.dumps(feature))
-        assert restored.transform(trees) == feature.transform(trees)
-
     def test_fit_changes_no_parameter_and_starts_anew(self, trees):
         feature = TokenFeature("form", ("upos",), min_count=2, rare_symbol=None)
         parameters = feature.get_params()
@@ -281,28 +213,3 @@ class TestContract:
         assert feature.get_params() == parameters
         feature.fit(trees[:1])
         assert feature.symbols_.tolist() == []
-
-    def test_tags(self):
-        tags = get_tags(TokenFeature())
-        assert not tags.input_tags.two_d_array
-        assert tags.input_tags.string
-        assert tags.requires_fit
-        assert not tags.target_tags.required
-
-    def test_pipeline(self, trees):
-        pipeline = make_pipeline(TokenFeature("upos", "xpos"), CountSymbols()).fit(trees)
-        assert pipeline[-1].symbols_ == {"NOUN|NNS", "VERB|VBP", "VERB|VBD"}
-        assert pipeline.score(trees) == 3.0
-
-    def test_grid_search(self, trees):
-        search = GridSearchCV(
-            make_pipeline(TokenFeature("upos"), CountSymbols()),
-            {"tokenfeature__joined_with": [None, "xpos", ("xpos", "feats.Tense")]},
-            cv=2,
-            error_score="raise",
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            search.fit(trees * 3)
-        assert search.cv_results_["mean_test_score"].tolist() == [2.0, 3.0, 3.0]
-        assert search.best_params_ == {"tokenfeature__joined_with": "xpos"}

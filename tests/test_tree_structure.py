@@ -3,7 +3,6 @@
 import sys
 from itertools import combinations
 
-import networkx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,25 +17,6 @@ def tree():
     """A list of people | came who | we know: crossing arcs, and two roots."""
     forms = ["A", "list", "of", "people", "came", "who", "left"]
     return DependencyTree(forms, [2, 5, 4, 2, 0, 7, 4])
-
-
-@given(heads_lists())
-def test_against_networkx(heads):
-    tree = DependencyTree(["x"] * len(heads), heads)
-    graph = networkx.DiGraph()
-    graph.add_nodes_from(range(len(heads) + 1))
-    graph.add_edges_from((head, token) for token, head in enumerate(heads, start=1))
-    assert set(tree.to_networkx().edges) == set(graph.edges)
-    depths = networkx.shortest_path_length(graph, 0)
-    between = graph.to_undirected()
-    for token in graph:
-        below = networkx.descendants(graph, token)
-        assert tree.children(token) == tuple(sorted(graph.successors(token)))
-        assert tree.descendants(token) == tuple(sorted(below))
-        assert tree.subtree(token) == tuple(sorted({token, *below}))
-        assert tree.depth(token) == depths[token]
-        for other in graph:
-            assert tree.path(token, other) == tuple(networkx.shortest_path(between, token, other))
 
 
 @given(heads_lists())

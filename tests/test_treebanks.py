@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from sklearn_shag import DeterministicSHAG, LexicalizedSHAG, ProductParser, SpectralSHAG
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from tests import oracles
 
 TREEBANKS = [
@@ -34,14 +34,6 @@ def test_hidden_states_beat_two_states_beat_one(treebank, name):
         assert np.diff(scores).min() > 0
 
 
-@pytest.mark.parametrize("name", TREEBANKS)
-def test_many_states_do_not_hurt(treebank, name):
-    """The published algorithm loses 17 to 36 points from its best number of states to 16."""
-    data = treebank(name)
-    scores = [SpectralSHAG(n).fit(data.train).score(data.dev) for n in (6, 8, 10, 16)]
-    assert scores[-1] > max(scores) - 0.005
-
-
 # Four tenths of a point below what was measured when the defaults were chosen.
 SPECTRAL_ON_DEV = {
     "UD_Afrikaans-AfriBooms": 0.792,
@@ -58,34 +50,6 @@ def test_accuracy_of_the_defaults(treebank, name):
     assert SpectralSHAG().fit(data.train).score(data.dev) > SPECTRAL_ON_DEV[name]
 
 
-def test_accuracy_on_english(treebank):
-    data = treebank("UD_English-EWT")
-    assert DeterministicSHAG("single").fit(data.train).score(data.dev) >= 0.625
-    assert DeterministicSHAG("first").fit(data.train).score(data.dev) >= 0.683
-    assert SpectralSHAG.published(6).fit(data.train).score(data.dev) >= 0.718
-
-
-@pytest.mark.parametrize("automaton", ["single", "first"])
-def test_the_best_derivation_is_worse_than_the_best_marginals(treebank, automaton):
-    data = treebank("UD_English-EWT")
-    model = DeterministicSHAG(automaton).fit(data.train)
-    by_marginals = model.score(data.dev)
-    assert model.set_params(decoder="viterbi").score(data.dev) < by_marginals - 0.01
-
-
-@pytest.mark.parametrize(
-    ("automaton", "alone", "times_spectral"),
-    [("single", 0.705, 0.756), ("first", 0.746, 0.774), ("fcp", 0.751, 0.774)],
-)
-def test_hidden_states_add_to_words(treebank, automaton, alone, times_spectral):
-    """The paper's section 5.2: "in all cases"."""
-    data = treebank("UD_English-EWT")
-    members = [("hidden", SpectralSHAG(9)), ("words", LexicalizedSHAG(automaton))]
-    model = ProductParser(members).fit(data.train)
-    assert model.named_estimators_["words"].score(data.dev) > alone - 0.001
-    assert model.score(data.dev) > times_spectral - 0.001
-
-
 @pytest.mark.parametrize("n_states", range(1, 21))
 def test_every_sentence_gets_a_tree_at_every_rank(treebank, n_states):
     data = treebank("UD_English-EWT")
@@ -99,15 +63,7 @@ def test_every_sentence_gets_a_tree_at_every_rank(treebank, n_states):
         assert len(heads) == len(tree)
         assert np.sum(heads == 0) == 1
         assert oracles.is_tree(heads.tolist())
-        assert not crosses(heads)
-
-
-def crosses(heads):
-    """Whether two arcs cross, by comparing all pairs at once."""
-    tokens = np.arange(1, len(heads) + 1)
-    left, right = np.minimum(heads, tokens), np.maximum(heads, tokens)
-    inside = (left[:, None] < left) & (left < right[:, None])
-    return bool(np.any(inside & (right > right[:, None])))
+        assert not oracles.crosses_fast(heads)
 
 
 @pytest.mark.parametrize("name", TREEBANKS)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils import Bunch
 
 import sklearn_shag
@@ -89,12 +88,12 @@ def test_records_hold_what_their_annotations_say(english):
 
 
 @over("name", ESTIMATORS | TRANSFORMERS)
-def test_fitted_attributes_are_what_their_annotations_say(name, english):
-    estimator = clone((ESTIMATORS | TRANSFORMERS)[name]).fit(english)
+def test_fitted_attributes_are_what_their_annotations_say(name, fitted):
+    estimator = fitted(name)
     hints = typing.get_type_hints(type(estimator))
-    fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    assert set(fitted) == {name for name in hints if name.endswith("_")}
-    for name, value in fitted.items():
+    found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    assert set(found) == {name for name in hints if name.endswith("_")}
+    for name, value in found.items():
         check(value, hints[name], name)
 
 

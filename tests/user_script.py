@@ -305,7 +305,7 @@ def load_treebanks(folder: Path) -> None:
 
 def parse(folder: Path) -> None:
     """Estimators on their own."""
-    train, test = load_english().data[:300], load_english().data[300:]
+    train, test = load_english().data[:100], load_english().data[300:320]
     model = SpectralSHAG(6).fit(train)
     assert_type(model, SpectralSHAG)
     predicted = model.predict(test)
@@ -528,7 +528,7 @@ def learn_from_raw_text() -> None:
 
 def look_inside() -> None:
     """What was learned."""
-    trees = load_english().data
+    trees = load_english().data[:200]
     model, baseline = SpectralSHAG(4).fit(trees), DeterministicSHAG().fit(trees)
     dfa = approximate_dfa(model, trees, head="NOUN", direction="left", n_clusters=4, min_count=5)
     assert_type(dfa, ApproximateDFA)
@@ -592,7 +592,7 @@ def look_at_pictures() -> None:
 
 def use_scikit_learn(folder: Path) -> None:
     """Pipelines and searches."""
-    trees = load_english().data
+    trees = load_english().data[:120]
     train, test = train_test_split(trees, random_state=0)
     pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(6))
     pipeline.fit(train)

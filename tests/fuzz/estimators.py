@@ -1,31 +1,25 @@
-"""What may happen to estimators: errors at any call, threads, copies, files, strange parameters."""
+"""What may happen to estimators: errors at any call, threads, strange parameters."""
 
 import copy
-import io
-import pickle
 import re
-import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from numbers import Integral
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_shag import load_model, save_model
 from sklearn_shag.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from tests import oracles
-from tests.estimators import ESTIMATORS, TRANSFORMERS, assert_same_model
+from tests.estimators import ESTIMATORS, TRANSFORMERS
 from tests.fuzz._run import Target
 from tests.test_interruptions import Interrupter, is_same, shortened
 
 SUITE = {name: shortened(each) for name, each in (ESTIMATORS | TRANSFORMERS).items()}
 SUITE["spectral CV"].set_params(cv=2)  # files hold numbers there
-EVENTS = ("parameters", "interrupt", "interrupt", "threads", "fits in threads", "copies", "file")
+EVENTS = ("parameters", "interrupt", "interrupt", "threads", "fits in threads")
 # Where fractions are meant: one that is no machine word, one that is no double.
 WHOLE_NUMBERS = 10**30, 10**400
 # What makes arrays larger, or a fit longer, than a fuzzer has time for.
@@ -171,39 +165,11 @@ def _fit_in_threads(case, estimator):
     return "same after fits in threads"
 
 
-def _copy(case, estimator):
-    estimator.fit(case.trees)
-    expected = _answer(estimator, case.trees)
-    file = io.BytesIO()
-    joblib.dump(estimator, file)
-    file.seek(0)
-    copies = pickle.loads(pickle.dumps(estimator)), copy.deepcopy(estimator), joblib.load(file)
-    for each in copies:
-        assert_same_model(each, estimator)
-        assert _same(_answer(each, case.trees), expected)
-    again = clone(estimator).fit(case.trees)
-    assert _same(_answer(again, case.trees), expected)
-    return "copied"
-
-
-def _save(case, estimator):
-    estimator.fit(case.trees)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model.npz")
-        save_model(estimator, path)
-        loaded = load_model(path)
-    assert_same_model(loaded, estimator)
-    assert _same(_answer(loaded, case.trees), _answer(estimator, case.trees))
-    return "saved"
-
-
 _EVENTS = {
     "parameters": _try_parameters,
     "interrupt": _interrupt,
     "threads": _ask_in_threads,
     "fits in threads": _fit_in_threads,
-    "copies": _copy,
-    "file": _save,
 }
 
 
