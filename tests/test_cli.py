@@ -52,7 +52,6 @@ from sklearn_shag.treebank import (
     DependencyTree,
     TokenFeature,
     allowed_arcs,
-    format_trees,
     iter_pieces,
     read_conllu,
     read_horizontal,
@@ -653,7 +652,7 @@ class TestParse:
                     relations[1:] = tree.deprels[1:]
                 assert list(answer.deprels) == list(relations)
                 confidence = of_sentence[np.arange(len(tree)), row]
-                written = re.findall(r"Confidence=(\S+)", "".join(format_trees([answer])))
+                written = re.findall(r"Confidence=(\S+)", answer.to_conllu())
                 np.testing.assert_allclose(np.array(written, dtype=float), confidence, atol=1e-4)
         assert next(found, None) is None
 

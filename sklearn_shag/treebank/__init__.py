@@ -21,7 +21,7 @@ from sklearn_shag.treebank._columns import (
     columns_of,
     unspecified_relation,
 )
-from sklearn_shag.treebank._conllu import format_trees, iter_conllu, read_conllu, write_conllu
+from sklearn_shag.treebank._conllu import iter_conllu, read_conllu, write_conllu
 from sklearn_shag.treebank._conversions import (
     from_spacy,
     from_token_list,

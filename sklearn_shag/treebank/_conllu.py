@@ -216,7 +216,7 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
             f"trees must be an iterable of DependencyTree, got {shorten(trees)}. The trees come "
             f"first and the file second: write_conllu(trees, path_or_file)."
         )
-    blocks = format_trees(trees)
+    blocks = _format_trees(trees)
     if hasattr(path_or_file, "write"):
         _write_open_file(path_or_file, list(blocks))
         return
@@ -243,7 +243,7 @@ def _write_open_file(file, blocks):
         ) from None
 
 
-def format_trees(trees):
+def _format_trees(trees):
     """Yield each tree as CoNLL-U, with the blank line after it."""
     for index, tree in enumerate(trees):
         if not isinstance(tree, DependencyTree):
