@@ -8,14 +8,14 @@ import shutil
 import tempfile
 import zipfile
 import zlib
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 
 from sklearn.utils import Bunch
 
 from sklearn_shag.treebank import MAX_BYTES, DependencyTree, read_conllu
 from sklearn_shag.utils._messages import import_optional, printable, shorten
-from sklearn_shag.utils._param_validation import Interval, validate_params
+from sklearn_shag.utils._param_validation import COUNT, Interval, validate_params
 from sklearn_shag.utils._typing import FilePath, Symbols
 
 # The repositories of the project itself; every release is a tag of each.
@@ -100,10 +100,7 @@ def get_data_home(data_home: FilePath | None = None) -> Path:
 
 
 @validate_params(
-    {
-        "max_bytes": [Interval(Integral, 1, None, closed="left"), None],
-        "timeout": [Interval(Real, 0, 1e9, closed="right"), None],
-    }
+    {"max_bytes": [*COUNT, None], "timeout": [Interval(Real, 0, 1e9, closed="right"), None]}
 )
 def fetch_treebank(
     name: str,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
-from numbers import Integral
 from typing import Literal, TextIO
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
@@ -14,11 +13,11 @@ from sklearn_shag.treebank._tree import CONLLU, DependencyTree
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._io import write_text
 from sklearn_shag.utils._messages import printable, shorten
-from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn_shag.utils._param_validation import COUNT, StrOptions, validate_params
 from sklearn_shag.utils._typing import FilePath, Files, Symbols
 
 _CHECKED = {"symbols": [str, list, tuple], "on_error": [StrOptions({"raise", "skip", "warn"})]}
-_SIZE = [Interval(Integral, 1, None, closed="left"), None]
+_SIZE = [*COUNT, None]
 
 
 @validate_params({**_CHECKED, "max_bytes": _SIZE})

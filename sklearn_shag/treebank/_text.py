@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn_shag.treebank._pieces import (
 )
 from sklearn_shag.treebank._sources import ConlluError, list_sources
 from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
-from sklearn_shag.utils._param_validation import Interval, validate_params
+from sklearn_shag.utils._param_validation import COUNT, validate_params
 from sklearn_shag.utils._typing import Files
 
 # Characters that may not stand between tokens -> their probable cause, and advice.
@@ -44,7 +43,7 @@ _ESCAPE = re.compile(r"\\[stnr]")
 _BOUNDARIES = b"\n\n", b"\n", b" "
 
 
-@validate_params({"max_bytes": [Interval(Integral, 1, None, closed="left"), None]})
+@validate_params({"max_bytes": [*COUNT, None]})
 def read_horizontal(
     path_or_file: Files, *, max_bytes: int | None = MAX_BYTES
 ) -> list[DependencyTree]:
@@ -93,7 +92,7 @@ def read_horizontal(
     return list(iter_trees(list_sources(path_or_file, ".txt"), HORIZONTAL, max_bytes=max_bytes))
 
 
-@validate_params({"max_sentence_bytes": [Interval(Integral, 1, None, closed="left"), None]})
+@validate_params({"max_sentence_bytes": [*COUNT, None]})
 def iter_horizontal(
     path_or_file: Files, *, max_sentence_bytes: int | None = MAX_SENTENCE_BYTES
 ) -> Iterator[DependencyTree]:
