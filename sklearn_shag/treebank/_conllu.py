@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, TextIO
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
-from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, iter_trees
+from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._tree import CONLLU, DependencyTree
 from sklearn_shag.utils._arrays import is_collection
@@ -97,7 +97,7 @@ def read_conllu(
     >>> trees[0].symbols
     ('NOUN|NNS', 'VERB|VBP')
     """
-    trees = iter_trees(list_sources(path_or_file), CONLLU, on_error, max_bytes=max_bytes)
+    trees = CONLLU.trees(list_sources(path_or_file), on_error, max_bytes=max_bytes)
     return list(_choose_symbols(trees, symbols))
 
 
@@ -148,7 +148,7 @@ def iter_conllu(
     >>> sum(len(tree) for tree in iter_conllu(load_english().filename))
     4802
     """
-    trees = iter_trees(list_sources(path_or_file), CONLLU, on_error, longest=max_sentence_bytes)
+    trees = CONLLU.trees(list_sources(path_or_file), on_error, longest=max_sentence_bytes)
     return _choose_symbols(trees, symbols)
 
 

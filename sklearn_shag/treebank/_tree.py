@@ -25,7 +25,7 @@ from sklearn_shag.treebank._columns import (
 )
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy, new_graph
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken
-from sklearn_shag.treebank._pieces import TextFormat, iter_trees
+from sklearn_shag.treebank._pieces import TextFormat
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._messages import shorten
@@ -340,7 +340,7 @@ class DependencyTree:
         >>> DependencyTree.from_conllu(tree.to_conllu()).heads
         array([2, 0])
         """
-        found = list(iter_trees([io.StringIO(text)], CONLLU))
+        found = list(CONLLU.trees([io.StringIO(text)]))
         if len(found) != 1:
             raise ValueError(f"text holds {len(found)} sentences, not one: read_conllu reads many.")
         return found[0]
