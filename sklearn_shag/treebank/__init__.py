@@ -29,7 +29,7 @@ from sklearn_shag.treebank._conversions import (
     to_spacy,
     to_token_list,
 )
-from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph
+from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph, pad_cells
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
 from sklearn_shag.treebank._pieces import MAX_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._projectivity import (
