@@ -23,7 +23,6 @@ ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags
 DEFAULT_VERSION = "2.16"
 SPLITS = ("train", "dev", "test")
 _WANTED = re.compile(r"[\w.-]+\.conllu|(LICENSE|README)[\w.-]*")
-_PREFIX = ".sklearn_shag-fetch-"
 
 
 def unpack_archive(archive, folder, max_bytes):
@@ -231,7 +230,7 @@ def _fetch_release(name, version, folder, known_hash, progressbar, *, timeout, m
     home = folder.parent.parent
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
-        dir=home, prefix=_PREFIX, ignore_cleanup_errors=True
+        dir=home, prefix=".sklearn_shag-fetch-", ignore_cleanup_errors=True
     ) as scratch:
         try:
             archive = pooch.retrieve(
