@@ -31,7 +31,7 @@ from sklearn_shag.treebank._conversions import (
 )
 from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph, pad_cells
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
-from sklearn_shag.treebank._pieces import MAX_BYTES, TextFormat, iter_pieces
+from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,
     arcs_left_by,
