@@ -4,7 +4,6 @@ import os
 import shlex
 import shutil
 import time
-from itertools import zip_longest
 
 from sklearn.model_selection import train_test_split
 
@@ -12,7 +11,7 @@ from sklearn_shag.datasets import load_english, load_parser
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.metrics import exact_match_score, unlabeled_attachment_score
 from sklearn_shag.parsing import head_probabilities
-from sklearn_shag.treebank import display_width, read_conllu
+from sklearn_shag.treebank import display_width, pad_cells, read_conllu
 from sklearn_shag.utils._messages import printable
 
 N_STATES = 8
@@ -70,10 +69,8 @@ def _parse_text(text):
     heads = [tree.heads for tree in trees]
     probabilities = head_probabilities(parser.predict_marginals(trees), heads)
     for tree, of_words in zip(trees, probabilities, strict=True):
-        rows = str(tree).split("\n")
-        width = max(map(display_width, rows))
-        for row, probability in zip(rows, of_words, strict=True):
-            print(f"{row}{' ' * (width - display_width(row))}  {100 * probability:5.1f} %")
+        for row, probability in zip(pad_cells(str(tree).split("\n")), of_words, strict=True):
+            print(f"{row}  {100 * probability:5.1f} %")
         print()
     print("The last column is the probability of the head that each word has.")
 
@@ -120,10 +117,9 @@ def _print_trees(true, parsed, title):
         ["the true tree", "", *str(true).split("\n")],
         [title, "", *(row if is_right else f"{row} *" for row, is_right in rows)],
     ]
-    left_width, right_width = (max(map(display_width, drawing)) for drawing in drawings)
-    if left_width + 6 + right_width <= shutil.get_terminal_size().columns:
-        for left, right_row in zip_longest(*drawings, fillvalue=""):
-            print(f"{left}{' ' * (left_width + 6 - display_width(left))}{right_row}".rstrip())
+    beside = list(map((6 * " ").join, zip(*map(pad_cells, drawings), strict=True)))
+    if display_width(beside[0]) <= shutil.get_terminal_size().columns:
+        print("\n".join(map(str.rstrip, beside)))
     else:
         print("\n\n".join(map("\n".join, drawings)))
     marked = "" if right.all() else "; * marks the others"

@@ -21,14 +21,7 @@ from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, Spectr
 from sklearn_shag.lexical import LexicalizedSHAG
 from sklearn_shag.model_files import load_model, save_model
 from sklearn_shag.network import LEARNED, BiaffineParser, Splitter, Tagger, list_known_columns
-from sklearn_shag.treebank import (
-    MISSING,
-    TokenFeature,
-    UnknownSymbolWarning,
-    format_trees,
-    iter_conllu,
-    list_sources,
-)
+from sklearn_shag.treebank import TokenFeature, UnknownSymbolWarning, iter_conllu, list_sources
 from sklearn_shag.utils._arrays import in_chunks, rows_of
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
@@ -407,7 +400,8 @@ def suggest(options):
     rows, trees = zip(*rows, strict=True)
     if options.output is not None:
         with write_text(options.output) as write:
-            write("".join(format_trees(opened.parser.parse(trees, keep_heads=True))).encode())
+            for tree in opened.parser.parse(trees, keep_heads=True):
+                write(tree.to_conllu().encode())
     if options.output == STANDARD:  # it holds the trees
         return
     if options.json:
@@ -447,7 +441,7 @@ def _describe_sentence(forms, *values):
 
 def _format_field(value):
     if value is None:
-        return MISSING
+        return "_"
     if isinstance(value, float):
         return f"{value:.2g}" if 0 < abs(value) < 5e-5 else f"{value:.4f}"  # trees are improbable
     return printable(value, max_length=None)

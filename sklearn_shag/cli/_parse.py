@@ -11,16 +11,7 @@ from typing import Any, NamedTuple
 from sklearn_shag.cli._evaluate import require_some
 from sklearn_shag.cli._models import check_output, choose_verbosity, list_given, open_model
 from sklearn_shag.network import SplitterFormat
-from sklearn_shag.treebank import (
-    CONLLU,
-    HORIZONTAL,
-    ConlluError,
-    DependencyTree,
-    TextFormat,
-    format_trees,
-    list_sources,
-    set_comment,
-)
+from sklearn_shag.treebank import CONLLU, HORIZONTAL, ConlluError, list_sources, set_comment
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
 from sklearn_shag.utils._io import STANDARD, write_text
 from sklearn_shag.utils._messages import warn
@@ -40,7 +31,7 @@ class PieceParser(NamedTuple):
     """A callable that parses a piece of text; each worker has a copy."""
 
     opened: OpenMember
-    form: TextFormat | SplitterFormat
+    form: Any  # TextFormat or SplitterFormat
     options: dict[str, Any]  # of the method parse
     skips: bool  # whether to skip sentences without a parse, or to stop at them
 
@@ -80,9 +71,9 @@ class PieceParser(NamedTuple):
         transform, parser = self.opened
         # Steps before the parser change tags, which are written, and symbols, which are not.
         answers = parser.parse(transform(trees), **self.options)
-        if isinstance(answers[0], DependencyTree):
+        if not isinstance(answers[0], list):
             answers = [[tree] for tree in answers]
-        return [[text.encode() for text in format_trees(of_sentence)] for of_sentence in answers]
+        return [[tree.to_conllu().encode() for tree in of_sentence] for of_sentence in answers]
 
     def _parse_alone(self, path, line, tree):
         try:
@@ -94,7 +85,7 @@ class PieceParser(NamedTuple):
         """Return the text of a sentence without a parse; invalid horizontal text is dropped."""
         if self.form == CONLLU:
             return [text + CONLLU.boundary]
-        return [] if isinstance(tree, ConlluError) else ["".join(format_trees([tree])).encode()]
+        return [] if isinstance(tree, ConlluError) else [tree.to_conllu().encode()]
 
 
 def parse(options):

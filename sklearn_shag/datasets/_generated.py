@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import resources
-from numbers import Integral, Real
+from numbers import Real
 from typing import Literal, overload
 
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn_shag.encoding import Alphabet, decode_trees
 from sklearn_shag.operators import Operators, complete_grammar, expected_visits, sample_derivations
 from sklearn_shag.treebank import DependencyTree, read_conllu
 from sklearn_shag.utils._messages import shorten
-from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn_shag.utils._param_validation import COUNT, Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import IndexArray, RandomSeed, Symbols
 
 BUNDLED = ("english",)  # parsers
@@ -178,11 +178,8 @@ def make_treebank(
 ) -> tuple[list[DependencyTree], Operators]: ...
 @validate_params(
     {
-        "n_samples": [Interval(Integral, 1, None, closed="left")],
-        "n_states": [Interval(Integral, 1, None, closed="left")],
-        "n_symbols": [Interval(Integral, 1, None, closed="left")],
+        **dict.fromkeys(("n_samples", "n_states", "n_symbols", "max_length"), COUNT),
         "mean_length": [Interval(Real, 1, 1e6, closed="right")],
-        "max_length": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "return_operators": ["boolean"],
     }
@@ -311,9 +308,7 @@ def make_sequences(
 ) -> tuple[list[list[int]], Operators]: ...
 @validate_params(
     {
-        "n_samples": [Interval(Integral, 1, None, closed="left")],
-        "n_states": [Interval(Integral, 1, None, closed="left")],
-        "n_symbols": [Interval(Integral, 1, None, closed="left")],
+        **dict.fromkeys(("n_samples", "n_states", "n_symbols"), COUNT),
         "kind": [StrOptions({"nondeterministic", "deterministic", "hmm"})],
         "density": [Interval(Real, 0, 1, closed="right")],
         "mean_length": [Interval(Real, 0, 1e6, closed="neither")],

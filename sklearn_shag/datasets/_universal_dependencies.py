@@ -8,14 +8,14 @@ import shutil
 import tempfile
 import zipfile
 import zlib
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 
 from sklearn.utils import Bunch
 
 from sklearn_shag.treebank import MAX_BYTES, DependencyTree, read_conllu
 from sklearn_shag.utils._messages import import_optional, printable, shorten
-from sklearn_shag.utils._param_validation import Interval, validate_params
+from sklearn_shag.utils._param_validation import COUNT, Interval, validate_params
 from sklearn_shag.utils._typing import FilePath, Symbols
 
 # The repositories of the project itself; every release is a tag of each.
@@ -23,7 +23,6 @@ ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags
 DEFAULT_VERSION = "2.16"
 SPLITS = ("train", "dev", "test")
 _WANTED = re.compile(r"[\w.-]+\.conllu|(LICENSE|README)[\w.-]*")
-_PREFIX = ".sklearn_shag-fetch-"
 
 
 def unpack_archive(archive, folder, max_bytes):
@@ -100,10 +99,7 @@ def get_data_home(data_home: FilePath | None = None) -> Path:
 
 
 @validate_params(
-    {
-        "max_bytes": [Interval(Integral, 1, None, closed="left"), None],
-        "timeout": [Interval(Real, 0, 1e9, closed="right"), None],
-    }
+    {"max_bytes": [*COUNT, None], "timeout": [Interval(Real, 0, 1e9, closed="right"), None]}
 )
 def fetch_treebank(
     name: str,
@@ -234,7 +230,7 @@ def _fetch_release(name, version, folder, known_hash, progressbar, *, timeout, m
     home = folder.parent.parent
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
-        dir=home, prefix=_PREFIX, ignore_cleanup_errors=True
+        dir=home, prefix=".sklearn_shag-fetch-", ignore_cleanup_errors=True
     ) as scratch:
         try:
             archive = pooch.retrieve(

@@ -175,9 +175,8 @@ def read_column(sentence, name):
 def check_name(name, parameter="columns"):
     """Raise a ValueError if no column has this name."""
     kind, _, length = name.partition(".") if isinstance(name, str) else ("", "", "")
-    if kind in AFFIXES and length.isdecimal() and int(length) > 0:
-        return
-    if name in (*AFFIXES, "shape"):
+    is_affix = kind in AFFIXES and length.isdecimal() and int(length) > 0
+    if is_affix or name in (*AFFIXES, "shape"):
         return
     try:
         attribute, _ = check_column_name(name)

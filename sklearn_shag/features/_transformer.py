@@ -23,7 +23,7 @@ from sklearn_shag.utils._estimators import BaseEstimator, TransformerMixin, link
 from sklearn_shag.utils._io import expand_user
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._parallel import delayed, run_parallel
-from sklearn_shag.utils._param_validation import N_JOBS, Interval
+from sklearn_shag.utils._param_validation import COUNT, N_JOBS
 from sklearn_shag.utils._typing import FilePath, SingleArray
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
@@ -107,7 +107,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
     _parameter_constraints = {
         "folder": [str, PathLike],
         "layers": [None, list, tuple],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": COUNT,
         "n_jobs": N_JOBS,
     }
 

@@ -5,14 +5,13 @@ from array import array
 from collections.abc import Iterable
 from itertools import chain, islice, takewhile
 from math import isfinite, nan
-from numbers import Integral
 
 import numpy as np
 
 from sklearn_shag.treebank import ConlluError, iter_pieces
 from sklearn_shag.utils._io import expand_user
 from sklearn_shag.utils._messages import printable, shorten
-from sklearn_shag.utils._param_validation import HasMethods, Interval, validate_params
+from sklearn_shag.utils._param_validation import COUNT, HasMethods, validate_params
 from sklearn_shag.utils._typing import FilePath, SingleArray
 
 _HEADER = re.compile(r"\d+ ([1-9]\d{,8})")  # numbers of words and dimensions
@@ -20,12 +19,7 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 _NOT_UTF8 = "this is not valid UTF-8; convert it, or, if it is a binary file, save vectors as text"
 
 
-@validate_params(
-    {
-        "words": [None, HasMethods("__iter__")],
-        "limit": [None, Interval(Integral, 1, None, closed="left")],
-    }
-)
+@validate_params({"words": [None, HasMethods("__iter__")], "limit": [None, *COUNT]})
 def read_vectors(
     path: FilePath, *, words: Iterable[str] | None = None, limit: int | None = None
 ) -> tuple[list[str], SingleArray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -14,25 +13,23 @@ from sklearn.base import BaseEstimator
 from sklearn_shag.encoding import check_heads, check_sentences, check_trees, describe_sentence
 from sklearn_shag.inspection._display import Display
 from sklearn_shag.inspection._grammars import N_ROWS, known_tokens
-from sklearn_shag.inspection._tables import largest_first, table_html, table_text, to_dataframe
+from sklearn_shag.inspection._tables import largest_first, shown_as_table, to_dataframe
 from sklearn_shag.parsing import ask, find_impossible, head_probabilities, list_best, list_corrected
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, allowed_arcs, list_known_heads
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._estimators import open_parser
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._param_validation import Interval, StrOptions, as_floats, validate_params
+from sklearn_shag.utils._param_validation import COUNT, StrOptions, as_floats, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
 Marginals: TypeAlias = ObjectArray | Sequence[FloatArray]
 
 _REFERENCE = "perfectly calibrated"
 _SMALLEST, _LARGEST = 4.0, 200.0  # square points: of a bin without tokens, and added for all
-BINNING = {
-    "n_bins": [Interval(Integral, 1, None, closed="left")],
-    "strategy": [StrOptions({"uniform", "quantile"})],
-}
+BINNING = {"n_bins": COUNT, "strategy": [StrOptions({"uniform", "quantile"})]}
 
 
+@shown_as_table
 class CalibrationBins(NamedTuple):
     """Predicted heads, sorted by their probability and cut into bins.
 
@@ -65,8 +62,6 @@ class CalibrationBins(NamedTuple):
     accuracies: FloatArray
     counts: IntArray
 
-    __str__ = table_text
-    _repr_html_ = table_html
     to_dataframe = to_dataframe
 
     @property
@@ -432,6 +427,7 @@ class ArcCalibrationDisplay(Display):
         return self
 
 
+@shown_as_table
 class UncertainArcs(NamedTuple):
     """Columns of predicted arcs, the least certain first.
 
@@ -482,11 +478,10 @@ class UncertainArcs(NamedTuple):
     margins: FloatArray
     entropies: FloatArray
 
-    __str__ = table_text
-    _repr_html_ = table_html
     to_dataframe = to_dataframe
 
 
+@shown_as_table
 class UncertainSentences(NamedTuple):
     """Columns of sentences, those with the largest expected error rate first.
 
@@ -527,8 +522,6 @@ class UncertainSentences(NamedTuple):
     error_rates: FloatArray
     tree_probabilities: FloatArray
 
-    __str__ = table_text
-    _repr_html_ = table_html
     to_dataframe = to_dataframe
 
 

@@ -17,13 +17,13 @@ from sklearn_shag.automata import SequenceModel, SymbolSequences
 from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences, pair_of
 from sklearn_shag.inspection._grammars import DIRECTIONS, head_code, open_grammar
 from sklearn_shag.inspection._refinements import open_refinement
-from sklearn_shag.inspection._tables import table_html, table_text, to_dataframe
+from sklearn_shag.inspection._tables import shown_as_table, table_html, to_dataframe
 from sklearn_shag.operators import pair_automaton
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences, new_graph
 from sklearn_shag.utils._arrays import is_collection, rows_of
 from sklearn_shag.utils._messages import printable, shorten
-from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn_shag.utils._param_validation import COUNT, Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
 # Size of a vector that is zero but for rounding, relative to its terms; and decimals in which the
@@ -33,6 +33,7 @@ _DIGITS = 9
 _SHOWN = 3  # prefixes of a state
 
 
+@shown_as_table
 class DFAStates(NamedTuple):
     """The states of an :class:`ApproximateDFA`, in columns.
 
@@ -74,11 +75,10 @@ class DFAStates(NamedTuple):
     stop_probabilities: FloatArray
     prefixes: ObjectArray
 
-    __str__ = table_text
-    _repr_html_ = table_html
     to_dataframe = to_dataframe
 
 
+@shown_as_table
 class DFATransitions(NamedTuple):
     """The transitions of an :class:`ApproximateDFA`, in columns.
 
@@ -120,8 +120,6 @@ class DFATransitions(NamedTuple):
     counts: IntArray
     probabilities: FloatArray
 
-    __str__ = table_text
-    _repr_html_ = table_html
     to_dataframe = to_dataframe
 
 
@@ -285,13 +283,13 @@ class ApproximateDFA(NamedTuple):
         return "\n".join([*lines, "}"])
 
     def _repr_html_(self) -> str:
-        name = escape(name_automaton(self.head, self.direction))
+        name = escape(name_pair(self.head, self.direction))
         tables = table_html(self.states) + table_html(self.transitions)
         return f"<p>{name}: paths for {self.coverage:.0%}</p>{tables}"
 
     def __str__(self) -> str:
         lines = [
-            f"{name_automaton(self.head, self.direction)}: {len(self.states.visits)} states of "
+            f"{name_pair(self.head, self.direction)}: {len(self.states.visits)} states of "
             f"{self.n_clusters} clusters, paths for {self.coverage:.0%} of {self.n_sequences} "
             f"sequences"
         ]
@@ -306,7 +304,7 @@ class ApproximateDFA(NamedTuple):
         return "\n".join(printable(line, max_length=None) for line in lines)
 
 
-def name_automaton(head, direction):
+def name_pair(head, direction):
     """Return the title of an automaton: its head and direction, or "Sequences"."""
     return "Sequences" if head is None else f"{head}, {direction}"
 
@@ -320,8 +318,8 @@ def name_prefixes(prefixes):
 @validate_params(
     {
         "direction": [StrOptions(set(DIRECTIONS)), None],
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": COUNT,
+        "min_count": COUNT,
         "refinement": [Interval(Integral, 0, None, closed="left"), None],
     }
 )
@@ -438,7 +436,7 @@ def approximate_dfa(
     else:
         head, symbols, automaton, tree = _open_head(estimator, head, direction, X, y, refinement)
         kind = "trees"
-    name, n_sequences = name_automaton(head, direction), int(tree.weight.sum())
+    name, n_sequences = name_pair(head, direction), int(tree.weight.sum())
     if n_sequences < min_count:
         raise ValueError(
             f"X has {n_sequences} sequences of the automaton {shorten(name)}, but "

@@ -9,12 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.automata import SymbolSequences
-from sklearn_shag.inspection._dfa import (
-    ApproximateDFA,
-    approximate_dfa,
-    name_automaton,
-    name_prefixes,
-)
+from sklearn_shag.inspection._dfa import ApproximateDFA, approximate_dfa, name_pair, name_prefixes
 from sklearn_shag.inspection._display import Display, cut_word, text_width
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._arrays import rows_of
@@ -233,7 +228,7 @@ class AutomatonDisplay(Display):
 
     def _describe(self, middle, top, min_probability, scale):
         dfa = self.dfa
-        name = name_automaton(dfa.head, dfa.direction)
+        name = name_pair(dfa.head, dfa.direction)
         title = (
             f"{name}: transitions with p >= {min_probability:g}\n"
             f"In a state: its number, and the probability to stop there"

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn_shag.encoding import arcs_of_heads, check_heads, check_sentences, encode_trees
 from sklearn_shag.inspection._display import Display, cut_word
 from sklearn_shag.inspection._grammars import ROOT_NAME, known_tokens, predict_heads
-from sklearn_shag.inspection._tables import table_html, table_text, to_dataframe
+from sklearn_shag.inspection._tables import shown_as_table, to_dataframe
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
@@ -21,6 +21,7 @@ _LENGTHS = np.array([1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 30, 40])
 _ROW, _LETTERS = 0.17, 20  # inches per symbol, and letters shown of it
 
 
+@shown_as_table
 class AttachmentCounts(NamedTuple):
     """Counts of true and predicted arcs of each kind.
 
@@ -54,8 +55,6 @@ class AttachmentCounts(NamedTuple):
     true: IntArray
     predicted: IntArray
 
-    __str__ = table_text
-    _repr_html_ = table_html
     to_dataframe = to_dataframe
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -19,19 +18,19 @@ from sklearn_shag.encoding import (
     pair_of,
     split_pair,
 )
-from sklearn_shag.inspection._tables import largest_first, table_html, table_text, to_dataframe
+from sklearn_shag.inspection._tables import largest_first, shown_as_table, to_dataframe
 from sklearn_shag.operators import Operators, pair_automaton
 from sklearn_shag.parsing import ask, report_marginals
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._estimators import open_parser
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
-from sklearn_shag.utils._param_validation import Interval, validate_params
+from sklearn_shag.utils._param_validation import COUNT, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray, StrArray
 
 ROOT_NAME = "<root>"
 DIRECTIONS = ("left", "right")  # in the order of their codes
-N_ROWS = {"n": [None, Interval(Integral, 1, None, closed="left")]}  # how many are listed
+N_ROWS = {"n": [None, *COUNT]}  # how many are listed
 
 
 def open_grammar(estimator):
@@ -98,6 +97,7 @@ def predict_heads(estimator, sentences, name="estimator"):
     return check_heads(sentences, estimator.predict(sentences), f"{name}.predict(X)")
 
 
+@shown_as_table
 class ArcTable(NamedTuple):
     """Columns of arcs from heads to modifiers.
 
@@ -138,8 +138,6 @@ class ArcTable(NamedTuple):
     probabilities: FloatArray
     counts: FloatArray
 
-    __str__ = table_text
-    _repr_html_ = table_html
     to_dataframe = to_dataframe
 
 
@@ -257,27 +255,19 @@ def top_modifiers(
     """
     _, grammar = open_grammar(estimator)
     symbols = grammar.symbols_
-    root = Alphabet(symbols.size).root
+    root, names = Alphabet(symbols.size).root, names_of_heads(symbols)
     codes = [*range(symbols.size), root]
     if head is not None:
         is_root = isinstance(head, str) and head == ROOT_NAME
         codes = [root if is_root else head_code(head, symbols)]
-    return _make_table(grammar, codes, n)
-
-
-def _make_table(grammar, heads, n):
-    """Make a table of the `n` most frequent modifiers of each automaton of `heads`."""
-    symbols = grammar.symbols_
-    root = Alphabet(symbols.size).root
-    names = names_of_heads(symbols)
     parts = []
-    for head in heads:
-        for code, direction in enumerate(DIRECTIONS):
-            if head == root and code != RIGHT:
+    for code in codes:
+        for side, direction in enumerate(DIRECTIONS):
+            if code == root and side != RIGHT:
                 continue
-            uses = _count_root_modifiers if head == root else _count_modifiers
-            probabilities, counts = uses(pair_automaton(grammar.operators_, head, code))
-            ends, sides = np.full_like(symbols, names[head]), np.full(symbols.size, direction)
+            uses = _count_root_modifiers if code == root else _count_modifiers
+            probabilities, counts = uses(pair_automaton(grammar.operators_, code, side))
+            ends, sides = np.full_like(symbols, names[code]), np.full(symbols.size, direction)
             table = ArcTable(ends, sides, symbols, probabilities, counts)
             parts.append(largest_first(table, counts, n))
     return ArcTable(*map(np.concatenate, zip(*parts, strict=True)))
@@ -302,6 +292,7 @@ def _count_modifiers(automaton: Operators):
     return 1.0 - masses[1:] / masses[0], counts
 
 
+@shown_as_table
 class AutomatonRanks(NamedTuple):
     """Columns with the effective rank of each automaton: how much it has to remember.
 
@@ -342,8 +333,6 @@ class AutomatonRanks(NamedTuple):
     effective_ranks: FloatArray
     singular_values: FloatArray
 
-    __str__ = table_text
-    _repr_html_ = table_html
     to_dataframe = to_dataframe
 
 
@@ -507,6 +496,7 @@ def inspect_marginals(estimator: BaseEstimator, X: Sentences) -> MarginalReport:
     return MarginalReport(*map(np.array, zip(*reports, strict=True)))
 
 
+@shown_as_table
 class AutomatonGains(NamedTuple):
     """Columns of what one parser gains over another, for each automaton.
 
@@ -550,8 +540,6 @@ class AutomatonGains(NamedTuple):
     scores: FloatArray
     gains: IntArray
 
-    __str__ = table_text
-    _repr_html_ = table_html
     to_dataframe = to_dataframe
 
 

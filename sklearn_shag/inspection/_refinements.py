@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import arcs_of_heads, encode_sentences, encode_trees
 from sklearn_shag.inspection._grammars import DIRECTIONS, N_ROWS, ROOT_NAME, head_code, open_grammar
-from sklearn_shag.inspection._tables import table_html, table_text, to_dataframe
+from sklearn_shag.inspection._tables import shown_as_table, to_dataframe
 from sklearn_shag.operators import RefinedGrammar, count_refinements, extend, refined_automaton
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._param_validation import validate_params
@@ -19,6 +19,7 @@ from sklearn_shag.utils._typing import FloatArray, ObjectArray, StrArray
 AROUND = 4  # tokens on both sides, in examples
 
 
+@shown_as_table
 class RefinementTable(NamedTuple):
     """Columns with typical heads, modifiers and words of the refinements of a symbol.
 
@@ -64,8 +65,6 @@ class RefinementTable(NamedTuple):
     counts: FloatArray
     ratios: FloatArray
 
-    __str__ = table_text
-    _repr_html_ = table_html
     to_dataframe = to_dataframe
 
 

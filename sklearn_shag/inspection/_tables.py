@@ -50,6 +50,12 @@ def table_html(table):
     return f"<table>{rows}</table>{rest}"
 
 
+def shown_as_table(cls):
+    """Let str() and notebooks show a NamedTuple of columns as a table; decorates the class."""
+    cls.__str__, cls._repr_html_ = table_text, table_html
+    return cls
+
+
 def to_dataframe(self) -> Any:
     """Convert the columns to a pandas table.
 

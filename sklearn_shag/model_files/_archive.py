@@ -18,7 +18,6 @@ _MAX_MEMBERS = 1 << 14  # arrays of an archive
 _ENTRY = b"PK\x01\x02"  # first bytes of each entry in the directory of an archive
 _PICKLE = b"\x80"  # first byte of a pickle, also of joblib
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_NPY = (1, 0)  # the version of .npy files
 _LONGEST_HEADER = 256  # of an .npy file, in bytes; in model files it has 118
 _TYPES = ("bool", "uint8", "int64", "float16", "float32", "float64")
 
@@ -163,7 +162,7 @@ def _read_npy(file, n_bytes, name):
     """Read an .npy file whose size is known, so that its header cannot ask for more room."""
     version = format.read_magic(file)
     shape, _, dtype = format.read_array_header_1_0(file, _LONGEST_HEADER)
-    if version != _NPY or dtype not in _TYPES:
+    if version != (1, 0) or dtype not in _TYPES:
         raise ModelFileError(
             f"the array {name} is not in version 1.0 of the .npy format with one of the types "
             f"{', '.join(_TYPES)}."

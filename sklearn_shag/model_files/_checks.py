@@ -39,12 +39,7 @@ from sklearn_shag.operators import (
     check_refined,
 )
 from sklearn_shag.parsing import LARGEST_SHARE, LARGEST_TEMPERATURE
-from sklearn_shag.sequences import (
-    LabelCounts,
-    SequenceStatistics,
-    check_label_counts,
-    check_trigrams,
-)
+from sklearn_shag.sequences import LabelCounts, SequenceStatistics, check_labels, check_trigrams
 from sklearn_shag.treebank import TokenFeature
 from sklearn_shag.utils._arrays import check_codes, check_range, check_shape
 from sklearn_shag.utils._messages import shorten
@@ -56,7 +51,7 @@ RECORDS = {
     "automaton": (Operators, check_automaton),
     "operators": (Operators, check_axes),
     "refined": (RefinedOperators, check_refined),
-    "labels": (LabelCounts, check_label_counts),
+    "labels": (LabelCounts, check_labels),
     "statistics": (SequenceStatistics, check_trigrams),
     "words": (LexicalStatistics, check_words),
     "linear": (LinearWeights, check_linear_weights),

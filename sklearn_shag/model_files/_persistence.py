@@ -477,15 +477,12 @@ def _find_dtype(annotation):
     return annotation
 
 
-def _restore_integers(values, key):
-    if set(map(type, values)) != {int} or values != sorted(set(values)):
-        raise ModelFileError(f"{key} holds symbols that are not integers, not sorted, or repeated")
-    return np.array(values, dtype=np.int64)
-
-
 def _restore_strings(values, annotation, key, max_bytes):
     if annotation == ObjectArray | IntArray and values and type(values[0]) is int:
-        return _restore_integers(values, key)
+        if set(map(type, values)) != {int} or values != sorted(set(values)):
+            problem = "symbols that are not integers, not sorted, or repeated"
+            raise ModelFileError(f"{key} holds {problem}")
+        return np.array(values, dtype=np.int64)
     check_value(values, list[str], key)
     # Words are sorted with their tags, which their record checks.
     is_sorted = key.endswith("/words_") or values == sorted(set(values))

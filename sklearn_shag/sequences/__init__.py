@@ -16,7 +16,7 @@ from sklearn_shag.sequences._extract import (
 )
 from sklearn_shag.sequences._labels import (
     LabelCounts,
-    check_label_counts,
+    check_labels,
     count_labels,
     count_relations,
     find_contexts,

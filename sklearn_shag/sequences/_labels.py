@@ -86,7 +86,7 @@ class LabelTable(NamedTuple):
     counts: FloatArray
 
 
-def check_label_counts(counts, name, symbols, labels):
+def check_labels(counts, name, symbols, labels):
     """Check the codes of LabelCounts, and that there are counts if there are labels."""
     n_rows = counts.counts.size
     if bool(n_rows) != bool(labels.size):

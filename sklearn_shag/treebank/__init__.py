@@ -21,7 +21,7 @@ from sklearn_shag.treebank._columns import (
     columns_of,
     unspecified_relation,
 )
-from sklearn_shag.treebank._conllu import format_trees, iter_conllu, read_conllu, write_conllu
+from sklearn_shag.treebank._conllu import iter_conllu, read_conllu, write_conllu
 from sklearn_shag.treebank._conversions import (
     from_spacy,
     from_token_list,
@@ -29,9 +29,9 @@ from sklearn_shag.treebank._conversions import (
     to_spacy,
     to_token_list,
 )
-from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph
+from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph, pad_cells
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
-from sklearn_shag.treebank._pieces import MAX_BYTES, TextFormat, iter_pieces
+from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,
     arcs_left_by,

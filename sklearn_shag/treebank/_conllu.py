@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
-from numbers import Integral
 from typing import Literal, TextIO
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
-from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, iter_trees
+from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._tree import CONLLU, DependencyTree
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._io import write_text
 from sklearn_shag.utils._messages import printable, shorten
-from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn_shag.utils._param_validation import COUNT, StrOptions, validate_params
 from sklearn_shag.utils._typing import FilePath, Files, Symbols
 
 _CHECKED = {"symbols": [str, list, tuple], "on_error": [StrOptions({"raise", "skip", "warn"})]}
-_SIZE = [Interval(Integral, 1, None, closed="left"), None]
+_SIZE = [*COUNT, None]
 
 
 @validate_params({**_CHECKED, "max_bytes": _SIZE})
@@ -98,7 +97,7 @@ def read_conllu(
     >>> trees[0].symbols
     ('NOUN|NNS', 'VERB|VBP')
     """
-    trees = iter_trees(list_sources(path_or_file), CONLLU, on_error, max_bytes=max_bytes)
+    trees = CONLLU.trees(list_sources(path_or_file), on_error, max_bytes=max_bytes)
     return list(_choose_symbols(trees, symbols))
 
 
@@ -149,7 +148,7 @@ def iter_conllu(
     >>> sum(len(tree) for tree in iter_conllu(load_english().filename))
     4802
     """
-    trees = iter_trees(list_sources(path_or_file), CONLLU, on_error, longest=max_sentence_bytes)
+    trees = CONLLU.trees(list_sources(path_or_file), on_error, longest=max_sentence_bytes)
     return _choose_symbols(trees, symbols)
 
 
@@ -216,7 +215,7 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
             f"trees must be an iterable of DependencyTree, got {shorten(trees)}. The trees come "
             f"first and the file second: write_conllu(trees, path_or_file)."
         )
-    blocks = format_trees(trees)
+    blocks = _format_trees(trees)
     if hasattr(path_or_file, "write"):
         _write_open_file(path_or_file, list(blocks))
         return
@@ -243,7 +242,7 @@ def _write_open_file(file, blocks):
         ) from None
 
 
-def format_trees(trees):
+def _format_trees(trees):
     """Yield each tree as CoNLL-U, with the blank line after it."""
     for index, tree in enumerate(trees):
         if not isinstance(tree, DependencyTree):

@@ -246,22 +246,18 @@ def to_spacy(trees: Iterable[DependencyTree], vocab: Any = None) -> Any:
     }
     empty["words"] = [form for tree in trees for form in tree.forms]
     empty["spaces"] = ["SpaceAfter=No" not in misc for tree in trees for misc in tree.misc]
-    begins, start = [], 0
-    if all(tree.heads is not None for tree in trees):
+    if any(tree.heads is None for tree in trees):
+        empty["sent_starts"] = [not place for tree in trees for place in range(len(tree))]
+    else:
+        empty.setdefault("deps", [""] * len(empty["words"]))
         empty["heads"] = heads = []
-    for place, tree in enumerate(trees):
-        begins += [True] + [False] * (len(tree) - 1)
-        if "heads" in empty:
+        for place, tree in enumerate(trees):
             if UNKNOWN in tree.heads:
                 raise ValueError(
                     f"trees[{place}] has heads that are not known, which spaCy cannot hold. Parse "
                     f"it, or remove all of them with with_heads(None)."
                 )
+            start = len(heads)
             heads += [start + (h - 1 if h else k) for k, h in enumerate(tree.heads.tolist())]
-        start += len(tree)
-    if "heads" in empty:
-        empty.setdefault("deps", [""] * start)
-    else:
-        empty["sent_starts"] = begins
     vocab = spacy.vocab.Vocab() if vocab is None else vocab
     return spacy.tokens.Doc(vocab, **empty)

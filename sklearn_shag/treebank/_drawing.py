@@ -51,7 +51,7 @@ def draw_text(forms, symbols, heads=None, deprels=None):
         if UNKNOWN in heads or not is_projective(heads):
             names = ["?" if head == UNKNOWN else head for head in heads]
             columns.append([f"{token} <- {name}" for token, name in enumerate(names, start=1)])
-    return "\n".join("  ".join(row).rstrip() for row in zip(*map(_pad_cells, columns), strict=True))
+    return "\n".join("  ".join(row).rstrip() for row in zip(*map(pad_cells, columns), strict=True))
 
 
 def _draw_branches(heads):
@@ -87,7 +87,8 @@ def _make_printable(column):
     return [printable(text, max_length=None) for text in column]
 
 
-def _pad_cells(column):
+def pad_cells(column):
+    """Pad texts with spaces to the width of the widest one."""
     width = max(map(display_width, column))
     return [text + " " * (width - display_width(text)) for text in column]
 

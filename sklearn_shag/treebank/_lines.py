@@ -11,8 +11,7 @@ from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
 
 from sklearn_shag.treebank._columns import MISSING, PLACES, unspecified_relation
-from sklearn_shag.treebank._pieces import NOT_UTF8
-from sklearn_shag.treebank._sources import ConlluError, guess_format
+from sklearn_shag.treebank._sources import ConlluError, decode_lines, guess_format
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
 from sklearn_shag.utils._messages import shorten
 
@@ -121,11 +120,7 @@ def parse_sentence(path, first_line, block):
     ConlluError
         If a line is not valid.
     """
-    try:
-        source = block.decode()
-    except UnicodeDecodeError as error:
-        line = first_line + block.count(b"\n", 0, error.start)
-        raise ConlluError(path, line, NOT_UTF8) from None
+    source = decode_lines(path, first_line, block)
     words, line_numbers = _parse_words(path, first_line, source.split("\n"))
     if "\r" in source:  # at the end of a line it would become part of the written line end
         line = first_line + source.count("\n", 0, source.index("\r"))

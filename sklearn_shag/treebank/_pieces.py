@@ -10,7 +10,6 @@ from sklearn_shag.treebank._sources import ConlluError, describe_binary
 from sklearn_shag.utils._io import STANDARD, iter_chunks, open_bytes
 from sklearn_shag.utils._messages import printable, warn
 
-NOT_UTF8 = "a character is not valid UTF-8; convert the file to UTF-8"
 MAX_BYTES = 2**30  # of a file, by default: a larger one is more likely an attack
 MAX_SENTENCE_BYTES = 2**24  # of a sentence, in functions that read files of any size
 _GZIP = b"\x1f\x8b"  # first bytes of files compressed with gzip
@@ -53,6 +52,25 @@ class TextFormat(NamedTuple):
                 tree = error
             yield line, text, tree
 
+    def trees(self, sources, on_error="raise", *, max_bytes=None, longest=None):
+        """Yield the trees of files of :func:`list_sources`.
+
+        Parameters
+        ----------
+        sources : list of str and text files
+        on_error : {"raise", "skip", "warn"}, default="raise"
+        max_bytes, longest : None or int, default=None
+            Limits of each file, and of each sentence.
+        """
+        for piece in self.pieces(sources, max_bytes=max_bytes, longest=longest):
+            for _, _, tree in self.sentences(piece):
+                if not isinstance(tree, ConlluError):
+                    yield tree
+                elif on_error == "raise":
+                    raise tree
+                elif on_error == "warn":
+                    warn(f"{tree}; the sentence is left out", UserWarning)
+
 
 def _too_long(path, line, longest):
     message = (
@@ -60,27 +78,6 @@ def _too_long(path, line, longest):
         f"where they should, or raise the limit"
     )
     return ConlluError(path, line, message)
-
-
-def iter_trees(sources, form, on_error="raise", *, max_bytes=None, longest=None):
-    """Yield the trees of files of :func:`list_sources`.
-
-    Parameters
-    ----------
-    sources : list of str and text files
-    form : TextFormat
-    on_error : {"raise", "skip", "warn"}, default="raise"
-    max_bytes, longest : None or int, default=None
-        Limits of each file, and of each sentence.
-    """
-    for piece in form.pieces(sources, max_bytes=max_bytes, longest=longest):
-        for _, _, tree in form.sentences(piece):
-            if not isinstance(tree, ConlluError):
-                yield tree
-            elif on_error == "raise":
-                raise tree
-            elif on_error == "warn":
-                warn(f"{tree}; the sentence is left out", UserWarning)
 
 
 def iter_pieces(source, *boundaries, max_bytes=None, longest=None):

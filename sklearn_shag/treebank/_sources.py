@@ -233,3 +233,13 @@ class ConlluError(ValueError):
 
     def __str__(self) -> str:
         return printable(f"{self.path}:{self.line}: {self.args[2]}")
+
+
+def decode_lines(path, first_line, text):
+    """Decode lines of a file; bytes that are not UTF-8 raise a ConlluError with their line."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        line = first_line + text.count(b"\n", 0, error.start)
+        message = "a character is not valid UTF-8; convert the file to UTF-8"
+        raise ConlluError(path, line, message) from None

@@ -2,23 +2,15 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.treebank._columns import MISSING
-from sklearn_shag.treebank._pieces import (
-    MAX_BYTES,
-    MAX_SENTENCE_BYTES,
-    NOT_UTF8,
-    TextFormat,
-    iter_pieces,
-    iter_trees,
-)
-from sklearn_shag.treebank._sources import ConlluError, list_sources
+from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
+from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources
 from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
-from sklearn_shag.utils._param_validation import Interval, validate_params
+from sklearn_shag.utils._param_validation import COUNT, validate_params
 from sklearn_shag.utils._typing import Files
 
 # Characters that may not stand between tokens -> their probable cause, and advice.
@@ -44,7 +36,7 @@ _ESCAPE = re.compile(r"\\[stnr]")
 _BOUNDARIES = b"\n\n", b"\n", b" "
 
 
-@validate_params({"max_bytes": [Interval(Integral, 1, None, closed="left"), None]})
+@validate_params({"max_bytes": [*COUNT, None]})
 def read_horizontal(
     path_or_file: Files, *, max_bytes: int | None = MAX_BYTES
 ) -> list[DependencyTree]:
@@ -90,10 +82,10 @@ def read_horizontal(
     >>> read_horizontal(io.StringIO("Dogs bark .\\n\\nThey  do n't  bite .\\n"))
     [DependencyTree('Dogs bark .', heads=None), DependencyTree("They do n't bite .", heads=None)]
     """
-    return list(iter_trees(list_sources(path_or_file, ".txt"), HORIZONTAL, max_bytes=max_bytes))
+    return list(HORIZONTAL.trees(list_sources(path_or_file, ".txt"), max_bytes=max_bytes))
 
 
-@validate_params({"max_sentence_bytes": [Interval(Integral, 1, None, closed="left"), None]})
+@validate_params({"max_sentence_bytes": [*COUNT, None]})
 def iter_horizontal(
     path_or_file: Files, *, max_sentence_bytes: int | None = MAX_SENTENCE_BYTES
 ) -> Iterator[DependencyTree]:
@@ -131,8 +123,7 @@ def iter_horizontal(
     3
     5
     """
-    sources = list_sources(path_or_file, ".txt")
-    return iter_trees(sources, HORIZONTAL, longest=max_sentence_bytes)
+    return HORIZONTAL.trees(list_sources(path_or_file, ".txt"), longest=max_sentence_bytes)
 
 
 def _split_lines(text):
@@ -145,10 +136,7 @@ def _split_lines(text):
 
 
 def _parse_line(path, number, line):
-    try:
-        line = line.decode()
-    except UnicodeDecodeError:
-        raise ConlluError(path, number, NOT_UTF8) from None
+    line = decode_lines(path, number, line)
     for sign, meaning in _MISPLACED.items():
         if sign in line:
             raise ConlluError(path, number, f"the line holds {meaning}")
@@ -188,11 +176,7 @@ def _read_pieces(sources):
     for source in sources:
         n_characters = 0
         for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES):
-            try:
-                text = piece.text.decode()
-            except UnicodeDecodeError as error:
-                line = piece.n_lines + 1 + piece.text.count(b"\n", 0, error.start)
-                raise ConlluError(piece.path, line, NOT_UTF8) from None
+            text = decode_lines(piece.path, piece.n_lines + 1, piece.text)
             if "\0" in text:
                 line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
                 raise ConlluError(piece.path, line, "NUL is not a character of a text; remove it")

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Literal, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn_shag.treebank._columns import (
 from sklearn_shag.treebank._tree import DependencyTree, Trees, require_tree
 from sklearn_shag.utils._estimators import BaseEstimator, TransformerMixin, linked
 from sklearn_shag.utils._messages import shorten, warn
-from sklearn_shag.utils._param_validation import Interval, fit_context
+from sklearn_shag.utils._param_validation import COUNT, fit_context
 from sklearn_shag.utils._typing import StrArray
 
 
@@ -116,7 +115,7 @@ class TokenFeature(TreeTransformer):
         "feature": [str],
         "joined_with": [None, str, list, tuple],
         "separator": [str],
-        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "min_count": COUNT,
         "rare_symbol": [None, str],
     }
 

@@ -25,7 +25,7 @@ from sklearn_shag.treebank._columns import (
 )
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy, new_graph
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken
-from sklearn_shag.treebank._pieces import TextFormat, iter_trees
+from sklearn_shag.treebank._pieces import TextFormat
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._messages import shorten
@@ -292,7 +292,7 @@ class DependencyTree:
         1   Bark  _  _  _  _  0  root  _  Checked=Yes
         """
         values = check_misc(name, values, len(self))
-        return self._with_stored(lines.replace_misc(self._stored(), name, values))
+        return self._with_source(lines.replace_misc(self._written(), name, values))
 
     def to_conllu(self) -> str:
         """Write the sentence as CoNLL-U.
@@ -340,7 +340,7 @@ class DependencyTree:
         >>> DependencyTree.from_conllu(tree.to_conllu()).heads
         array([2, 0])
         """
-        found = list(iter_trees([io.StringIO(text)], CONLLU))
+        found = list(CONLLU.trees([io.StringIO(text)]))
         if len(found) != 1:
             raise ValueError(f"text holds {len(found)} sentences, not one: read_conllu reads many.")
         return found[0]
@@ -382,8 +382,8 @@ class DependencyTree:
         """Return the lines of the sentence; HEAD, DEPREL and DEPS may belong to other heads."""
         return self._source or lines.format_columns(self)
 
-    def _with_stored(self, source: str) -> "DependencyTree":
-        return _copy_with(self, _source=source, _reparsed=self._reparsed or self._source is None)
+    def _with_source(self, source: str) -> "DependencyTree":
+        return _copy_with(self, _source=source, _reparsed=False)
 
     def _written(self) -> str:
         """Return the lines of the sentence in CoNLL-U, with the heads of this tree."""
@@ -465,7 +465,7 @@ class DependencyTree:
         comments = list(as_list(comments, "comments", "a sequence of str"))
         for comment in comments:
             _check_comment(comment)
-        return self._with_stored(lines.replace_comments(self._stored(), comments))
+        return self._with_source(lines.replace_comments(self._written(), comments))
 
     def with_sent_id(self, sent_id: str) -> "DependencyTree":
         """Copy the tree with another name, in the comment "# sent_id = ...".
@@ -521,7 +521,7 @@ class DependencyTree:
 
     def _with_comment(self, name: str, value: str) -> "DependencyTree":
         _check_comment(f"# {name} = {value}")
-        return self._with_stored(lines.set_comment(self._stored(), name, value))
+        return self._with_source(lines.set_comment(self._written(), name, value))
 
     def with_deps(self, deps: Sequence[str]) -> "DependencyTree":
         """Copy the tree with another enhanced graph.
@@ -548,8 +548,7 @@ class DependencyTree:
         ('2:nsubj', '0:root')
         """
         deps = check_column("deps", deps, len(self))
-        source = lines.replace_columns(self._written(), {8: deps})
-        return _copy_with(self, _source=source, _reparsed=False)
+        return self._with_source(lines.replace_columns(self._written(), {8: deps}))
 
     def with_multiword_tokens(self, tokens: Sequence[MultiwordToken]) -> "DependencyTree":
         """Copy the tree with other multiword tokens.
@@ -584,8 +583,7 @@ class DependencyTree:
                 )
             check_column("form and misc", [token.form, token.misc], 2)
             end = token.last
-        source = lines.replace_tokens(self._written(), tokens, self.empty_nodes)
-        return _copy_with(self, _source=source, _reparsed=False)
+        return self._with_source(lines.replace_tokens(self._written(), tokens, self.empty_nodes))
 
     def with_empty_nodes(self, nodes: Sequence[EmptyNode]) -> "DependencyTree":
         """Copy the tree with other empty nodes, words that the text leaves out.
@@ -621,7 +619,7 @@ class DependencyTree:
                 raise ValueError(f"{node} must follow a word from 0 to {len(self)}.")
             check_column("columns", node.columns, 9)
         source = lines.replace_tokens(self._written(), self.multiword_tokens, nodes)
-        return _copy_with(self, _source=source, _reparsed=False)
+        return self._with_source(source)
 
     def children(self, token: int) -> tuple[int, ...]:
         """List the modifiers of a token.

@@ -44,12 +44,9 @@ LARGEST, LARGEST_TOTAL = 1e300, 1e100
 # Of iterations that are added, and of states that make arrays.
 LARGEST_COUNT = 2**31 - 1
 
-# The constraint of the parameter n_jobs.
-N_JOBS = [
-    None,
-    Interval(Integral, 1, None, closed="left"),
-    Interval(Integral, None, -1, closed="right"),
-]
+# Constraints of parameters: of a whole number from 1 on, and of n_jobs.
+COUNT = [Interval(Integral, 1, None, closed="left")]
+N_JOBS = [None, *COUNT, Interval(Integral, None, -1, closed="right")]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
