@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Literal, Self
 from zlib import crc32
 
@@ -148,21 +147,15 @@ class DummyParser(Parser):
     def _score(self, batch, rung=0):
         if rung:
             return None
-        arcs = []
-        for start, stop in pairwise(batch.indptr):
-            if self.strategy == "random":
-                of_sentence = _score_at_random(self.seed_, stop - start, batch.codes[start])
-            else:
-                of_sentence = _score_chain(self.strategy, stop - start)
-            arcs.append(of_sentence.ravel())
+        numbers, lengths = batch.codes[batch.indptr[:-1]], np.diff(batch.indptr)
+        arcs = [self._score_sentence(*each).ravel() for each in zip(numbers, lengths, strict=True)]
         return score_by_arcs(batch.indptr, np.concatenate(arcs))
 
-
-def _score_chain(strategy, n_tokens):
-    tokens = np.arange(1, n_tokens + 1)
-    heads = tokens - 1 if strategy == "left" else (tokens + 1) % (n_tokens + 1)
-    return CERTAIN * (heads[:, None] == np.arange(n_tokens + 1))
-
-
-def _score_at_random(seed, n_tokens, number):
-    return np.random.default_rng([seed, number]).gumbel(size=(n_tokens, n_tokens + 1))
+    def _score_sentence(self, number, n_tokens):
+        """Score the arcs of a sentence, (n_tokens, n_tokens + 1), by its number and length."""
+        if self.strategy == "random":
+            rng = np.random.default_rng([self.seed_, number])
+            return rng.gumbel(size=(n_tokens, n_tokens + 1))
+        tokens = np.arange(1, n_tokens + 1)
+        heads = tokens - 1 if self.strategy == "left" else (tokens + 1) % (n_tokens + 1)
+        return CERTAIN * (heads[:, None] == np.arange(n_tokens + 1))

@@ -7,7 +7,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import DMV, ConcaveParser
 from sklearn_shag.induction._concave import learn_concave
-from sklearn_shag.induction._text import prepare_text
 from sklearn_shag.treebank import remove_punctuation
 from tests import oracles
 
@@ -62,7 +61,7 @@ def test_em_is_that_of_independent_tokens(known, roots):
 
 
 def test_four_starts_reach_one_optimum(trees):
-    raw = prepare_text(trees, None, None, 10, "lift")
+    raw = ConcaveParser()._prepare_text(trees, None, None)
     n = raw.symbols.size
     ended = [learn_concave(raw.text, raw.symbols, max_iter=2000)]
     for seed in range(3):

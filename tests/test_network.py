@@ -36,10 +36,12 @@ from sklearn_shag.network._network import (
     read_sentences,
 )
 from sklearn_shag.network._parameters import (
+    NO_VECTORS,
     ArcWeights,
     Group,
     LabelWeights,
     Linear,
+    NetworkWeights,
     Sizes,
     count_parameters,
     initial_parameters,
@@ -354,7 +356,11 @@ def test_dropout_keeps_the_mean(rng):
 
 def trainer(rng, **options):
     settings = {"learning_rate": 0.01, "alpha": 0.0, "dropout": 0.0, "n_steps": 40, **options}
-    return Trainer(LEARNED, initial_parameters(LEARNED, rng), rng=rng, **settings)
+    return Trainer(LEARNED, weights_of(initial_parameters(LEARNED, rng)), rng=rng, **settings)
+
+
+def weights_of(values):
+    return NetworkWeights(np.array(LEARNED.hidden), values, None, NO_VECTORS)
 
 
 def test_gradients_of_parts_add_up(rng):
@@ -419,7 +425,7 @@ def test_a_start_is_not_changed(rng):
     start = initial_parameters(LEARNED, rng)
     kept = start.copy()
     settings = {"learning_rate": 0.01, "alpha": 0.0, "dropout": 0.1, "n_steps": 4}
-    Trainer(LEARNED, start, rng=rng, **settings).learn(examples(rng))
+    Trainer(LEARNED, weights_of(start), rng=rng, **settings).learn(examples(rng))
     assert_array_equal(start, kept)
 
 

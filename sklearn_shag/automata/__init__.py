@@ -12,6 +12,7 @@ from sklearn_shag.automata._expectation import (
     prior_uses,
     proper_start,
     random_start,
+    warn_of_limit,
 )
 
 __all__ = ["HMM", "NGrams"]

@@ -127,11 +127,8 @@ def take_moments(gaps, weights):
     """
     (rows, stop, n_rows), (columns, start, n_columns) = gaps.rows, gaps.columns
     counts = (weights / weights.sum())[gaps.sequences]
-    bigrams, row_mass, column_mass = (
-        np.zeros((n_rows, n_columns)),
-        np.zeros(n_rows),
-        np.zeros(n_columns),
-    )
+    bigrams = np.zeros((n_rows, n_columns))
+    row_mass, column_mass = map(np.zeros, bigrams.shape)
     _add_pairs(rows, columns, counts, bigrams, row_mass, column_mass)
     places = np.flatnonzero((gaps.behind != gaps.behind[-1]) & (counts > 0))
     events = Events(rows[places + 1], gaps.behind[places], columns[places], counts[places])

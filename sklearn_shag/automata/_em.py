@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +26,7 @@ from sklearn_shag.automata._expectation import (
     prior_uses,
     proper_start,
     random_start,
+    warn_of_limit,
 )
 from sklearn_shag.operators import (
     Operators,
@@ -36,7 +36,7 @@ from sklearn_shag.operators import (
 )
 from sklearn_shag.utils._arrays import check_codes, check_range, check_shape, divide_by_sum
 from sklearn_shag.utils._estimators import check_same_symbols
-from sklearn_shag.utils._messages import shorten, warn
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
     LARGEST,
@@ -255,11 +255,7 @@ class EMAutomaton(SequenceModel):
             runs = run_parallel(tasks, self.n_jobs, lambda _: advance())
         best = max(runs, key=lambda run: run.quality)
         if not best.converged:
-            warn(
-                f"EM has not converged after max_iter={self.max_iter} iterations. Raise max_iter "
-                f"or tol.",
-                ConvergenceWarning,
-            )
+            warn_of_limit(self.max_iter)
         return {
             "operators_": best.parameters,
             "loss_curve_": np.negative(best.log_likelihoods).tolist(),

@@ -4,10 +4,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag.operators import Operators, expected_visits, operators_from_counts
 from sklearn_shag.utils._arrays import divide_by_sum, log_of
 from sklearn_shag.utils._kernel import table_kernel
+from sklearn_shag.utils._messages import warn
 
 # Share of uniform uses in a start: EM could not move away from zeros.
 UNIFORM_SHARE = 1e-3
@@ -93,6 +95,15 @@ def climb_to_the_end(
         if converged:
             break
     return EMResult(kept, expected, objectives, log_likelihoods, best, converged)
+
+
+def warn_of_limit(max_iter, remark=""):
+    """Warn that EM ended before it had converged."""
+    warn(
+        f"EM has not converged after max_iter={max_iter} iterations. Raise max_iter or tol"
+        f"{remark}.",
+        ConvergenceWarning,
+    )
 
 
 def random_start(bigrams, n_states, rng):

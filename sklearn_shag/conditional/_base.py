@@ -52,6 +52,9 @@ class ConditionalParser(Parser):
 
     _needs_whole_trees = None  # unknown heads are summed over
 
+    loss_curve_: list[float]
+    n_iter_: int
+
 
 class ArcParser(CalibratedMixin, ConditionalParser):
     """Conditional parser with a score for each arc, trained in passes over sentences.
@@ -77,8 +80,6 @@ class ArcParser(CalibratedMixin, ConditionalParser):
     columns_: tuple[str, ...]
     vocabulary_: dict[str, list[str]]
     labels_: ObjectArray
-    loss_curve_: list[float]
-    n_iter_: int
     validation_scores_: list[float]
     n_lifted_: int
     n_left_out_: int

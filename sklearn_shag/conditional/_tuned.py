@@ -138,8 +138,6 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
     }
 
     start_operators_: Operators
-    loss_curve_: list[float]
-    n_iter_: int
     n_lifted_: int
     n_left_out_: int
 
@@ -225,7 +223,7 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         codes, indptr = encode_sentences(trees.symbols, start.symbols, check=False)
         free = Potentials(indptr, codes)
         known = keep_known(free, trees.heads)
-        space = _make_log_operators(start.first)
+        space = LogOperators(start.first)
         begin = space.start if start.tuned is start.first else space.vector(start.tuned)
         grammar = pack_grammar(space.operators(begin))
         losses, _ = grammar_loss(grammar, free, known, trees.weights, self.n_jobs)
@@ -281,7 +279,13 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
             )
         sentences, weights = [trees.symbols[s] for s in whole], trees.weights[whole]
         estimator.fit(sentences, [heads[s] for s in whole], sample_weight=weights)
-        _refuse_negative_operators(estimator.operators_, type(estimator).__name__)
+        if any(np.any(part < 0) for part in estimator.operators_):
+            raise ValueError(
+                f"{type(estimator).__name__} has learned negative operators: its states are a "
+                f"basis of singular vectors, not probabilities, so its operators have no "
+                f"logarithms to tune. Take EMSHAG(n_states, init='moments'), which starts from the "
+                f"same moments."
+            )
         return estimator
 
     def _tune(self, space, begin, free, known, weights, heads):
@@ -316,16 +320,6 @@ class TuningStart(NamedTuple):
     tuned: Operators  # where the search starts: `first`, or operators of the previous fit
 
 
-def _make_log_operators(start):
-    """Make LogOperators from the operators at the start of tuning."""
-    log_start = [
-        np.where(part > smallest, np.maximum(log_of(part), FLOOR), -np.inf)
-        for part, smallest in zip(start, SMALLEST, strict=True)
-    ]
-    log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all others
-    return LogOperators(log_start)
-
-
 class LogOperators:
     """Logarithms of operators as a vector, for a search; zeros are left out.
 
@@ -335,7 +329,12 @@ class LogOperators:
         Logarithms of the parts of operators, -inf where entries are and stay 0.
     """
 
-    def __init__(self, logs):
+    def __init__(self, start):
+        logs = [
+            np.where(part > smallest, np.maximum(log_of(part), FLOOR), -np.inf)
+            for part, smallest in zip(start, SMALLEST, strict=True)
+        ]
+        logs[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all others
         self.shapes = [part.shape for part in logs]
         flat = np.concatenate([part.ravel() for part in logs])
         self.places = np.flatnonzero(flat > -np.inf)
@@ -358,9 +357,8 @@ class LogOperators:
     def gradient(self, operators, uses):
         """Compute the gradient by the vector from `uses`, the derivatives by all logarithms."""
         A, of_A = operators.A, uses.A.copy()
-        of_sum = np.divide(
-            of_A[:, :, -1:], A[:, :, -1:], out=np.zeros_like(A[:, :, -1:]), where=A[:, :, -1:] > 0
-        )
+        total = A[:, :, -1:]
+        of_sum = np.divide(of_A[:, :, -1:], total, out=np.zeros_like(total), where=total > 0)
         of_A[:, :, :-1] += A[:, :, :-1] * of_sum
         flat = np.concatenate([part.ravel() for part in (uses.alpha_1, uses.alpha_inf, of_A)])
         return flat[self.places]
@@ -375,15 +373,6 @@ def _objective(space, free, known, weights, alpha, vector, *, n_jobs, losses):
     losses.append(float(loss / weights.sum()))
     value = loss + alpha / 2 * (moved @ moved)
     return value, space.gradient(operators, uses) + alpha * moved
-
-
-def _refuse_negative_operators(operators, name):
-    if any(np.any(part < 0) for part in operators):
-        raise ValueError(
-            f"{name} has learned negative operators: its states are a basis of singular vectors, "
-            f"not probabilities, so its operators have no logarithms to tune. Take "
-            f"EMSHAG(n_states, init='moments'), which starts from the same moments."
-        )
 
 
 def _with_equal_weights(estimator, symbols):

@@ -127,11 +127,7 @@ class Ensemble(ComposedParser):
 
     @property
     def _needs_whole_trees(self):
-        names = [
-            open_member(member).parser._needs_whole_trees
-            for _, member in self.estimators
-            if not isinstance(member, FrozenEstimator)
-        ]
+        names = (open_member(each).parser._needs_whole_trees for each in self._list_unfrozen())
         return next(filter(None, names), None)
 
     @property
@@ -188,11 +184,14 @@ class Ensemble(ComposedParser):
             require_whole(sentences, np.concatenate(heads), weights > 0, name, learner)
         if sample_weight is not None:
             sample_weight = weights
-        members = dict(self.estimators).values()
-        for source in collect_sources(m for m in members if not isinstance(m, FrozenEstimator)):
+        for source in collect_sources(self._list_unfrozen()):
             ask_vectors(source, sentences, self.verbose)
         vars(self).update(self._learn_members(self.estimators, sentences, y, sample_weight))
         return self
+
+    def _list_unfrozen(self):
+        """List the members that `fit` fits copies of."""
+        return [each for _, each in self.estimators if not isinstance(each, FrozenEstimator)]
 
     def _learn_members(self, estimators, sentences, y, sample_weight):
         """Fit copies of members, and return the learned attributes by name."""

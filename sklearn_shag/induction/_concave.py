@@ -9,10 +9,10 @@ from typing import Literal, Self
 
 import numpy as np
 
-from sklearn_shag.automata import Expected, climb_to_the_end
+from sklearn_shag.automata import Expected, climb_to_the_end, warn_of_limit
 from sklearn_shag.conditional import ConditionalParser
 from sklearn_shag.encoding import RIGHT, Alphabet, all_arcs, observed_arcs
-from sklearn_shag.induction._text import RawTextMixin, check_root_symbols, warn_of_limit
+from sklearn_shag.induction._text import RawTextMixin, check_root_symbols
 from sklearn_shag.induction._valence import normalise_outcomes
 from sklearn_shag.learning import OperatorMixin, fallback_from_uses
 from sklearn_shag.operators import Operators, complete_grammar

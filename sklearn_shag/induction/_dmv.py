@@ -10,6 +10,7 @@ from typing import Literal, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_shag.automata import warn_of_limit
 from sklearn_shag.encoding import RIGHT, all_arcs, name_sentence
 from sklearn_shag.induction._starts import from_operators, make_start, split_states
 from sklearn_shag.induction._text import (
@@ -17,7 +18,6 @@ from sklearn_shag.induction._text import (
     check_root_symbols,
     score_by_rules,
     score_rules,
-    warn_of_limit,
 )
 from sklearn_shag.induction._valence import ValenceForm, count_uses, improve_model, to_grammar
 from sklearn_shag.learning import BaseSHAG, fallback_from_uses

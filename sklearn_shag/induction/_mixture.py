@@ -11,11 +11,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.automata import Expected, climb_to_the_end
+from sklearn_shag.automata import Expected, climb_to_the_end, warn_of_limit
 from sklearn_shag.conditional import count_known_labels
 from sklearn_shag.encoding import LEFT, RIGHT, encode_sentences
 from sklearn_shag.ensembles import ComposedParser
-from sklearn_shag.induction._text import RawTextMixin, warn_of_limit
+from sklearn_shag.induction._text import RawTextMixin
 from sklearn_shag.learning import BaseSHAG
 from sklearn_shag.operators import Operators, complete_grammar, direct_sum, root_masses
 from sklearn_shag.parsing import chart

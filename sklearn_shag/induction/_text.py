@@ -4,13 +4,11 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag.conditional import KnownTrees, count_known_labels, prepare_trees
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, all_arcs, encode_sentences, observed_arcs
 from sklearn_shag.induction._valence import EncodedText
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions
 
 ROOT = "<root>"
@@ -95,56 +93,6 @@ class PreparedText(NamedTuple):
     separate: KnownTrees  # all sentences
 
 
-def prepare_text(
-    X, y, sample_weight, max_length, nonprojective, rules=None, rule_strength=0.0, symbols=None
-):
-    """Check sentences and known heads as users give them, and encode them.
-
-    Parameters
-    ----------
-    X : sequence of length n_sentences
-        Sentences or trees, whose heads are ignored.
-    y : None or sequence of length n_sentences
-        The known heads, -1 for others; None if none are known.
-    sample_weight : None or array-like of shape (n_sentences,)
-    max_length : int or None
-        Longer sentences are left out.
-    nonprojective : {"lift", "drop"}
-        As for :func:`prepare_trees`.
-    rules, rule_strength
-        As for :func:`score_rules`; no rules by default.
-    symbols : None or list of str, default=None
-        Known symbols, sorted; None takes all that occur.
-
-    Returns
-    -------
-    raw : PreparedText
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`prepare_trees` and :func:`score_rules`; or if all sentences are too long.
-
-    Warns
-    -----
-    UserWarning
-        If sentences are left out since no projective tree with one root has their known heads.
-    """
-    separate = prepare_trees(X, y, sample_weight, nonprojective, raw=True, max_length=max_length)
-    known = sorted(set().union(*separate.symbols)) if symbols is None else symbols
-    encode_sentences(separate.symbols, known)  # warns of unknown ones, once
-    merged = separate.merge()
-    codes, indptr = encode_sentences(merged.symbols, known, check=False)
-    arcs = None
-    if rules is not None or np.any(merged.heads != UNKNOWN):
-        every = all_arcs(indptr)
-        arcs = np.where(observed_arcs(merged.heads, every, indptr), 0.0, -np.inf)
-        if rules is not None:
-            arcs += score_by_rules(score_rules(rules, rule_strength, known), every, codes, indptr)
-    text = EncodedText(codes, merged.heads, indptr, merged.weights, arcs)
-    return PreparedText(np.array(known, dtype=object), text, merged, separate)
-
-
 class RawTextMixin:
     """Base class of learners from raw text: their parameters, text and learned attributes."""
 
@@ -161,9 +109,50 @@ class RawTextMixin:
     n_iter_: int
     converged_: bool
 
-    def _prepare_text(self, X, y, sample_weight, **options):
-        limits = self.max_length, self.nonprojective
-        return prepare_text(X, y, sample_weight, *limits, **options)
+    def _prepare_text(self, X, y, sample_weight, rules=None, rule_strength=0.0, symbols=None):
+        """Check sentences and known heads as users give them, and encode them.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            Sentences or trees, whose heads are ignored.
+        y : None or sequence of length n_sentences
+            The known heads, -1 for others; None if none are known.
+        sample_weight : None or array-like of shape (n_sentences,)
+        rules, rule_strength
+            As for :func:`score_rules`; no rules by default.
+        symbols : None or list of str, default=None
+            Known symbols, sorted; None takes all that occur.
+
+        Returns
+        -------
+        raw : PreparedText
+
+        Raises
+        ------
+        ValueError, TypeError
+            As :func:`prepare_trees` and :func:`score_rules`; or if all sentences are too long.
+
+        Warns
+        -----
+        UserWarning
+            If sentences are left out since no projective tree with one root has their known heads.
+        """
+        options = {"raw": True, "max_length": self.max_length}
+        separate = prepare_trees(X, y, sample_weight, self.nonprojective, **options)
+        known = sorted(set().union(*separate.symbols)) if symbols is None else symbols
+        encode_sentences(separate.symbols, known)  # warns of unknown ones, once
+        merged = separate.merge()
+        codes, indptr = encode_sentences(merged.symbols, known, check=False)
+        arcs = None
+        if rules is not None or np.any(merged.heads != UNKNOWN):
+            every = all_arcs(indptr)
+            arcs = np.where(observed_arcs(merged.heads, every, indptr), 0.0, -np.inf)
+            if rules is not None:
+                table = score_rules(rules, rule_strength, known)
+                arcs += score_by_rules(table, every, codes, indptr)
+        text = EncodedText(codes, merged.heads, indptr, merged.weights, arcs)
+        return PreparedText(np.array(known, dtype=object), text, merged, separate)
 
     def _take_over(self, raw, grammars, found, labels=None, **learned):
         """Set the learned attributes: the grammar, its fallback, labels, and others by name."""
@@ -188,12 +177,3 @@ def check_root_symbols(root_symbols, symbols):
             f"{', '.join(map(repr, list(symbols)[:10]))}, ... Name some of these."
         )
     return root_symbols
-
-
-def warn_of_limit(max_iter, remark=""):
-    """Warn that EM ended before it had converged."""
-    warn(
-        f"EM has not converged after max_iter={max_iter} iterations. Raise max_iter or tol"
-        f"{remark}.",
-        ConvergenceWarning,
-    )

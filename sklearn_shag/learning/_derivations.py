@@ -132,12 +132,8 @@ def _in_levels(n_symbols, others, paths, arcs, subtrees, tokens):
         chosen = np.flatnonzero(arc_levels == level)
         _place_parts(new_arcs, chosen, (new_subtrees[of_arcs[chosen]], blocks[chosen]), ends[2])
     by_path, by_arc, by_subtree = map(np.argsort, (new_paths, new_arcs, new_subtrees))
-    paths, arcs, subtrees, blocks = (
-        paths[by_path],
-        arcs[by_arc],
-        subtrees[by_subtree],
-        blocks[by_arc],
-    )
+    paths, subtrees = paths[by_path], subtrees[by_subtree]
+    arcs, blocks = arcs[by_arc], blocks[by_arc]
     is_longer = paths[:, 1] >= 0
     owners, (previous, last) = paths[:, 0].copy(), np.full((2, len(paths)), -1)
     previous[is_longer] = new_paths[paths[is_longer, 0]]

@@ -547,18 +547,11 @@ class RefinedSHAG(GenerativeMixin, Parser):
         k = start.roots.shape[1]
         n_rounds = int(np.ceil(np.log2(max(self.n_refinements / k, 1)))) + (k > 1)
         n_steps = n_rounds * self.max_iter * self.n_init
+        names = "n_refinements", "max_iter", "tol", "smoothing", "mixing"
+        settings = {name: getattr(self, name) for name in names}
+        run = partial(refine_grammar, treebank, start, unrefined, rng=rng, **settings)
         with progress("Refining", n_steps, "iterations", self.verbose) as advance:
-            runs = [
-                refine_grammar(
-                    *(treebank, start, unrefined, self.n_refinements, rng),
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                    smoothing=self.smoothing,
-                    mixing=self.mixing,
-                    advance=advance,
-                )
-                for _ in range(self.n_init)
-            ]
+            runs = [run(advance=advance) for _ in range(self.n_init)]
         return max(runs, key=lambda run: run[1][-1])
 
     def _check_start(self, symbols):

@@ -246,14 +246,8 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
 
     def _decompose(self, statistics):
         """List the Decomposed automata of every head and direction, in order of pairs."""
-        learn = partial(
-            spectral_automaton,
-            n_states=self.n_states,
-            shrinkage=self.shrinkage,
-            scaling=self.scaling,
-            alpha=self.alpha,
-            mixing=self.mixing,
-        )
+        names = "n_states", "shrinkage", "scaling", "alpha", "mixing"
+        learn = partial(spectral_automaton, **{name: getattr(self, name) for name in names})
         context = float(self.context)  # arrays of whole numbers are multiplied by its powers
         return learn_automata(
             statistics.statistics, learn, self.smoothing, self.n_jobs, context, self.verbose

@@ -141,14 +141,12 @@ class NetworkLearner(BaseEstimator):
         dropout, max_iter = schedule.pop("dropout"), schedule["max_iter"]
         trainer = Trainer(
             start.sizes,
-            start.weights.values,
+            start.weights,
             learning_rate=self.learning_rate_init,
             alpha=self.alpha,
             dropout=dropout,
             n_steps=max_iter * -(-(n_tokens + chosen.size) // schedule["batch_size"]),
             rng=np.random.default_rng(rng.randint(2**31)),
-            given=(start.weights.vectors, start.weights.moments),
-            loss_shown=0 if start.sizes.arc else 2,
             n_jobs=self.n_jobs,
         )
         with (

@@ -135,14 +135,12 @@ def backward(network, cache, d_scores, gradient):
     """Overwrite the derivatives by all parameters, from the derivatives by all scores."""
     encoder, arc_cache, label_cache, tag_cache = cache
     parameters = network.parameters
-    d_heads, d_modifiers = score_all_arcs_backward(
-        parameters.arcs, arc_cache, d_scores.arcs, gradient.arcs
-    )
-    d_label_modifiers, d_label_heads = score_labels_backward(
+    d_arcs = score_all_arcs_backward(parameters.arcs, arc_cache, d_scores.arcs, gradient.arcs)
+    d_labels = score_labels_backward(
         parameters.labels, label_cache, d_scores.labels, gradient.labels
     )
     d_encoded = linear_backward(parameters.tags, tag_cache, d_scores.tags, gradient.tags)
-    d_vectors = TokenVectors(d_encoded, d_heads, d_modifiers, d_label_modifiers, d_label_heads)
+    d_vectors = TokenVectors(d_encoded, *d_arcs, *d_labels)  # of heads and modifiers, and back
     encode_tokens_backward(network, encoder, d_vectors, gradient)
 
 

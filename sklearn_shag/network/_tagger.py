@@ -258,11 +258,10 @@ class Tagger(TreeTransformer, TagLearner):
         with progress("Cross-fitting", len(tasks), "folds", self.verbose) as advance:
             tagged = run_parallel(tasks, self.n_jobs, lambda _: advance())
         self.fit(sentences, sample_weight=weights)
-        trees = [None] * len(sentences)
+        trees = {}
         for (_, test), of_fold in zip(folds, tagged, strict=True):
-            for s, tree in zip(test, of_fold, strict=True):
-                trees[s] = tree
-        return trees
+            trees.update(zip(test, of_fold, strict=True))
+        return [trees[s] for s in range(len(sentences))]
 
     def _folds(self, sentences, rng):
         # Long to import, and no command line needs it.

@@ -8,6 +8,7 @@ from sklearn_shag.conditional import cut_into_batches
 from sklearn_shag.encoding import take_sentences
 from sklearn_shag.network._layers import Noise, with_roots
 from sklearn_shag.network._network import NetworkScores, backward, forward, make_network
+from sklearn_shag.network._parameters import view_parameters
 from sklearn_shag.parsing import arc_losses, cross_entropy
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._parallel import delayed, run_parallel
@@ -59,8 +60,8 @@ class Trainer:
     Parameters
     ----------
     sizes : Sizes
-    start : ndarray of shape (n_parameters,)
-        Parameters of half or single precision, which are not changed.
+    weights : NetworkWeights
+        Those to start from, in half or single precision; they are not changed.
     learning_rate : float
     alpha : float
         Strength of the L2 penalty.
@@ -68,38 +69,22 @@ class Trainer:
     n_steps : int
         Approximate number of steps of the whole training.
     rng : Generator
-    given : tuple of float32 ndarrays, default=()
-        Vectors of words and moments of vectors in context, which stay as they are.
-    loss_shown : {0, 1, 2}, default=0
-        Which of the losses of trees, labels and tags `learn` returns.
     n_jobs : int or None, default=None
         Number of threads for the parts of each step. Results do not depend on it.
     """
 
-    def __init__(
-        self,
-        sizes,
-        start,
-        *,
-        learning_rate,
-        alpha,
-        dropout,
-        n_steps,
-        rng,
-        given=(),
-        loss_shown=0,
-        n_jobs=None,
-    ):
+    def __init__(self, sizes, weights, *, learning_rate, alpha, dropout, n_steps, rng, n_jobs=None):
         self.learning_rate, self.alpha, self.n_steps = learning_rate, alpha, n_steps
-        self.n_taken, self.loss_shown, self.n_jobs = 0, loss_shown, n_jobs
+        self.n_taken, self.n_jobs = 0, n_jobs
+        self.loss_shown = 0 if sizes.arc else 2  # of trees or, without arcs, of tags
         self.noises = [Noise(dropout, of_part) for of_part in rng.spawn(N_PARTS)]
-        self.values = start.astype(np.float32)
+        self.values = weights.values.astype(np.float32)
         self.averaged = self.values.copy()
         self.gradient, *self.others = (np.zeros_like(self.values) for _ in range(N_PARTS))
         self.first, self.second = np.zeros_like(self.values), np.zeros_like(self.values)
-        self.network = make_network(sizes, self.values, *given)
+        self.network = make_network(sizes, self.values, weights.vectors, weights.moments)
         of_parts = [self.gradient, *self.others]
-        self.views = [make_network(sizes, gradient).parameters for gradient in of_parts]
+        self.views = [view_parameters(sizes, gradient) for gradient in of_parts]
 
     def learn(self, batch):
         """Take a step for a batch; return its loss before the step, by `loss_shown`."""

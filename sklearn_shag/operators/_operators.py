@@ -8,7 +8,7 @@ from scipy import linalg
 
 from sklearn_shag.encoding import RIGHT, Alphabet, split_pair
 from sklearn_shag.sequences import Moments
-from sklearn_shag.utils._arrays import check_shape
+from sklearn_shag.utils._arrays import check_shapes
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
@@ -381,8 +381,7 @@ def check_automaton(operators, name, symbols):
     """Check the shapes of the operators of one automaton."""
     n_states = max(np.size(operators.alpha_1), 1)
     shapes = (n_states,), (n_states,), (len(symbols), n_states, n_states)
-    for field, part, shape in zip(Operators._fields, operators, shapes, strict=True):
-        check_shape(part, shape, f"{name}.{field}")
+    check_shapes(operators, shapes, name)
 
 
 def pair_automaton(operators, head, direction):

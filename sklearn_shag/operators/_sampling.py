@@ -166,8 +166,8 @@ def draw_derivations(
             )
         drawn.append(sentence)
     modifiers = np.array([token for tokens, _ in drawn for token in tokens], dtype=np.int64)
-    indptr = _cumulate_lengths(len(tokens) for tokens, _ in drawn)
-    sequence_indptr = _cumulate_lengths(length for _, lengths in drawn for length in lengths)
+    indptr = np.cumsum([0, *(len(tokens) for tokens, _ in drawn)])
+    sequence_indptr = np.cumsum([0, *(length for _, lengths in drawn for length in lengths)])
     sequences = breadth_first_sequences(modifiers, sequence_indptr, indptr, root_masses.size)
     return *assemble_trees(sequences, indptr), indptr
 
@@ -186,7 +186,3 @@ def _draw_sentence(root_masses, sampler, max_length, rng):
         else:
             return tokens, lengths
     return None
-
-
-def _cumulate_lengths(lengths):
-    return np.cumsum([0, *lengths], dtype=np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn_shag.encoding import arc_begins, places_of, take_sentences
 from sklearn_shag.operators import Operators, RefinedGrammar, RefinedOperators, check_refined
 from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS, run_fast
-from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_counts, new_counts
+from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_fast_counts, new_fast_counts
 from sklearn_shag.parsing._potentials import (
     FastGrammar,
     Potentials,
@@ -210,14 +210,8 @@ class PackedGrammar:
     no_counts = NO_COUNTS
     chunk_cost = CHUNK_COST  # where uses are counted
     run = run_fast
-
-    def new_counts(self):
-        """Allocate counts for a chunk."""
-        return new_counts(self.operators, self.fast)
-
-    def finish_counts(self, parts):
-        """Add up the counts of all chunks, as Operators."""
-        return finish_counts(parts, self.operators)
+    new_counts = new_fast_counts  # for a chunk
+    finish_counts = finish_fast_counts  # of all chunks, as Operators
 
     def as_refined(self):
         """Return the grammar as a PackedRefined with one refinement of each symbol."""
@@ -249,6 +243,8 @@ class PackedRefined:
     no_counts = NO_REFINED_COUNTS
     chunk_cost = FEWER_WITH_REFINEMENTS * CHUNK_COST
     is_signed = False
+    new_counts = new_refined_counts
+    finish_counts = finish_refined_counts
 
     def run(self, factors, which, results, weights, counts):
         """Run the chart on sentences, with the arguments and results of :func:`run_fast`.
@@ -266,14 +262,6 @@ class PackedRefined:
             again = run_refined(self, factors, which[lost], results, weights, counts, log_totals)
             states[lost] = np.where(again == DONE, DONE, WITHOUT_MASS)
         return states
-
-    def new_counts(self):
-        """Allocate counts for a chunk."""
-        return new_refined_counts(self.refined)
-
-    def finish_counts(self, parts):
-        """Add up the counts of all chunks, as RefinedOperators."""
-        return finish_refined_counts(parts, self.operators, self.refined)
 
     def as_refined(self):
         """The grammar itself, which has refinements."""

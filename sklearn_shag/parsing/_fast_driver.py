@@ -73,7 +73,7 @@ def run_fast(grammar, factors, which, results, weights, counts):
     weights : ndarray of shape (n_sentences,)
     counts : FastGrammar
         Expected uses of operators in sentences that are done are added, times their weights, in
-        the form for :func:`finish_counts`; of size 0 if no counts are requested.
+        the form for :func:`finish_fast_counts`; of size 0 if no counts are requested.
 
     Returns
     -------

@@ -324,7 +324,7 @@ def add_counts(grammar, factors, s, weights, space, counts):
     """Add the expected uses of operators in one sentence, times its weight (eq. 26).
 
     Uses of starts and moves are divided by their entries, and the uses of the root symbol are only
-    counted by modifier: :func:`finish_counts` completes them.
+    counted by modifier: :func:`finish_fast_counts` completes them.
     """
     begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
     n_states = grammar.alpha_1.shape[2]
@@ -394,16 +394,17 @@ NO_COUNTS = FastGrammar(
 )
 
 
-def new_counts(operators, fast):
-    """Allocate counts of operators, padded as in `fast`, their FastGrammar or None."""
-    padded = fast is not None and operators.alpha_1.shape[2] > 1
-    alpha_1, alpha_inf, A = map(np.zeros_like, (fast if padded else operators)[:3])
+def new_fast_counts(grammar):
+    """Allocate counts of the operators of a PackedGrammar, padded if its FastGrammar is."""
+    padded = grammar.fast is not None and grammar.operators.alpha_1.shape[2] > 1
+    like = grammar.fast if padded else grammar.operators
+    alpha_1, alpha_inf, A = map(np.zeros_like, like[:3])
     return FastGrammar(alpha_1, alpha_inf, A, A, np.empty((0, 2, 0)), np.zeros(A.shape[2]))
 
 
-def finish_counts(parts, operators):
-    """Add up the counts of chunks: the expected uses of the operators of a grammar."""
-    finished = [_finish_chunk(counts, operators) for counts in parts]
+def finish_fast_counts(grammar, parts):
+    """Add up the counts of chunks: the expected uses of the operators of a PackedGrammar."""
+    finished = [_finish_chunk(counts, grammar.operators) for counts in parts]
     return Operators(*map(sum, zip(*finished, strict=True)))
 
 

@@ -186,32 +186,28 @@ def check_potentials(potentials, n_symbols):
             f"potentials must be Potentials, got {type(potentials).__name__}. They hold arrays for "
             f"all sentences: Potentials(indptr, codes=..., arcs=...)."
         )
-    indptr = as_integers(potentials.indptr, "indptr")
+    given, codes, arcs, memory, arc_memory, stop_memory = potentials
+    indptr = as_integers(given, "indptr")
     if indptr.size < 2 or indptr[0] != 0 or np.any(np.diff(indptr) < 1):
         raise ValueError(
             f"indptr must begin with 0 and grow by the number of tokens, at least 1, of each "
-            f"sentence; got {shorten(potentials.indptr)}."
+            f"sentence; got {shorten(given)}."
         )
     begins = arc_begins(indptr)
     n_tokens, n_arcs = int(indptr[-1]), int(begins[-1])
-    codes = _check_codes(potentials.codes, n_tokens, n_symbols)
-    arcs = potentials.arcs
+    codes = _check_codes(codes, n_tokens, n_symbols)
     if arcs is not None:
         arcs = _as_array(arcs, (n_arcs,), "arcs", "(n_arcs,)", LAYOUT)
         _refuse_values(np.isnan(arcs) | (arcs == np.inf), begins, "arcs", "NaN or +inf")
-    factors = potentials.arc_memory, potentials.stop_memory
-    if potentials.memory is None:
-        n_classes = 1
-        memory = None
-    else:
-        memory = as_integers(potentials.memory, "memory")
+    factors, n_classes = (arc_memory, stop_memory), 1
+    if memory is not None:
+        memory = as_integers(memory, "memory")
         check_shape(memory, (n_tokens,), "memory")
         n_classes = max([np.shape(part)[-1] for part in factors if np.ndim(part)], default=1)
         if all(part is None for part in factors):
             memory = None  # nothing depends on it
         else:
             check_range(memory, 0, n_classes - 1, "memory", ", as the last axis of its factors")
-    arc_memory, stop_memory = factors
     if arc_memory is not None:
         arc_memory = _as_array(arc_memory, (n_arcs, n_classes), "arc_memory", "(n_arcs, n_classes)")
         _refuse_values(~_is_factor(arc_memory), begins, "arc_memory", "negative or not finite")

@@ -351,27 +351,26 @@ def _add_refined_moves(tables, sentence, space, head, modifier, times, counts, n
 NO_REFINED_COUNTS = RefinedCounts(*(np.empty((0,) * n_axes) for n_axes in (3, 3, 4, 2)))
 
 
-def new_refined_counts(tables):
-    """Allocate counts of a grammar that is laid out as RefinedTables."""
-    return RefinedCounts(
-        *map(np.zeros_like, (tables.starts, tables.stops, tables.moves, tables.roots))
-    )
+def new_refined_counts(grammar):
+    """Allocate counts of a PackedRefined."""
+    tables = grammar.refined
+    like = tables.starts, tables.stops, tables.moves, tables.roots
+    return RefinedCounts(*map(np.zeros_like, like))
 
 
-def finish_refined_counts(parts, refined, tables):
+def finish_refined_counts(grammar, parts):
     """Add up the counts of chunks to expected uses of the operators of known symbols.
 
     Parameters
     ----------
+    grammar : PackedRefined
     parts : list of RefinedCounts
-    refined : RefinedOperators
-    tables : RefinedTables
-        Of the grammar.
 
     Returns
     -------
     uses : RefinedOperators
     """
+    refined, tables = grammar.operators, grammar.refined
     counts = RefinedCounts(*map(sum, zip(*parts, strict=True)))
     n_states, k = refined.alpha_1.shape[2:]
     heads, _, modifiers = seen = np.nonzero(refined.blocks >= 0)

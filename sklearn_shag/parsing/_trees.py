@@ -296,20 +296,19 @@ def make_trees(sentence, answer, keep_heads=False):
     -------
     trees : list of DependencyTree
     """
-    first, trees = None, []
+    trees = []
     for heads, labels in zip(answer.heads, answer.labels, strict=True):
         if keep_heads:
             labels = kept_relations(sentence, heads, labels)
-        if first is not None:
-            trees.append(first.with_heads(heads, labels))
-            continue
-        if isinstance(sentence, DependencyTree):
-            first = with_valid_heads(sentence, heads.astype(np.intp), labels)
+        if trees:
+            tree = trees[0].with_heads(heads, labels)
+        elif isinstance(sentence, DependencyTree):
+            tree = with_valid_heads(sentence, heads.astype(np.intp), labels)
         else:
-            first = DependencyTree(sentence, heads, deprels=labels)
-        if answer.columns:
-            first = with_tags(first, answer.columns)
-        trees = [first]
+            tree = DependencyTree(sentence, heads, deprels=labels)
+        if answer.columns and not trees:
+            tree = with_tags(tree, answer.columns)
+        trees.append(tree)
     if answer.logs is not None:
         rows = zip(trees, answer.logs, strict=True)
         trees = [tree._with_comment("score", f"{log:.4f}") for tree, log in rows]

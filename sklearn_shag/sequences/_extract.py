@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, pair_of
+from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, pair_of, places_of
 from sklearn_shag.utils._arrays import (
     as_integers,
     check_codes,
@@ -453,16 +453,10 @@ def collapse_sequences(sequences: HeadModifierSequences) -> HeadModifierSequence
 
 def take_sequences(sequences, chosen):
     """Take the sequences at the positions `chosen`, in that order."""
-    lengths = np.diff(sequences.indptr)[chosen]
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths)
-    return HeadModifierSequences(
-        sequences.heads[chosen],
-        sequences.directions[chosen],
-        indptr,
-        sequences.modifiers[np.repeat(sequences.indptr[chosen], lengths) + within],
-        sequences.weights[chosen],
-    )
+    heads, directions, indptr, modifiers, weights = sequences
+    indptr, places = places_of(indptr, chosen)
+    parts = heads[chosen], directions[chosen], indptr, modifiers[places], weights[chosen]
+    return HeadModifierSequences(*parts)
 
 
 def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list[PrefixTree]:
@@ -517,11 +511,9 @@ def list_prefix_trees(sequences, n_symbols):
     cuts = np.searchsorted(pair[order], np.arange(alphabet.n_pairs + 1))
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
-    return [
-        PrefixTree(
-            np.where(parent[nodes] < 0, -1, rank[parent[nodes]] - start),
-            symbol[nodes],
-            weight[nodes],
-        )
-        for start, nodes in ((start, order[start:stop]) for start, stop in pairwise(cuts))
-    ]
+    trees = []
+    for start, stop in pairwise(cuts):
+        nodes = order[start:stop]
+        parents = np.where(parent[nodes] < 0, -1, rank[parent[nodes]] - start)
+        trees.append(PrefixTree(parents, symbol[nodes], weight[nodes]))
+    return trees

@@ -137,13 +137,8 @@ def merge_labels(parts, codes, n_symbols):
     for own, part in zip(codes, parts, strict=True):
         heads = np.append(own, [alphabet.unknown_head, alphabet.root])
         labels, counts = np.searchsorted(known, part.labels), part.label_counts
-        recoded.append(
-            counts._replace(
-                heads=heads[counts.heads],
-                modifiers=own[counts.modifiers],
-                labels=labels[counts.labels],
-            )
-        )
+        arcs = heads[counts.heads], counts.directions, own[counts.modifiers]
+        recoded.append((*arcs, labels[counts.labels], counts.counts))
     rows = map(np.concatenate, zip(*recoded, strict=True))
     return known, _add_up_labels(n_symbols, known.size, *rows)
 

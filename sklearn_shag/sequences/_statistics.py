@@ -233,11 +233,8 @@ def _count_trigrams(sequences, n_symbols):
     collapsed, alphabet = collapse_sequences(sequences), Alphabet(n_symbols)
     of_root = collapsed.heads == alphabet.root
     root_sequences = take_sequences(collapsed, np.flatnonzero(of_root))
-    roots = np.bincount(
-        root_sequences.modifiers,
-        weights=np.repeat(root_sequences.weights, np.diff(root_sequences.indptr)),
-        minlength=n_symbols,
-    )
+    of_modifiers = np.repeat(root_sequences.weights, np.diff(root_sequences.indptr))
+    roots = np.bincount(root_sequences.modifiers, of_modifiers, minlength=n_symbols)
     own = take_sequences(collapsed, np.flatnonzero(~of_root))
     pairs = pair_of(own.heads, own.directions)
     n_sequences = np.bincount(pairs, weights=own.weights, minlength=alphabet.n_pairs).reshape(-1, 2)
@@ -466,11 +463,8 @@ def _merge_parts(parts):
         ends = (codes[part] for part in (statistics.first, statistics.middle, statistics.last))
         recoded.append((pairs, *ends, statistics.counts))
     trigrams = _add_up_trigrams(n_symbols, *map(np.concatenate, zip(*recoded, strict=True)))
-    return TreebankStatistics(
-        known,
-        SequenceStatistics(roots, n_sequences, *trigrams),
-        *merge_labels(parts, own_codes, n_symbols),
-    )
+    statistics = SequenceStatistics(roots, n_sequences, *trigrams)
+    return TreebankStatistics(known, statistics, *merge_labels(parts, own_codes, n_symbols))
 
 
 def add_in_pairs(parts, merge):
@@ -569,9 +563,7 @@ def pair_moments(
         chosen.append(start + kept)
         trigrams.append(scale * counts[kept] * context ** n_far[kept])
     chosen, trigrams = np.concatenate(chosen), np.concatenate(trigrams)
-    first, middle, last = (
-        codes[chosen] for codes in (statistics.first, statistics.middle, statistics.last)
-    )
+    first, middle, last = (codes[chosen] for codes in statistics[3:6])
     bigrams = _sum_bigrams(alphabet, first, middle, last, trigrams, context)
     bigrams[alphabet.boundary, alphabet.boundary] = empty
     return Moments(alphabet.n_symbols, total, bigrams, first, middle, last, trigrams)

@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from numbers import Integral
 from threading import Lock
@@ -96,14 +96,9 @@ def _within_task():
     if backend.nesting_level:
         return True
     # The backend for dask does not count levels; its tasks are those that run on a worker.
-    distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return False
-    try:
-        distributed.get_worker()
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):  # elsewhere there is no worker
+        return "distributed" in sys.modules and bool(sys.modules["distributed"].get_worker())
+    return False
 
 
 @cache
