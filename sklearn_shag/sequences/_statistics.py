@@ -563,7 +563,8 @@ def pair_moments(
         chosen.append(start + kept)
         trigrams.append(scale * counts[kept] * context ** n_far[kept])
     chosen, trigrams = np.concatenate(chosen), np.concatenate(trigrams)
-    first, middle, last = (codes[chosen] for codes in statistics[3:6])
+    columns = statistics.first, statistics.middle, statistics.last
+    first, middle, last = (codes[chosen] for codes in columns)
     bigrams = _sum_bigrams(alphabet, first, middle, last, trigrams, context)
     bigrams[alphabet.boundary, alphabet.boundary] = empty
     return Moments(alphabet.n_symbols, total, bigrams, first, middle, last, trigrams)
