@@ -96,8 +96,9 @@ def _within_task():
     if backend.nesting_level:
         return True
     # The backend for dask does not count levels; its tasks are those that run on a worker.
-    with suppress(ValueError):  # elsewhere there is no worker
-        return "distributed" in sys.modules and bool(sys.modules["distributed"].get_worker())
+    if "distributed" in sys.modules:
+        with suppress(ValueError):  # elsewhere there is no worker
+            return bool(sys.modules["distributed"].get_worker())
     return False
 
 
