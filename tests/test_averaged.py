@@ -360,7 +360,7 @@ def test_of_seeds_sets_all_of_a_pipeline():
     pipeline = make_pipeline(Tagger(), inner)
     for k, (_, member) in enumerate(AveragedParser.of_seeds(pipeline).estimators):
         seeds = {n: v for n, v in member.get_params().items() if n.endswith("random_state")}
-        assert seeds == {"tagger__random_state": k, "averagedshag__linear__random_state": k}
+        assert seeds == {"tagger__random_state": k, "averagedparser__linear__random_state": k}
     assert pipeline[0].random_state is None
 
 
