@@ -208,17 +208,6 @@ def test_the_head_that_is_missing_is_named(partial):
         partial.path(0, 4)
 
 
-@given(partial_heads())
-def test_crossing_arcs(partial):
-    tree = DependencyTree(["x"] * len(partial), partial)
-    arcs = [tuple(sorted(arc)) for arc in enumerate(partial, start=1) if arc[1] != -1]
-    crossing = any(a < c < b < d for (a, b), (c, d) in itertools.permutations(arcs, 2))
-    assert is_projective(partial) == is_projective(tree) == tree.is_projective == (not crossing)
-    assert bool(tree.crossing_arcs()) == crossing
-    for one, other in tree.crossing_arcs():
-        assert -1 not in (partial[one - 1], partial[other - 1])
-
-
 # Functions of heads
 
 
@@ -237,22 +226,6 @@ def test_unlabelled_sentences_allow_all():
     assert first.shape == (2, 3)
     assert first.all()
     assert second.astype(int).tolist() == [[0, 0, 1], [1, 0, 0]]
-
-
-@given(heads_lists())
-def test_lifted_trees_are_projective(tree):
-    lifted = lift(tree)
-    assert oracles.is_tree(lifted)
-    assert not oracles.crosses(lifted)
-    assert np.array_equal(lifted, tree) == (not oracles.crosses(tree))
-    assert_array_equal(lift(lifted), lifted)
-    for token, head in enumerate(lifted.tolist(), start=1):  # it has moved upwards, or not at all
-        above = tree[token - 1]
-        while above and above != head:
-            above = tree[above - 1]
-        assert above == head
-    if tree.count(0) == 1:
-        assert lifted.tolist().count(0) == 1
 
 
 def naive_lift(tree):
