@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from sklearn_shag.treebank import (
-    ConlluError,
     DependencyTree,
     allowed_arcs,
     fill_unknown,
@@ -106,27 +105,12 @@ def test_a_sentence_without_any_head_stays_unlabelled():
     assert rewritten([DependencyTree(["a", "b"], [-1, -1])])[0].heads is None
 
 
-def test_files_have_no_other_sign_for_what_is_not_known():
-    text = (
-        LINE.format(1, "a", "_", "_") + LINE.format(2, "b", -1, "_") + LINE.format(3, "c", 0, "_")
-    )
-    with pytest.raises(ConlluError, match=r":2: head -1 is outside 0\.\.3; write '_' where"):
-        read_conllu(io.StringIO(text))
-
-
 # Values
 
 
 def test_copies_and_comparisons(partial):
     assert partial == pickle.loads(pickle.dumps(partial)) == copy.deepcopy(partial)
-    assert hash(partial) == hash(pickle.loads(pickle.dumps(partial)))
-    assert not pickle.loads(pickle.dumps(partial)).heads.flags.writeable
     assert partial != partial.with_heads([2, 3, 0, 6, 6, -1], partial.deprels)
-    assert partial != partial.with_heads(None, partial.deprels)
-    assert (
-        partial.with_heads([2, 3, 0, 6, 6, 3]).with_heads(partial.heads, partial.deprels) == partial
-    )
-    assert repr(partial).endswith("heads=[2, 3, -1, 6, 6, -1])")
     assert heads([partial])[0] is partial.heads
 
 
