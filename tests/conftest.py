@@ -1,5 +1,6 @@
 """Fixtures: random grammars, and real treebanks where there are some."""
 
+import io
 import os
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from sklearn.base import clone
 
 from sklearn_shag.datasets import fetch_treebank, load_english
 from sklearn_shag.operators import Operators
+from sklearn_shag.treebank import write_conllu
 from tests.estimators import (
     BLIND,
     COUNTING,
@@ -118,6 +120,23 @@ def random_grammar():
         return Operators(*(rng.uniform(low, 1.0, size=(n_symbols + 2, 2, *s)) for s in shapes))
 
     return make
+
+
+@pytest.fixture(scope="session")
+def official():
+    """The official evaluation, of true and predicted trees."""
+    udeval = pytest.importorskip("udtools.udeval", reason="needs the official evaluator, udtools")
+
+    def evaluate(*sides):
+        loaded = []
+        for trees in sides:
+            file = io.StringIO()
+            write_conllu(trees, file)
+            file.seek(0)
+            loaded.append(udeval.load_conllu(file, "<memory>", {}))
+        return udeval.evaluate(*loaded)
+
+    return evaluate
 
 
 @pytest.fixture(scope="session")

@@ -80,21 +80,10 @@ def words(*heads):
 
 
 class TestRead:
-    def test_columns(self):
-        tree = read(TEXT)[0]
-        assert tree.forms == ("I", "do", "n't", "know")
-        assert tree.lemmas == ("I", "do", "not", "know")
-        assert tree.upos == ("PRON", "AUX", "PART", "VERB")
-        assert tree.xpos == ("PRP", "VBP", "RB", "VB")
-        assert tree.feats == ("Case=Nom|Number=Sing", "_", "_", "_")
-        assert tree.heads.tolist() == [4, 4, 4, 0]
-        assert tree.deprels == ("nsubj", "aux", "advmod", "root")
-        assert tree.symbols == tree.upos
-        assert not tree.heads.flags.writeable
-
     def test_roots_crossing_arcs_and_missing_heads(self):
         _, roots, crossing, unlabelled = read(TEXT)
         assert roots.heads.tolist() == [0, 0]
+        assert not roots.heads.flags.writeable
         assert not crossing.is_projective
         assert unlabelled.heads is None
         assert unlabelled.deprels == ("_", "amod")

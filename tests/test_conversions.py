@@ -54,22 +54,6 @@ def tree():
     return DependencyTree.from_conllu(TEXT)
 
 
-def test_everything_is_there(tree):
-    assert tree.to_conllu() == TEXT
-    assert tree.sent_id == "weekly-1"
-    assert tree.text == "Vámonos al mar = sol"
-    assert tree.comments == tuple(TEXT.split("\n")[:4])
-    assert tree.misc == ("_", "A=b=c|D", "_", "_", "SpaceAfter=No")
-    assert tree.deps == ("0:root", "1:obj", "5:case", "5:det", "1:obl:a")
-    ranges = [MultiwordToken(1, 2, "Vámonos", "Typo=Yes"), MultiwordToken(3, 4, "al")]
-    assert list(tree.multiword_tokens) == ranges
-    assert [node.after for node in tree.empty_nodes] == [0, 5, 5]
-    assert tree.empty_nodes[1].columns == ("e", *"______", "1:dep", "X=Y")
-    bare = DependencyTree(["Bark"])
-    assert (bare.sent_id, bare.text, bare.comments, bare.empty_nodes) == (None, None, (), ())
-    assert (bare.misc, bare.deps, bare.multiword_tokens) == (("_",), ("_",), ())
-
-
 def test_everything_can_be_set(tree):
     """Each setter gives what its attribute has; together they make the whole of a bare sentence."""
     made = DependencyTree(

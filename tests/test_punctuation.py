@@ -62,11 +62,6 @@ def test_what_is_not_known_stays_so():
     assert remove_punctuation([tree_of(["NOUN", "PUNCT"])])[0].heads is None
 
 
-def test_what_depends_on_a_root_that_is_a_mark_becomes_a_root():
-    tree = tree_of(["NOUN", "PUNCT", "NOUN"], [2, 0, 2])
-    assert heads(remove_punctuation([tree]))[0].tolist() == [0, 0]
-
-
 def test_trees_without_punctuation_stay_as_they_are_and_sentences_of_marks_are_left_out():
     trees = [tree_of(["NOUN"], [0]), tree_of(["PUNCT", "."], [2, 0]), tree_of(["VERB"], [0])]
     found = remove_punctuation(iter(trees))

@@ -1,6 +1,5 @@
 """Scores of parsing from raw text, against the official evaluation."""
 
-import io
 import json
 import random
 
@@ -11,21 +10,6 @@ from sklearn_shag.cli._main import main
 from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.treebank import DependencyTree, MultiwordToken, write_conllu
 from tests.faults import not_refused
-
-
-@pytest.fixture(scope="module")
-def udeval():
-    return pytest.importorskip("udtools.udeval", reason="needs the official evaluator, udtools")
-
-
-def official_scores(udeval, *sides):
-    loaded = []
-    for trees in sides:
-        file = io.StringIO()
-        write_conllu(trees, file)
-        file.seek(0)
-        loaded.append(udeval.load_conllu(file, "<memory>", {}))
-    return udeval.evaluate(*loaded)
 
 
 def tokens_of(tree):
@@ -88,14 +72,14 @@ def draw_tree(tokens, rng):
     ).with_multiword_tokens(multiword)
 
 
-def test_the_official_evaluation(udeval, english):
+def test_the_official_evaluation(official, english):
     rng, right = random.Random(0), []
     for k in range(100):
         true = split_again(english[k : k + rng.randrange(1, 12)], rng)
         parsed = split_again(true, rng)
-        official = official_scores(udeval, true, parsed)
+        expected_scores = official(true, parsed)
         for name, score in raw_text_scores(true, parsed).items():
-            expected = official[name]
+            expected = expected_scores[name]
             assert score == (expected.precision, expected.recall, expected.f1), name
             right.append(score.f1)
     assert 0.2 < np.mean(right) < 0.8

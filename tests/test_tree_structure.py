@@ -6,9 +6,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from sklearn_shag.treebank import DependencyTree
-from tests.fuzz.treebanks import heads_lists
+from sklearn_shag.treebank import DependencyTree, is_projective
+from tests.fuzz.treebanks import heads_lists, partial_heads
 from tests.loops import over
 
 
@@ -19,19 +20,19 @@ def tree():
     return DependencyTree(forms, [2, 5, 4, 2, 0, 7, 4])
 
 
-@given(heads_lists())
+@given(st.one_of(heads_lists(), partial_heads()))
 def test_crossing_arcs(heads):
-    """Two arcs cross if one has a single end strictly between the ends of the other."""
+    """Two known arcs cross if one has a single end strictly between the ends of the other."""
     tree = DependencyTree(["x"] * len(heads), heads)
     expected = []
     for one, other in combinations(range(1, len(heads) + 1), 2):
         ends = {one, heads[one - 1]}, {other, heads[other - 1]}
-        if not ends[0] & ends[1]:
+        if not ends[0] & ends[1] and -1 not in ends[0] | ends[1]:
             between = range(min(ends[0]) + 1, max(ends[0]))
             if len(ends[1] & set(between)) == 1:
                 expected.append((one, other))
     assert tree.crossing_arcs() == tuple(expected)
-    assert tree.is_projective == (not expected)
+    assert is_projective(heads) == is_projective(tree) == tree.is_projective == (not expected)
 
 
 def test_plain_numbers(tree):

@@ -218,8 +218,6 @@ def read_and_write(folder: Path) -> None:
         assert read_conllu(file, symbols="xpos", on_error="warn") == read_conllu(
             [str(path)], symbols=["xpos"], on_error="skip"
         )
-    assert len(read_conllu([path, path], ("upos", "feats.Number"))) == 2
-    write_conllu(trees, io.StringIO())
     assert_type(read_horizontal([io.StringIO("Dogs bark\n")]), list[DependencyTree])
     assert_type(iter_horizontal(io.StringIO("Dogs bark\n")), Iterator[DependencyTree])
     assert_type(iter_conllu(load_english().filename), Iterator[DependencyTree])
@@ -234,7 +232,6 @@ def read_and_write(folder: Path) -> None:
         assert_type(error.line, int)
         assert_type(error.path, str)
 
-    tree = trees[0]
     assert_type(tree.forms, tuple[str, ...])
     assert_type(tree.symbols, tuple[str, ...])
     assert_type(tree.upos, tuple[str, ...] | None)
@@ -248,8 +245,6 @@ def read_and_write(folder: Path) -> None:
     changed = tree.with_heads([0, 1], deprels=["root", "obj"]).with_symbols(["N", "V"])
     assert_type(changed, DependencyTree)
     assert changed != tree
-    assert hash(changed) != hash(tree)
-    assert changed.with_heads(tree.heads).with_heads(None).heads is None
     assert DependencyTree(["Dogs", "bark"], np.array([2, 0]), upos=("NOUN", "VERB")) != tree
     y = heads(trees)
     assert_type(y, list[NDArray[np.intp]])
@@ -316,12 +311,8 @@ def parse(folder: Path) -> None:
     known = np.array([[False, False, True], [True, False, False]])
     parsed = model.parse([["DET", "NOUN"], ["NOUN"]], allowed=[known, None], keep_heads=True)
     assert_type(parsed, list[DependencyTree])
-    assert_type(model.predict([["DET", "NOUN"]], allowed=[known]), NDArray[np.object_])
-    assert_type(model.predict_marginals([["NOUN"]], allowed=[None]), NDArray[np.object_])
     assert_type(model.conditional_log_likelihood(parsed), NDArray[np.float64])
     assert_type(model.predict_labels(test), NDArray[np.object_])
-    assert_type(model.predict_labels([["DET", "NOUN"]], [[2, 0]]), NDArray[np.object_])
-    assert_type(model.predict_labels([["DET", "NOUN"]], allowed=[known]), NDArray[np.object_])
     assert_type(model.labels_, NDArray[np.object_])
     assert_type(model.label_counts_, LabelCounts)
     assert_type(model.sample(2, random_state=0, max_length=30), list[DependencyTree])
@@ -346,8 +337,6 @@ def parse(folder: Path) -> None:
     assert_type(loaded.operators_, Any)
     assert isinstance(loaded, SpectralSHAG)
     assert_type(loaded.operators_, Operators | Any)
-    again: SpectralSHAG = load_model(folder / "model.npz")
-    assert_type(again.predict_marginals(test), NDArray[np.object_])
 
     report = inspect_marginals(model, test)
     assert_type(report, MarginalReport)
@@ -356,7 +345,6 @@ def parse(folder: Path) -> None:
     assert_type(report.negative_mass, NDArray[np.float64])
     marginals = model.predict_marginals(test)
     assert_type(expected_calibration_error(test, marginals, model.predict(test)), float)
-    assert_type(expected_calibration_error([[2, 0]], [np.eye(2, 3)], n_bins=2), float)
     arcs = least_certain_arcs(model, [["DET", "NOUN", "VERB"]], n=2)
     assert_type(arcs, UncertainArcs)
     assert_type(arcs.tokens, NDArray[np.int64])
@@ -378,8 +366,6 @@ def parse(folder: Path) -> None:
     words = LexicalizedSHAG("first", "form", backoff=2, min_count=2, punctuation=["PUNCT"])
     assert_type(words.fit(train, sample_weight=np.ones(len(train))), LexicalizedSHAG)
     assert_type(words.words_, NDArray[np.object_])
-    assert_type(words.predict(test), NDArray[np.object_])
-    assert_type(words.sample(2, random_state=0), list[DependencyTree])
 
     em = EMSHAG(2, init="moments", tol=0.1, random_state=0).fit(train)
     assert_type(em, EMSHAG)
@@ -413,7 +399,6 @@ def parse(folder: Path) -> None:
     assert_type(automaton.transform([["DET"]]), NDArray[np.float64])
     em_automaton = EMAutomaton(2, tol=1.0, random_state=0).fit(tags)
     assert_type(em_automaton, EMAutomaton)
-    assert_type(em_automaton.n_iter_, int)
     assert_type(em_automaton.aic(tags), float)
     assert_type(em_automaton.state_probabilities(tags), list[NDArray[np.float64]])
     markov = EMAutomaton.from_hmm([1.0], [[0.5]], [[0.5, 0.5]])
@@ -440,22 +425,7 @@ def parse(folder: Path) -> None:
     product = ProductParser([("hidden", em), ("words", words)]).fit(train)
     assert_type(product, ProductParser)
     assert_type(product.parse(test), list[DependencyTree])
-    assert_type(average.predict(test, allowed=[None] * len(test)), NDArray[np.object_])
-    assert_type(average.predict_marginals(test), NDArray[np.object_])
-    assert_type(average.conditional_log_likelihood(test), NDArray[np.float64])
     assert_type(average.predict_tree_proba(test), NDArray[np.float64])
-    assert_type(average.predict_labels(test, unique_relations=["obj"]), NDArray[np.object_])
-    assert_type(average.score(test), float)
-    assert_type(average.labels_, NDArray[np.object_])
-    assert_type(average.predict_labels(test, heads(test)), NDArray[np.object_])
-
-    product = ProductParser(
-        [("em", em), ("words", words)], weights=[1, 0.5], decoder="max_marginal"
-    )
-    assert_type(product.fit(train), ProductParser)
-    assert_type(product.set_params(words__automaton="fcp"), ProductParser)
-    assert_type(product.predict(test), NDArray[np.object_])
-    assert_type(product.conditional_log_likelihood(test), NDArray[np.float64])
 
     models: list[BaseSHAG] = [model, baseline, em, search]
     print(sklearn_shag.__version__, [round(each.score(test), 2) for each in models])
@@ -471,8 +441,6 @@ def train_on_what_is_asked() -> None:
     assert_type(parser.vocabulary_, dict[str, list[str]])
     assert_type(parser.weights_, LinearWeights)
     assert_type(parser.weights_.arcs, NDArray[np.float32])
-    assert_type(parser.loss_curve_, list[float])
-    assert_type(parser.n_lifted_, int)
     features = parser.explain(trees[0], 1, head=2, rival=0, n_features=3)
     assert_type(features, list[FeatureWeight])
     assert_type(parser.top_features(trees, label=None, n_features=3), list[FeatureUse])
@@ -482,14 +450,10 @@ def train_on_what_is_asked() -> None:
     assert_type(network.weights_, NetworkWeights)
     assert_type(network.weights_.values, NDArray[np.float16])
     assert_type(features[0].weight + features[0].rival_weight, float)
-    assert_type(parser.predict_labels(trees), NDArray[np.object_])
 
     partial = [np.where(np.arange(known.size) % 2, known, -1) for known in heads(trees)]
     model = ConditionalSHAG(DeterministicSHAG("first"), alpha=0.3, max_iter=2).fit(trees, partial)
     assert_type(model, ConditionalSHAG)
-    assert_type(model.operators_, Operators)
-    assert_type(model.n_iter_, int)
-    assert_type(model.parse(trees[:3]), list[DependencyTree])
 
 
 def learn_from_raw_text() -> None:
@@ -497,12 +461,6 @@ def learn_from_raw_text() -> None:
     raw = [list(tree.symbols) for tree in trees]
     model = DMV("uniform", rules="ud", tol=0.1)
     assert_type(model.fit(raw), DMV)
-    assert_type(model.operators_, Operators)
-    assert_type(model.loss_curve_, list[float])
-    assert_type(model.converged_, bool)
-    assert_type(model.n_iter_, int)
-    assert_type(model.score(trees), float)
-    assert_type(model.log_likelihood(raw), NDArray[np.float64])
     rules = [("VERB", "NOUN"), ("NOUN", "DET", "left")]
     again = DMV(
         model.operators_, rules=rules, algorithm="viterbi", predict_with_rules=True, tol=0.1
@@ -512,15 +470,10 @@ def learn_from_raw_text() -> None:
     assert_type(hidden.fit(raw).sample(1, random_state=0), list[DependencyTree])
     parser = ConcaveParser(("VERB", "AUX"), max_iter=5).fit(raw)
     assert_type(parser, ConcaveParser)
-    assert_type(parser.loss_curve_, list[float])
     helpers = [("near", FrozenEstimator(DMV(max_iter=5, tol=1).fit(trees, trees)))]
     mixture = MixtureSHAG(helpers, weights="em", tied=True, tol=0.1)
     assert_type(mixture.fit(raw), MixtureSHAG)
     assert_type(mixture.weights_, NDArray[np.float64])
-    assert_type(mixture.loss_curve_, list[float])
-    assert_type(mixture.operators_, Operators)
-    assert_type(mixture.set_params(weights=[1.0]).fit(raw).converged_, bool)
-    assert_type(mixture.predict(raw), NDArray[np.object_])
     dummy = DummyParser("random", random_state=0)
     assert_type(dummy.fit(raw).predict(raw), NDArray[np.object_])
     assert_type(dummy.seed_, int)
@@ -602,7 +555,6 @@ def use_scikit_learn(folder: Path) -> None:
     parsing = make_parser_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(6)).fit(train)
     assert_type(parsing, ParserPipeline)
     assert_type(parsing.parse(test), list[DependencyTree])
-    assert_type(parsing.parse(test, confidence=True), list[DependencyTree])
     assert_type(next(parsing.iter_parse(test, n_jobs=1, confidence=True)), Any)
     assert_type(parsing.predict_label_proba(test), NDArray[np.object_])
     assert_type(parsing.conditional_log_likelihood(test), NDArray[np.float64])
@@ -630,7 +582,6 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(tagger.transform([["Dogs", "bark"]]), list[DependencyTree])
     assert_type(tagger.predict_tags(trees), NDArray[np.object_])
     assert_type(tagger.score(trees), float)
-    assert_type(tagger.loss_curve_, list[float])
     make_pipeline(tagger, SpectralSHAG(2)).fit(trees)
 
     splitter = Splitter(hidden_layer_sizes=[4], max_iter=1)
@@ -665,7 +616,6 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(unlabeled_attachment_score(trees, y, ignore=is_punctuation), float)
     assert_type(exact_match_score(heads(trees), y, sample_weight=np.ones(len(trees))), float)
     masks = [[symbol == "DET" for symbol in tree.symbols] for tree in trees]
-    assert_type(unlabeled_attachment_score(trees, model.parse(trees), ignore=masks), float)
     words = remove_punctuation(trees)
     assert_type(words, list[DependencyTree])
     short = undirected_attachment_score(words, model.predict(words), max_length=10)
@@ -736,7 +686,6 @@ def count_and_learn() -> None:
     assert_type(result.marginals, NDArray[np.float64])
     assert_type(result.counts, Operators)
     assert_type(eisner(result.marginals), tuple[NDArray[np.int64], float])
-    assert eisner([[0, 0, 2], [1, 0, 0]])[1] == 3.0
     assert_type(maximum_arborescence([[0, 0, 2], [1, 0, 0]]), tuple[NDArray[np.int64], float])
 
     scores = np.array([0, 0, 2, 1, 0, 0], dtype=np.float64)
