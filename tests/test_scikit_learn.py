@@ -134,7 +134,7 @@ def test_scorers_can_be_pickled(name):
 
 
 def test_spectral_search_passes_weights_to_scorers(trees, weights):
-    options = {"n_states": [1, 2], "smoothing": [5], "cv": 3}
+    options = {"n_states_grid": [1, 2], "smoothing_grid": [5], "cv": 3}
     by_default, uas = (
         SpectralSHAGCV(**options, scoring=scoring).fit(trees, sample_weight=weights)
         for scoring in (None, uas_scorer)

@@ -154,7 +154,6 @@ class TestErrors:
     @over(
         ("X", "error", "message"),
         [
-            ([], ValueError, "X is empty"),
             ("NOUN", TypeError, r"X must be a sequence of DependencyTree, got str\. Pass a list"),
             (None, TypeError, "X must be a sequence of DependencyTree, got NoneType"),
             (DependencyTree(["a"]), TypeError, "X must be a sequence .* got DependencyTree"),
