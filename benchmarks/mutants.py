@@ -37,7 +37,8 @@ TESTS = {
     "treebank/_token_feature": ("token_feature",),
     "treebank/": (
         *("conllu", "tree", "tree_structure", "partial_trees", "horizontal", "token_feature"),
-        *("sources", "displays", "punctuation", "unknown_symbols", "tagger"),
+        *("sources", "displays", "punctuation", "unknown_symbols", "tagger", "conversions"),
+        "splitter",
     ),
     "operators/": ("operators", "branching", "sequences", "chart"),
     "parsing/_decoders": ("arborescence", "viterbi"),
