@@ -335,8 +335,11 @@ class TestAutomaton:
         assert any("probability to stop" in text.get_text() for text in display.ax_.texts)
 
     def test_threshold(self):
+        dfa = random_dfa(3, 5)
+        drawn = [len(AutomatonDisplay(dfa).plot(min_probability=p).labels_) for p in (0, 0.1, 1)]
+        assert drawn[0] > drawn[1] > drawn[2] == 0
         with pytest.raises(ValueError, match="min_probability"):
-            AutomatonDisplay(random_dfa(3, 5)).plot(min_probability=5)
+            AutomatonDisplay(dfa).plot(min_probability=5)
 
     @pytest.mark.parametrize(("n_states", "n_symbols"), [(1, 3), (2, 5), (5, 20), (10, 50)])
     def test_can_be_read(self, n_states, n_symbols):

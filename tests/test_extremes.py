@@ -28,9 +28,8 @@ from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.utils._heads import find_head_error
 from sklearn_shag.utils._param_validation import InvalidParameterError
 from tests.estimators import assert_same_model, same
-from tests.fuzz import grammars, learning
+from tests.fuzz import estimators, grammars
 from tests.fuzz._run import make_input
-from tests.fuzz.estimators import SUITE
 from tests.loops import over
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
@@ -126,7 +125,7 @@ def test_no_root_can_be_drawn_without_mass():
 @over("first", [0, 100])
 def test_learners_of_the_fuzzer(first):
     """The first of what ``python -m tests.fuzz learning`` tries, and some others."""
-    target = learning.TARGETS["learning"]
+    target = estimators.TARGETS["learning"]
     for number in range(first, first + 20):
         target.run(target.make(Random(f"0-{number}")))
 
@@ -211,14 +210,14 @@ def test_parameters_beyond_the_range_are_refused(trees, model):
     ],
 )
 def test_whole_numbers_that_no_machine_word_holds(trees, name, parameter, value):
-    model = clone(SUITE[name]).set_params(**{parameter: value}).fit(trees)
+    model = clone(estimators.SUITE[name]).set_params(**{parameter: value}).fit(trees)
     assert len(model.predict(trees)) == len(trees)
 
 
 @compiled
 @over(("name", "parameter"), [("CRF", "learning_rate_init"), ("network", "learning_rate_init")])
 def test_steps_that_leave_the_range_of_numbers(trees, name, parameter):
-    model = clone(SUITE[name]).set_params(n_jobs=2, **{parameter: 10**299})
+    model = clone(estimators.SUITE[name]).set_params(n_jobs=2, **{parameter: 10**299})
     with pytest.raises(ValueError, match=f"left the range of numbers.*Lower {parameter}=1000"):
         model.fit(trees)
 
@@ -239,7 +238,7 @@ def test_steps_that_leave_the_range_of_numbers(trees, name, parameter):
 )
 def test_whole_numbers_beyond_the_range_are_refused(trees, name, parameter):
     with pytest.raises(InvalidParameterError, match=f"'{parameter}' parameter"):
-        clone(SUITE[name]).set_params(**{parameter: 10**400}).fit(trees)
+        clone(estimators.SUITE[name]).set_params(**{parameter: 10**400}).fit(trees)
 
 
 @compiled

@@ -163,7 +163,8 @@ def test_a_length_is_a_filter(english):
             score(gold[:1], parsed[:1], max_length=1)
 
 
-def test_another_breakdown_is_refused(english):
+def test_what_a_breakdown_is_by(english):
+    assert "nmod:poss" not in labeled_breakdown(english, english).values
     with pytest.raises(ValueError, match="by must be 'relation', 'length' or 'depth', got 'head'"):
         labeled_breakdown(english[:1], english[:1], by="head")
 

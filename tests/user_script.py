@@ -345,6 +345,7 @@ def parse(folder: Path) -> None:
     assert_type(report.negative_mass, NDArray[np.float64])
     marginals = model.predict_marginals(test)
     assert_type(expected_calibration_error(test, marginals, model.predict(test)), float)
+    assert_type(expected_calibration_error([[2, 0]], [np.eye(2, 3)], n_bins=2), float)
     arcs = least_certain_arcs(model, [["DET", "NOUN", "VERB"]], n=2)
     assert_type(arcs, UncertainArcs)
     assert_type(arcs.tokens, NDArray[np.int64])
