@@ -18,7 +18,7 @@ MISTAKES = [
     ),
     Mistake(
         "model.predict_labels(trees, y, allowed=[None] * 60)",
-        raises(ValueError, r"heads", r"allowed", r"not both"),
+        raises(ValueError, r"Give y", r"allowed", r"not both"),
     ),
     Mistake("DeterministicSHAG().predict_labels(trees)", raises(ValueError, r"not fitted")),
     Mistake(
