@@ -461,6 +461,18 @@ def test_unknown_symbols_are_missing_observations(model):
 
 
 @compiled
+def test_what_takes_few_modifiers_has_few_refinements(english):
+    """Four, if a token has less than a fifth of the modifiers that it has on average."""
+    model = RefinedSHAG(1, 8, max_iter=2, tol=0, random_state=0).fit(english)
+    symbols = [symbol for tree in english for symbol in tree.symbols]
+    taking = [tree.symbols[h - 1] for tree in english for h in tree.heads if h]
+    few = 0.2 * len(taking) / len(symbols)
+    expected = [4 if taking.count(s) < few * symbols.count(s) else 8 for s in model.symbols_]
+    assert set(expected) == {4, 8}
+    assert_array_equal((model.refined_operators_.common > 0).sum(axis=1), expected)
+
+
+@compiled
 def test_warm_start_goes_on(trees):
     model = RefinedSHAG(2, 2, max_iter=3, warm_start=True, random_state=0).fit(trees)
     first = model.loss_curve_
