@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from inspect import signature
 from itertools import accumulate, chain
-from numbers import Integral
 from typing import Any, Self, TypedDict, Unpack, overload
 
 import numpy as np
@@ -48,8 +47,8 @@ from sklearn_shag.utils._arrays import in_chunks, object_array, refuse_set
 from sklearn_shag.utils._estimators import BaseEstimator, keep, linked
 from sklearn_shag.utils._parallel import count_workers, map_in_processes
 from sklearn_shag.utils._param_validation import (
+    COUNT,
     N_JOBS,
-    Interval,
     StrOptions,
     check_whole_number,
     validate_parameter_constraints,
@@ -106,7 +105,7 @@ class Parser(BaseEstimator, ABC):
 
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi", "mst"})],
-        "max_tokens": [None, Interval(Integral, 1, None, closed="left")],
+        "max_tokens": [None, *COUNT],
         "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }

@@ -39,6 +39,7 @@ from sklearn_shag.utils._estimators import check_same_symbols
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
+    COUNT,
     LARGEST,
     LARGEST_COUNT,
     N_JOBS,
@@ -195,7 +196,7 @@ class EMAutomaton(SequenceModel):
     _parameter_constraints = {
         **SequenceModel._parameter_constraints,
         "init": [StrOptions({"random", "moments"}), Operators],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": COUNT,
         "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
         "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "warm_start": ["boolean"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from functools import partial
 from itertools import accumulate, compress
-from numbers import Integral, Real
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +39,7 @@ from sklearn_shag.treebank import PLACES, Sentences
 from sklearn_shag.utils._arrays import is_collection, object_array
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
-from sklearn_shag.utils._param_validation import Interval, StrOptions, check_sample_weight
+from sklearn_shag.utils._param_validation import COUNT, Interval, StrOptions, check_sample_weight
 from sklearn_shag.utils._typing import ObjectArray
 
 # From this number of tokens on, this share of trees is set aside for calibration. To fit to each
@@ -70,7 +70,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         "nonprojective": [StrOptions({"lift", "drop"})],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "n_iter_no_change": COUNT,
         "warm_start": ["boolean"],
         "calibrate": ["boolean"],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import (
+    COUNT,
     LARGEST,
     HasMethods,
     Interval,
@@ -131,7 +132,7 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         **ConditionalParser._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"])],
         "alpha": [Interval(Real, 0, LARGEST, closed="both")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": COUNT,
         "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "warm_start": ["boolean"],
         "nonprojective": [StrOptions({"lift", "drop"})],

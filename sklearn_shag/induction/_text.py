@@ -1,6 +1,6 @@
 """Text to learn grammars from: sentences, known heads, and rules for arcs."""
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +9,7 @@ from sklearn_shag.conditional import KnownTrees, count_known_labels, prepare_tre
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, all_arcs, encode_sentences, observed_arcs
 from sklearn_shag.induction._valence import EncodedText
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions
+from sklearn_shag.utils._param_validation import COUNT, LARGEST, Interval, StrOptions
 
 ROOT = "<root>"
 _OF_NOUNS = ("NOUN", "ADJ", "DET", "NUM", "ADP")
@@ -97,7 +97,7 @@ class RawTextMixin:
     """Base class of learners from raw text: their parameters, text and learned attributes."""
 
     _parameter_constraints = {
-        "max_length": [None, Interval(Integral, 1, None, closed="left")],
+        "max_length": [None, *COUNT],
         "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "nonprojective": [StrOptions({"lift", "drop"})],
     }

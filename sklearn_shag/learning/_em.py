@@ -30,7 +30,7 @@ from sklearn_shag.sequences import list_prefix_trees, pair_moments, take_sequenc
 from sklearn_shag.utils._estimators import check_same_symbols
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import one_thread, progress, run_parallel
-from sklearn_shag.utils._param_validation import LARGEST, LARGEST_COUNT, Interval, StrOptions
+from sklearn_shag.utils._param_validation import COUNT, LARGEST, LARGEST_COUNT, Interval, StrOptions
 from sklearn_shag.utils._typing import RandomSeed
 
 
@@ -314,13 +314,13 @@ class EMSHAG(TreeLearner):
         **TreeLearner._parameter_constraints,
         "n_states": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
         "init": [StrOptions({"random", "moments", "deterministic"}), Operators],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": COUNT,
         "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
         "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "smoothing": [Interval(Real, 0, LARGEST, closed="both")],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "n_iter_no_change": COUNT,
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
     }

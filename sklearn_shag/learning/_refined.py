@@ -59,6 +59,7 @@ from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import (
+    COUNT,
     LARGEST,
     LARGEST_COUNT,
     Interval,
@@ -393,7 +394,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         "mixing": [Interval(Real, 0, 1, closed="left")],
         "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
         "tol": [Interval(Real, 0, LARGEST, closed="both")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": COUNT,
         "prune": [Interval(Real, 0, 1, closed="left")],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],

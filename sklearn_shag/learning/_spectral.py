@@ -1,7 +1,7 @@
 """Spectral learning of hidden-state automata from moments."""
 
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn_shag.learning._automata import learn_automata
 from sklearn_shag.learning._base import IncrementalMixin, Learned, TreeLearner
 from sklearn_shag.learning._deterministic import deterministic_automaton
 from sklearn_shag.operators import Operators, join_automata, mixture
-from sklearn_shag.utils._param_validation import LARGEST, Interval
+from sklearn_shag.utils._param_validation import COUNT, LARGEST, Interval
 from sklearn_shag.utils._typing import FloatArray
 
 # Number of states of the deterministic automaton in a mixture.
@@ -175,7 +175,7 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
 
     _parameter_constraints = {
         **TreeLearner._parameter_constraints,
-        "n_states": [Interval(Integral, 1, None, closed="left")],
+        "n_states": COUNT,
         **{
             name: [Interval(Real, 0, LARGEST, closed="both")]
             for name in ("smoothing", "shrinkage", "alpha")

@@ -59,8 +59,12 @@ FORMER_PARAMS = {
     "SpectralSHAGCV": {"n_states": "n_states_grid", "smoothing": "smoothing_grid"},
 }
 FORMER_ATTRIBUTES = {
-    **{"best_n_states_": "n_states_", "best_smoothing_": "smoothing_", "best_params_": None},
-    **{"embeddings_": "embeddings_name_", "log_likelihoods_": None, "objectives_": None},
+    "best_n_states_": "n_states_",
+    "best_smoothing_": "smoothing_",
+    "best_params_": None,
+    "embeddings_": "embeddings_name_",
+    "log_likelihoods_": None,  # an array that rises, where `loss_curve_` is a list that falls
+    "objectives_": None,
 }
 
 

@@ -51,7 +51,14 @@ from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import BaseEstimator, keep
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread, progress
-from sklearn_shag.utils._param_validation import LARGEST, N_JOBS, HasMethods, Interval, StrOptions
+from sklearn_shag.utils._param_validation import (
+    COUNT,
+    LARGEST,
+    N_JOBS,
+    HasMethods,
+    Interval,
+    StrOptions,
+)
 from sklearn_shag.utils._typing import ObjectArray
 
 # Limit of the number of training tokens; defaults of batch_size, max_iter and dropout below it.
@@ -84,11 +91,11 @@ class NetworkLearner(BaseEstimator):
     _parameter_constraints = {
         "hidden_layer_sizes": [list, tuple],
         "dropout": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
-        "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "batch_size": [StrOptions({"auto"}), *COUNT],
+        "max_iter": [StrOptions({"auto"}), *COUNT],
         "learning_rate_init": [Interval(Real, 0, LARGEST, closed="right")],
         "alpha": [Interval(Real, 0, LARGEST, closed="both")],
-        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "min_count": COUNT,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
         "verbose": ["verbose"],
