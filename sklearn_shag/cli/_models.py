@@ -21,7 +21,13 @@ from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, Spectr
 from sklearn_shag.lexical import LexicalizedSHAG
 from sklearn_shag.model_files import load_model, save_model
 from sklearn_shag.network import LEARNED, BiaffineParser, Splitter, Tagger, list_known_columns
-from sklearn_shag.treebank import TokenFeature, UnknownSymbolWarning, iter_conllu, list_sources
+from sklearn_shag.treebank import (
+    MISSING,
+    TokenFeature,
+    UnknownSymbolWarning,
+    iter_conllu,
+    list_sources,
+)
 from sklearn_shag.utils._arrays import in_chunks, rows_of
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
@@ -441,7 +447,7 @@ def _describe_sentence(forms, *values):
 
 def _format_field(value):
     if value is None:
-        return "_"
+        return MISSING
     if isinstance(value, float):
         return f"{value:.2g}" if 0 < abs(value) < 5e-5 else f"{value:.4f}"  # trees are improbable
     return printable(value, max_length=None)
