@@ -22,12 +22,14 @@ from sklearn_shag import (
 from sklearn_shag.cli._main import main
 from sklearn_shag.datasets import load_parser
 from sklearn_shag.metrics import raw_text_scores
-from sklearn_shag.network import _splitter
+from sklearn_shag.network import _characters
 from sklearn_shag.treebank import (
+    ENDS,
     ConlluError,
     DependencyTree,
     MultiwordToken,
     correct_ends,
+    cut_sentences,
     join_text,
     list_paragraphs,
     read_conllu,
@@ -97,11 +99,16 @@ def test_every_text_comes_back(splitter, text):
 def test_every_text_comes_back_wherever_things_end(text, seed, max_tokens):
     """Also with words that have nothing of their tokens."""
     rng = np.random.default_rng(seed)
-    ends = rng.integers(0, 4, len(text), dtype=np.int8) * rng.integers(0, 2, dtype=np.int8)
-    correct_ends(ends, text, list_paragraphs(text), max_tokens)
-    trees = list(
-        to_trees(text, ends, lambda form, several: ["x", form, "y"] if several else None, count(1))
-    )
+    ends = rng.integers(0, len(ENDS), len(text), dtype=np.int8) * rng.integers(0, 2, dtype=np.int8)
+    correct_ends(ends, text, list_paragraphs(text), keeps_space=lambda *around: True)
+    if max_tokens is not None:
+        cut_sentences(ends, rng.normal(size=ends.size), max_tokens)
+
+    def words_of(form, seems_several, cuts):
+        assert all(0 < cut < len(form) and not form[cut - 1].isspace() for cut in cuts)
+        return ["x", form, "y"] if seems_several or cuts else None
+
+    trees = list(to_trees(text, ends, words_of, count(1)))
     assert_keeps(trees, text)
     if max_tokens is not None:
         assert max(tree.to_conllu().count("TokenRange") for tree in trees) <= max_tokens
@@ -110,10 +117,10 @@ def test_every_text_comes_back_wherever_things_end(text, seed, max_tokens):
 def test_sentences_have_all_that_the_format_asks_for():
     text = "  It's du café.\r\n\r\n \tOui !"
     ends = np.zeros(len(text), dtype=np.int8)
-    ends[[3, 5, 8, 13, 14, 23, 25]] = 1, 1, 2, 1, 3, 1, 3
+    ends[[3, 5, 8, 13, 14, 23, 25]] = 2, 2, 3, 2, 4, 2, 4
     correct_ends(ends, text, list_paragraphs(text))
     words = {"du": ["de", "le"]}
-    trees = list(to_trees(text, ends, lambda form, several: words.get(form), count(5), 100))
+    trees = list(to_trees(text, ends, lambda form, *seen: words.get(form), count(5), 100))
     assert "".join(tree.to_conllu() for tree in trees) == (
         "# newpar\n# sent_id = 5\n# text = It's du café.\n"
         "1\tIt\t_\t_\t_\t_\t_\t_\t_\tTokenRange=102:104|SpacesBefore=\\s\\s|SpaceAfter=No\n"
@@ -153,8 +160,8 @@ def test_blank_lines_end_paragraphs(text, paragraphs):
 def test_lines_end_tokens_and_paragraphs_sentences():
     text = "a b\nc\u2028d e\n\nf g"
     ends = np.zeros(len(text), dtype=np.int8)
-    correct_ends(ends, text, list_paragraphs(text))
-    trees = list(to_trees(text, ends, lambda form, several: None, count(1)))
+    correct_ends(ends, text, list_paragraphs(text), keeps_space=lambda *around: True)
+    trees = list(to_trees(text, ends, lambda form, *seen: None, count(1)))
     assert [tree.forms for tree in trees] == [("a b", "c", "d e"), ("f g",)]
 
 
@@ -178,7 +185,7 @@ def test_text_of_trees_is_what_their_comments_or_tokens_say():
     ]
     text, ends = to_text(trees)
     assert text == "Pas dux a b.\n\nab 10 000"
-    assert ends.tolist() == [0, 0, 1, 0, 0, 2, 3, 0, 1, 0, 1, 3, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0, 3]
+    assert ends.tolist() == [0, 0, 2, 0, 0, 3, 4, 0, 2, 0, 2, 4, 0, 0, 2, 4, 0, 0, 0, 0, 0, 0, 4]
 
 
 def test_text_of_trees_that_were_made_of_it(splitter):
@@ -209,44 +216,55 @@ def test_a_paragraph_is_split_as_if_it_were_alone(splitter):
     together = splitter.split_text("\n\n".join(part.strip() for part in parts))
     alone = [tree for part in parts for tree in splitter.split_text(part.strip())]
     assert [tree.forms for tree in together] == [tree.forms for tree in alone]
-    assert len(parts[1]) > 2 * _splitter.PIECE
+    assert len(parts[1]) > 2 * _characters.PIECE
 
 
 def test_pieces_cover_all_characters_once():
     text = "ab " * 500 + "c" * 1000 + "\n\nd"
-    places, is_own, indptr = _splitter._cut_into_pieces(text, list_paragraphs(text))
+    places, is_own, indptr = _characters.cut_into_pieces(text, list_paragraphs(text))
     assert places[is_own].tolist() == [*range(2500), 2502]
     sizes = np.diff(indptr)
-    assert sizes.max() <= _splitter.PIECE + 2 * _splitter.MARGIN
+    assert sizes.max() <= _characters.PIECE + 2 * _characters.MARGIN
     assert sizes[-1] == 1  # no margin is in another paragraph
+
+
+def several(form, *words, times=1):
+    """Trees of a token of several words."""
+    token = MultiwordToken(1, len(words), form, "SpaceAfter=No")
+    return [tree_of(words, tokens=[token])] * times
 
 
 def test_words_of_tokens():
     """Known ones, such as are words too, in capitals, and such as end as known ones did."""
-    du, ambiguous = MultiwordToken(1, 2, "du"), MultiwordToken(1, 2, "des")
-    parts = [MultiwordToken(1, 2, form) for form in ("dont", "isnt", "it's", "he's")]
-    trees = [
-        tree_of(["de", "le"], tokens=[du]),
-        tree_of(["de", "les"], tokens=[ambiguous]),
-        tree_of(["des"]),
-        *(
-            tree_of(words, tokens=[token])
-            for words, token in zip(
-                [["do", "nt"], ["is", "nt"], ["it", "'s"], ["he", "'s"]], parts, strict=True
-            )
-        ),
-    ]
+    trees = several("du", "de", "le", times=2) + several("Du", "De", "le")
+    trees += several("des", "de", "les", times=3) + [tree_of(["des"])]
+    trees += several("dont", "do", "nt") + several("isnt", "is", "nt")
+    trees += several("it's", "it", "'s", times=2) + several("he's", "he", "'s")
     words_of = Splitter(hidden_layer_sizes=[2], max_iter=1).fit(trees)._words_of
-    assert words_of("du", False) == ["de", "le"]
-    assert words_of("Du", False) == ["De", "le"]
-    assert words_of("DU", False) == ["DE", "LE"]
-    assert words_of("des", True) == ["de", "les"]
-    assert words_of("des", False) is None
-    assert words_of("CaN'S", True) == ["CaN", "'S"]
-    assert words_of("wasnt", True) == ["was", "nt"]
-    assert words_of("wasnt", False) is None
-    assert words_of("nt", True) is None
-    assert words_of("xyz", True) is None
+    assert words_of("du", False, []) == ["de", "le"]
+    assert words_of("Du", False, []) == ["De", "le"]
+    assert words_of("DU", False, []) == ["DE", "LE"]
+    assert words_of("des", True, []) == words_of("des", False, [1]) == ["de", "les"]
+    assert words_of("des", False, []) is None
+    assert words_of("CaN'S", True, []) == ["CaN", "'S"]
+    assert words_of("wasnt", True, []) == ["was", "nt"]
+    assert words_of("wasnt", False, []) is None
+    assert words_of("nt", True, []) is None
+    assert words_of("xyz", True, []) is None
+    assert words_of("xyz", False, [1, 2]) == ["x", "y", "z"]
+
+
+def test_tokens_are_split_for_certain_only_by_evidence():
+    """A typo seen once, or a form that is one word in these capitals, leaves it to the network."""
+    trees = several("Andrews", "Andrew", "s") + several("iv", "i", "v", times=3)
+    trees += [tree_of(["IV"])] * 2
+    words_of = Splitter(hidden_layer_sizes=[2], max_iter=1).fit(trees)._words_of
+    assert words_of("Andrews", False, []) is None
+    assert words_of("Andrews", True, []) == ["Andrew", "s"]
+    assert words_of("iv", False, []) == ["i", "v"]
+    assert words_of("Iv", False, []) == ["I", "v"]
+    assert words_of("IV", False, []) is None
+    assert words_of("IV", False, [1]) == ["I", "V"]
 
 
 def test_long_sentences_are_cut(splitter):
@@ -385,6 +403,7 @@ def test_command_names_the_line_of_a_sentence(text_model, tmp_path, capsys):
 def test_command_trains_for_text(english, tmp_path, capsys):
     """By default with all columns that have values."""
     plain = [DependencyTree(t.forms, t.heads, upos=t.upos, lemmas=t.lemmas) for t in english[:12]]
+    plain[0] = plain[0].with_comments([f"# text = {english[0].text}"])
     write_conllu(plain, tmp_path / "train.conllu")
     command = ["train", str(tmp_path / "train.conllu"), "-o", str(tmp_path / "m.npz"), "--text"]
     assert main([*command, "--model", "biaffine", "--max-iter", "1"]) == 0

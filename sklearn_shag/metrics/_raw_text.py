@@ -173,8 +173,8 @@ def _read_side(trees, name):
             text = _without_spaces(token.form)
             texts.append(text)
             tokens.append((n, n + len(text)))
-            spans += [tokens[-1]] * token.n_words
-            is_multiword += [token.has_line] * token.n_words
+            spans += [tokens[-1]] * len(token.words)
+            is_multiword += [token.has_line] * len(token.words)
             n += len(text)
         first = len(heads)
         heads += [first + head - 1 if head else ROOT for head in tree.heads.tolist()]

@@ -30,6 +30,7 @@ from sklearn_shag.network import (
     Tagger,
     TagLearner,
     check_network_weights,
+    compile_patterns,
 )
 from sklearn_shag.operators import (
     Operators,
@@ -40,7 +41,7 @@ from sklearn_shag.operators import (
 )
 from sklearn_shag.parsing import LARGEST_SHARE, LARGEST_TEMPERATURE
 from sklearn_shag.sequences import LabelCounts, SequenceStatistics, check_labels, check_trigrams
-from sklearn_shag.treebank import TokenFeature
+from sklearn_shag.treebank import ENDS, TokenFeature
 from sklearn_shag.utils._arrays import check_codes, check_range, check_shape
 from sklearn_shag.utils._messages import shorten
 
@@ -234,6 +235,10 @@ def _check_network(model, key):
 def _check_splitter(model, key):
     if tuple(model.vocabulary_) != OF_CHARACTERS:
         raise ModelFileError(f"{key}/vocabulary_ has columns other than {', '.join(OF_CHARACTERS)}")
+    kinds = model.tag_values_.get("end", ())
+    if not set(ENDS[2:]) <= set(kinds) <= set(ENDS) or len(set(kinds)) < len(kinds):
+        raise ModelFileError(f"{key}/tag_values_ holds other ends than {', '.join(ENDS)}")
+    compile_patterns(model.patterns_)
     endings = {letters: words[1:] for letters, words in model.endings_.items()}
     tables = model.words_, model.ambiguous_, endings
     for form, words in chain.from_iterable(table.items() for table in tables):

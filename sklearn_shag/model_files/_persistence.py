@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+from collections import ChainMap
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_type_hints
 
@@ -426,12 +427,13 @@ def _restore_attributes(cls, stored, key, source):
     if not required <= stored.keys() <= expected.keys():
         raise ModelFileError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
     restored = dict.fromkeys(stored)  # in their order
+    known = ChainMap(restored, {name: getattr(cls, name) for name in expected.keys() - required})
     # Attributes whose checks need other attributes come after these.
     order = {kind: place for place, kind in enumerate((*RECORDS, "stages", "results"), start=1)}
     for name in sorted(stored, key=lambda name: order.get(expected[name], 0)):
         place = f"{key}/{name}"
         kind, annotation = expected[name], hints[name]
-        restored[name] = _restore_attribute(kind, annotation, stored[name], place, source, restored)
+        restored[name] = _restore_attribute(kind, annotation, stored[name], place, source, known)
     return restored
 
 

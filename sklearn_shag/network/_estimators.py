@@ -76,7 +76,7 @@ class NetworkStart(NamedTuple):
     columns: Columns | None  # None for splitters
     vocabulary: dict
     labels: np.ndarray | None  # None if arcs are not scored
-    tag_values: dict | None  # by learned column; None for splitters
+    tag_values: dict  # by learned column
     sizes: Sizes
     weights: NetworkWeights
 
@@ -118,7 +118,7 @@ class NetworkLearner(BaseEstimator):
                 f"one, got {shorten(sizes)}."
             )
 
-    def _begin(self, vocabulary, rng, labels=None, tag_values=None, given=(NO_VECTORS, NO_MOMENTS)):
+    def _begin(self, vocabulary, rng, labels, tag_values, given=(NO_VECTORS, NO_MOMENTS)):
         """Return a NetworkStart with random parameters, and with given vectors and moments."""
         mask = np.zeros((2, 0 if labels is None else labels.size), dtype=bool)
         hidden = np.array(self.hidden_layer_sizes, dtype=np.int64)
@@ -126,8 +126,7 @@ class NetworkLearner(BaseEstimator):
         sizes = sizes_of(weights, vocabulary, labels, tag_values)
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
         weights = weights._replace(values=values)
-        columns = None if tag_values is None else make_columns(vocabulary)
-        return NetworkStart(columns, vocabulary, labels, tag_values, sizes, weights)
+        return NetworkStart(None, vocabulary, labels, tag_values, sizes, weights)
 
     def _learn_tags(self, start, codes, indptr, tags, weights, rng):
         """Train on tags alone, without heads; return fitted attributes."""
@@ -228,7 +227,8 @@ class TagLearner(NetworkLearner):
         if of_words is not None:
             vocabulary[VECTOR], vectors = tabulate_embeddings(of_words)
         moments = compute_moments(in_context and ask_vectors(in_context, sentences))
-        return self._begin(vocabulary, rng, labels, tag_values, (vectors, moments))
+        start = self._begin(vocabulary, rng, labels, tag_values, (vectors, moments))
+        return start._replace(columns=make_columns(vocabulary))
 
     def _choose_columns(self, sentences):
         """Return the names of the columns to read; refuse columns that are to be learned."""

@@ -44,7 +44,6 @@ class Sizes(NamedTuple):
     label: int = LABEL
 
 
-N_ENDS = 4  # kinds of ends at a character, the tags of splitters
 # Defaults of networks without given vectors, such as all networks in old model files.
 NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 NO_MOMENTS = np.zeros((2, 0), dtype=np.float32)
@@ -269,14 +268,14 @@ def sizes_of(weights, vocabulary, labels=None, tag_values=None):
     labels : None or ndarray
         Known relations; None if arcs are not scored.
     tag_values : None or dict
-        The values of each column that is learned; None for splitters.
+        The values of each column that is learned; None if none is.
 
     Returns
     -------
     sizes : Sizes
     """
     n_labels = None if labels is None else labels.size
-    n_tags = (N_ENDS,) if tag_values is None else map(len, tag_values.values())
+    n_tags = map(len, (tag_values or {}).values())
     dimensions = weights.vectors.shape[1], weights.moments.shape[1]
     return list_sizes(vocabulary, weights.hidden_layer_sizes, n_labels, n_tags, *dimensions)
 

@@ -1,29 +1,42 @@
 """The network over characters: where tokens and sentences of a text end."""
 
-from collections import Counter, defaultdict
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, count, pairwise
-from os.path import commonprefix
 from typing import Literal, NamedTuple, Self, TextIO
-from unicodedata import category
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.encoding import UNKNOWN, Batch, check_sentences, number_values, place_codes
+from sklearn_shag.encoding import Batch, check_sentences
+from sklearn_shag.network._altered_text import add_altered
+from sklearn_shag.network._characters import (
+    cut_into_pieces,
+    encode_characters,
+    iter_columns,
+    list_known,
+    number_columns,
+    read_unknown_as_known,
+    shape_of,
+)
 from sklearn_shag.network._estimators import NetworkLearner
 from sklearn_shag.network._network import open_network, read_sentences
+from sklearn_shag.network._words import learn_words, spell_words, split_by_ending
 from sklearn_shag.treebank import (
-    INSIDE,
+    ENDS,
     SENTENCE,
+    TOKEN,
     DependencyTree,
     Sentences,
     TreeTransformer,
-    blank_spaces,
     check_text,
+    compose,
+    compose_text,
     correct_ends,
+    cut_sentences,
+    is_composed,
     iter_text,
     list_paragraphs,
     list_tokens,
@@ -32,18 +45,19 @@ from sklearn_shag.treebank import (
     to_trees,
 )
 from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import fit_context
 from sklearn_shag.utils._typing import FilePath, RandomSeed
 
-# Characters of a piece of text, and of the margins on both sides that the network reads, too.
-PIECE, MARGIN = 400, 40
-OF_CHARACTERS = ("character", "pair", "shapes", "word")  # the columns of characters
-BEFORE, AFTER = 2, 3  # shapes around a character; a blank line has two characters
-SIGNS = ".,!?'\"-():;"  # which are their own shapes
 ALONE = 0.1  # share of training sentences that get a blank line before them
-# For unknown tokens of several words: the most letters of the ending in a rule, and the most of
-# these letters that the first word keeps.
-LONGEST_ENDING, MORE = 8, 3
+# What is one token, unless most of what matches in training is not: addresses of the web and of
+# mail, characters as HTML writes them, and names of topics and people.
+PATTERNS = (
+    r"(?<!\w)(?i:https?://|ftp://|www\.)[^\s<>\"]*[\w/#=&%+~-]",
+    r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    r"\w*&amp;\w*|&#?\w+;",
+    r"(?<!\w)[#@]\w+",
+)
 
 
 class SplitterFormat(NamedTuple):
@@ -152,16 +166,23 @@ class Splitter(TreeTransformer, NetworkLearner):
     _parameter_constraints = {
         **NetworkLearner._parameter_constraints,
         "max_tokens": Parser._parameter_constraints["max_tokens"],
+        "augment": ["boolean"],
+        "patterns": [list, tuple],
     }
 
     # As SCHEDULE, but for characters, which are more and less diverse than tokens.
     _schedule = (
+        (2_000, 500, 200, 0.1),
+        (10_000, 500, 60, 0.1),
         (100_000, 500, 20, 0.1),
         (300_000, 2000, 12, 0.1),
         (600_000, 2000, 8, 0.1),
         (np.inf, 2000, 4, 0.1),
     )
 
+    tag_values_: dict[str, list[str]] = {"end": ["inside", "token", "multiword", "sentence"]}
+    spaces_: list[str] | None = None
+    patterns_: list[str] = []
     words_: dict[str, list[str]]
     ambiguous_: dict[str, list[str]]
     endings_: dict[str, list[str]]
@@ -177,6 +198,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         alpha: float = 0.0,
         min_count: int = 2,
         max_tokens: int | None = 500,
+        augment: bool = True,
+        patterns: Sequence[str] = (),
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -189,6 +212,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         self.alpha = alpha
         self.min_count = min_count
         self.max_tokens = max_tokens
+        self.augment = augment
+        self.patterns = patterns
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -217,21 +242,25 @@ class Splitter(TreeTransformer, NetworkLearner):
             If X holds anything but trees.
         """
         self._check_sizes()
+        compile_patterns(self.patterns)
         trees, rng = _check_trees(X), check_random_state(self.random_state)
+        _warn_if_spaces_are_unknown(trees)
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
-        text, ends = to_text(trees, set(alone.tolist()))
+        text, ends = _compose_ends(*to_text(trees, set(alone.tolist())))
+        learned = learn_words(trees) | {"spaces_": _list_spaces(text, ends)}
+        learned["patterns_"] = [*_choose_patterns(text, ends), *self.patterns]
+        if self.augment:
+            text, ends = add_altered(text, ends, rng)
         paragraphs = list_paragraphs(text)
-        columns = list(_iter_columns(text, paragraphs))
-        vocabulary = {
-            name: [values[k] for k in np.flatnonzero(counts >= self.min_count)]
-            for name, values, counts, _ in columns
-        }
-        start = self._begin(vocabulary, rng)
-        places, is_own, indptr = _cut_into_pieces(text, paragraphs)
-        codes = _encode_characters(_number_columns(vocabulary), columns)[places]
+        known = list_known(iter_columns(text, paragraphs), self.min_count)["character"]
+        columns = list(iter_columns(read_unknown_as_known(text, set(known)), paragraphs))
+        vocabulary = list_known(columns, self.min_count) | {"character": known}
+        start = self._begin(vocabulary, rng, None, {"end": list(ENDS)})
+        places, is_own, indptr = cut_into_pieces(text, paragraphs)
+        codes = encode_characters(number_columns(vocabulary), columns)[places]
         tags = np.where(is_own, ends[places], -1)[:, np.newaxis]
-        learned = self._learn_tags(start, codes, indptr, tags, np.ones(indptr.size - 1), rng)
-        vars(self).update(_learn_words(trees) | learned)
+        learned |= self._learn_tags(start, codes, indptr, tags, np.ones(indptr.size - 1), rng)
+        vars(self).update(learned, tag_values_=start.tag_values)
         return self
 
     def split_text(self, text: str) -> list[DependencyTree]:
@@ -295,35 +324,56 @@ class Splitter(TreeTransformer, NetworkLearner):
         """Yield the sentences of a text, numbered, with `n_before` characters before it."""
         if not text.strip():
             return
-        paragraphs = list_paragraphs(text)
-        ends = self._find_ends(text, paragraphs)
-        yield from to_trees(text, ends, self._words_of, numbers, n_before)
+        yield from to_trees(text, self._find_ends(text), self._words_of, numbers, n_before)
 
-    def _find_ends(self, text, paragraphs):
-        """Predict the end at each character, (n_characters,), from INSIDE to SENTENCE."""
-        known, network = keep(self, (self.vocabulary_, self.weights_), _open_splitter)
-        codes = _encode_characters(known, _iter_columns(text, paragraphs))
-        places, is_own, indptr = _cut_into_pieces(text, paragraphs)
-        found = read_sentences(network, Batch(codes[places], indptr)).tags[:, 0]
-        ends = np.full(len(text), INSIDE, dtype=np.int8)
-        ends[places[is_own]] = found[is_own]
-        correct_ends(ends, text, paragraphs, self.max_tokens)
+    def _find_ends(self, text):
+        """Predict the kind of end at each character, int8 (n_characters,)."""
+        if is_composed(text):
+            return self._find_composed_ends(text)
+        composed, last, composed_last = compose_text(text)
+        ends = np.zeros(len(text), dtype=np.int8)
+        ends[last] = self._find_composed_ends(composed)[composed_last]
         return ends
 
-    def _words_of(self, form, seems_several):
-        """Return the words of a token, None if it is a single word."""
-        for known in (form, form.lower()):
-            words = self.words_.get(known) or (seems_several and self.ambiguous_.get(known))
-            if words:
-                return words if known == form else _in_case_of(form, words)
-        for k in range(max(1, len(form) - LONGEST_ENDING), len(form) if seems_several else 0):
-            letters = form[k:]
-            if ending := self.endings_.get(letters.lower()):
-                if "".join(ending) == letters.lower():  # they are its letters, also in capitals
-                    cuts = np.cumsum([0, *map(len, ending)]).tolist()
-                    ending = [letters[a:b] for a, b in pairwise(cuts)]
-                return [form[:k] + ending[0], *ending[1:]]
-        return None
+    def _find_composed_ends(self, text):
+        """Predict the kind of end at each character of a composed text, int8 (n_characters,)."""
+        parts = self.vocabulary_, self.weights_, self.tag_values_
+        known, network, kinds = keep(self, parts, _open_splitter)
+        paragraphs = list_paragraphs(text)
+        familiar = read_unknown_as_known(text, known["character"])
+        codes = encode_characters(known, iter_columns(familiar, paragraphs))
+        places, is_own, indptr = cut_into_pieces(text, paragraphs)
+        batch = Batch(codes[places], indptr)
+        scores = np.nan_to_num(read_sentences(network, batch, with_scores=True).tag_scores[is_own])
+        ends, likely = np.zeros(len(text), dtype=np.int8), np.zeros(len(text))
+        ends[places[is_own]] = kinds[scores.argmax(axis=1)]
+        *others, of_sentence = scores.T.astype(np.float64)
+        likely[places[is_own]] = of_sentence - np.maximum.reduce(others)
+        patterns = keep(self, (self.patterns_,), compile_patterns)
+        correct_ends(ends, text, paragraphs, keeps_space=self._keeps_space, patterns=patterns)
+        if self.max_tokens is not None:
+            cut_sentences(ends, likely, self.max_tokens)
+        return ends
+
+    def _keeps_space(self, before, behind):
+        """Return whether training tokens have white space between such characters."""
+        return self.spaces_ is None or shape_of(before) + shape_of(behind) in self.spaces_
+
+    def _words_of(self, form, seems_several, cuts):
+        """Return the words of a token, None if it is a single word.
+
+        The network may see several words, or where they end (`cuts`).
+        """
+        plain = compose(form)
+        known = plain if plain in self.words_ or plain in self.ambiguous_ else plain.lower()
+        words = self.words_.get(known)
+        if words is None and (seems_several or cuts):
+            words = self.ambiguous_.get(known)
+        if words is not None:
+            return spell_words(plain, words)
+        if cuts:
+            return [compose(form[begin:end]) for begin, end in pairwise([0, *cuts, len(form)])]
+        return split_by_ending(plain, self.endings_) if seems_several else None
 
     def transform(self, X: Sentences) -> list[DependencyTree]:
         """Return sentences, which are already split, unchanged.
@@ -374,8 +424,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         """
         check_is_fitted(self)
         text, true = to_text(_check_trees(X))
-        scores, found = [], self._find_ends(text, list_paragraphs(text))
-        for least in (INSIDE + 1, SENTENCE):
+        scores, found = [], self._find_ends(text)
+        for least in (TOKEN, SENTENCE):
             places = [np.flatnonzero(ends >= least).tolist() for ends in (true, found)]
             one, other = (set(pairwise([-1, *of_side])) for of_side in places)
             scores.append(2 * len(one & other) / (len(one) + len(other)))
@@ -388,122 +438,59 @@ def _check_trees(X):
     return trees
 
 
-def _open_splitter(vocabulary, weights):
-    """Return the code of each known value of each column, and the Network."""
-    return _number_columns(vocabulary), open_network(weights, vocabulary)
+def _open_splitter(vocabulary, weights, tag_values):
+    """Return the code of each known value of each column, the Network, and the kinds of ends."""
+    network = open_network(weights, vocabulary, tag_values=tag_values)
+    kinds = np.array([ENDS.index(name) for name in tag_values["end"]], dtype=np.int8)
+    return number_columns(vocabulary), network, kinds
 
 
-def _number_columns(vocabulary):
-    return {name: number_values(values) for name, values in vocabulary.items()}
+def _compose_ends(text, ends):
+    """Compose a text, and move the ends at its characters to the composed text."""
+    composed, last, composed_last = compose_text(text)
+    moved = np.zeros(len(composed), dtype=np.int8)
+    moved[composed_last] = ends[last]
+    return composed, moved
 
 
-def _encode_characters(code_of, columns):
-    """Return the codes of characters, (n_characters, n_columns)."""
-    return place_codes(
-        ([code_of[name].get(value, UNKNOWN) for value in values], places)
-        for name, values, _, places in columns
-    )
+def _list_spaces(text, ends):
+    """List the shapes of the characters on both sides of a space in tokens, such as "99"."""
+    places = (match.start() for match in re.finditer(r"\S \S", text))
+    return sorted({shape_of(text[k]) + shape_of(text[k + 2]) for k in places if ends[k] < TOKEN})
 
 
-def _iter_columns(text, paragraphs):
-    """Yield each column of characters: its name, distinct values, their counts, and places.
-
-    The places are the index of the value of each character.
-    """
-    text = blank_spaces(text)
-    points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
-    distinct, places = np.unique(points, return_inverse=True)
-    signs, n = list(map(chr, distinct.tolist())), distinct.size
-    yield "character", signs, np.bincount(places), places
-    pairs, of_pairs = np.unique(places * n + np.append(places[1:], places[-1]), return_inverse=True)
-    values = [signs[pair // n] + signs[pair % n] for pair in pairs.tolist()]
-    yield "pair", values, np.bincount(of_pairs), of_pairs
-    # Shapes are ASCII.
-    shapes, size = np.array([ord(_shape_of(sign)) for sign in signs])[places], BEFORE + 1 + AFTER
-    shapes = np.pad(shapes, (BEFORE, AFTER), constant_values=ord(" "))
-    windows = np.lib.stride_tricks.sliding_window_view(shapes, size).copy()
-    windows[[end - 1 for _, end in paragraphs], -1] = ord(" ")  # no paragraph sees the next one
-    numbers = windows @ 128 ** np.arange(size)
-    distinct, firsts, of_windows = np.unique(numbers, return_index=True, return_inverse=True)
-    values = ["".join(map(chr, window)) for window in windows[firsts].tolist()]
-    yield "shapes", values, np.bincount(of_windows), of_windows
-    in_word = np.array([_is_letter(sign) or sign.isdigit() for sign in signs])[places]
-    begins = np.flatnonzero(np.append(True, ~(in_word[1:] & in_word[:-1])))
-    cuts = pairwise([*begins.tolist(), len(text)])
-    words = [text[begin:end] for begin, end in cuts]
-    numbers = {word: k for k, word in enumerate(sorted(set(words)))}
-    of_words = np.array([numbers[word] for word in words])
-    lengths = np.diff(begins, append=len(text))
-    yield "word", list(numbers), np.bincount(of_words), np.repeat(of_words, lengths)
+def compile_patterns(patterns):
+    try:
+        return list(map(re.compile, patterns))
+    except (re.error, TypeError) as error:
+        raise ValueError(f"patterns must hold regular expressions, each a str: {error}.") from error
 
 
-def _is_letter(sign):
-    return sign.isalpha() or category(sign)[0] == "M"
+def _choose_patterns(text, ends):
+    """List the built-in patterns of which at least half of what matches is one training token."""
+    is_end = np.append(ends >= TOKEN, True)
+    chosen = []
+    for pattern in PATTERNS:
+        spans = [match.span() for match in re.finditer(pattern, text)]
+        right = [
+            is_end[end - 1]
+            and not is_end[begin : end - 1].any()
+            and (is_end[begin - 1] or text[begin - 1] == " ")
+            for begin, end in spans
+        ]
+        if 2 * sum(right) >= len(right):
+            chosen.append(pattern)
+    return chosen
 
 
-def _shape_of(sign):
-    if _is_letter(sign):
-        return "X" if sign.isupper() else "x" if sign.islower() else "l"
-    return "9" if sign.isdigit() else sign if sign in (" ", *SIGNS) else "*"
-
-
-def _cut_into_pieces(text, paragraphs):
-    """Cut paragraphs into pieces, by preference at spaces, with margins.
-
-    Returns
-    -------
-    places : int ndarray of shape (n_rows,)
-        Indices of characters of the text.
-    is_own : bool ndarray of shape (n_rows,)
-        Whether each belongs to the piece, and not to a margin.
-    indptr : int ndarray of shape (n_pieces + 1,)
-        Piece k has the rows ``indptr[k]:indptr[k + 1]``.
-    """
-    places, is_own = [], []
-    for begin, end in paragraphs:
-        first = begin
-        while first < end:
-            last = min(first + PIECE, end)
-            if last < end:
-                last = max(text.rfind(" ", first + PIECE // 2, last) + 1, 0) or last
-            places.append(np.arange(max(first - MARGIN, begin), min(last + MARGIN, end)))
-            is_own.append((places[-1] >= first) & (places[-1] < last))
-            first = last
-    sizes = list(map(len, places))
-    return np.concatenate(places), np.concatenate(is_own), np.cumsum([0, *sizes])
-
-
-def _learn_words(trees):
-    """Return `words_`, `ambiguous_` and `endings_`, learned from tokens of several words."""
-    seen = defaultdict(Counter)
-    for tree in trees:
-        position = 0
-        for form, _, n_words, _ in list_tokens(tree):
-            seen[form][tree.forms[position : position + n_words] if n_words > 1 else None] += 1
-            position += n_words
-    words, ambiguous, ended = {}, {}, defaultdict(Counter)
-    for form, counts in sorted(seen.items()):
-        n_alone = counts.pop(None, 0)
-        if not counts:
-            continue
-        ((chosen, _),) = counts.most_common(1)
-        (ambiguous if n_alone else words)[form] = list(chosen)
-        first, *others = (word.lower() for word in chosen)
-        n_same = len(commonprefix([form.lower(), first]))  # noqa: RUF071  (they are no paths)
-        shortest = max(1, n_same - MORE, len(form) - LONGEST_ENDING)
-        for k in range(shortest, min(n_same, len(form) - 1) + 1):
-            ended[form[k:].lower()][first[k:], *others] += 1
-    endings = {
-        letters: list(counts.most_common(1)[0][0])
-        for letters, counts in sorted(ended.items())
-        if counts.total() > 1  # one token is no rule
-    }
-    return {"words_": words, "ambiguous_": ambiguous, "endings_": endings}
-
-
-def _in_case_of(form, words):
-    """Capitalise the words of a token, known in lower case, as the token is."""
-    if form.isupper() and len(form) > 1:
-        return [word.upper() for word in words]
-    first, *others = words
-    return [first[:1].upper() + first[1:], *others] if form[0].isupper() else words
+def _warn_if_spaces_are_unknown(trees):
+    tokens = chain.from_iterable(map(list_tokens, trees))
+    if not any(tree.text for tree in trees) and not any(
+        "SpaceAfter=No" in token.misc for token in tokens
+    ):
+        warn(
+            "X does not say where tokens have no space between them: no tree has the comment "
+            "text, and no token has SpaceAfter=No in MISC. So punctuation will stay glued to "
+            "words in other text. Add one of the two to the treebank, and fit again.",
+            UserWarning,
+        )

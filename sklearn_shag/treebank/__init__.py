@@ -30,6 +30,7 @@ from sklearn_shag.treebank._conversions import (
     to_token_list,
 )
 from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph, pad_cells
+from sklearn_shag.treebank._graphemes import SOFT_HYPHEN, compose, compose_text, is_composed
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
 from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces
 from sklearn_shag.treebank._projectivity import (
@@ -45,12 +46,15 @@ from sklearn_shag.treebank._projectivity import (
 )
 from sklearn_shag.treebank._sources import ConlluError, list_sources
 from sklearn_shag.treebank._text import (
+    ENDS,
     HORIZONTAL,
-    INSIDE,
     SENTENCE,
+    TOKEN,
     blank_spaces,
     check_text,
     correct_ends,
+    cut_sentences,
+    is_spelled,
     iter_horizontal,
     iter_text,
     join_text,

@@ -1,12 +1,14 @@
 """Text without annotation: sentences of tokens, one per line, and raw text, to and from trees."""
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.treebank._columns import MISSING
+from sklearn_shag.treebank._graphemes import find_joined
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources
 from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
@@ -20,14 +22,17 @@ _MISPLACED = {
     "\r": "'\\r', the line end of old Macs; convert line ends to '\\n'",
 }
 _TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
-# Kinds of ends at a character; multiword tokens and sentences end with a token.
-INSIDE, TOKEN, MULTIWORD, SENTENCE = range(4)
+# Kinds of ends at a character: WORD is the end of a word inside a token that is its words put
+# together; tokens of other words end with MULTIWORD; sentences end with a token.
+ENDS = ("inside", "word", "token", "multiword", "sentence")
+INSIDE, WORD, TOKEN, MULTIWORD, SENTENCE = range(len(ENDS))
 _BEGINS_PARAGRAPH = re.compile(r"#\s*new(par|doc)\b")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _SPACE = re.compile(r"\s")
 # The character before white space that no form can hold, since it ends lines or columns, also for
 # other readers.
-_BEFORE_BREAK = re.compile(r"\S(?=\s*?[\t\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029])")
+_BREAK = re.compile(r"[\t\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
+_BEFORE_BREAK = re.compile(rf"\S(?=\s*?{_BREAK.pattern})")
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _ESCAPES = {" ": r"\s", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
 _UNESCAPES = {escape: sign for sign, escape in _ESCAPES.items()}
@@ -201,7 +206,7 @@ def to_text(trees, begin_paragraphs=()):
     -------
     text : str
     ends : int8 ndarray of shape (n_characters,)
-        The kind of end: INSIDE, TOKEN, MULTIWORD or SENTENCE.
+        The kind of end: INSIDE, WORD, TOKEN, MULTIWORD or SENTENCE.
     """
     parts, found = [], []
     for index, tree in enumerate(trees):
@@ -217,17 +222,27 @@ def to_text(trees, begin_paragraphs=()):
 
 
 def _find_tokens(tree):
-    """Return the text of a sentence, the last character of each token, and the kinds of ends."""
+    """Return the text of a sentence, the last characters of tokens and words, and their kinds."""
     tokens = list_tokens(tree)
     forms = ["".join(token.form.split()) for token in tokens]
-    kinds = [MULTIWORD if token.n_words > 1 else TOKEN for token in tokens]
+    lengths, kinds = [], []
+    for token, form in zip(tokens, forms, strict=True):
+        is_joined = is_spelled(form, token.words)
+        lengths += map(len, token.words) if is_joined else [len(form)]
+        kinds += [WORD] * (len(token.words) - 1) if is_joined else []
+        kinds.append(TOKEN if is_joined or len(token.words) == 1 else MULTIWORD)
     text = " ".join((tree.text or "").split())
     if "".join(text.split()) != "".join(forms):
         pairs = [(" ".join(token.form.split()), _space_behind(token.misc)) for token in tokens]
         text = "".join(form + (" " if space else "") for form, space in pairs).rstrip()
     # Tokens have the letters of the text, in their order.
     letters = np.flatnonzero([not sign.isspace() for sign in text])
-    return text, letters[np.cumsum(list(map(len, forms))) - 1], kinds
+    return text, letters[np.cumsum(lengths) - 1], kinds
+
+
+def is_spelled(form, words):
+    """Return whether a token is its words put together, in whatever case."""
+    return sum(map(len, words)) == len(form) and "".join(words).lower() == form.lower()
 
 
 class TextToken(NamedTuple):
@@ -235,7 +250,7 @@ class TextToken(NamedTuple):
 
     form: str
     misc: str
-    n_words: int
+    words: tuple[str, ...]
     has_line: bool  # of its own, beside those of its words
 
 
@@ -246,11 +261,12 @@ def list_tokens(tree):
     while position < len(tree):
         token = ranges.get(position + 1)
         if token is None:
-            found.append(TextToken(tree.forms[position], misc[position], 1, False))
+            words = tree.forms[position : position + 1]
+            found.append(TextToken(*words, misc[position], words, False))
         else:
-            n_words = token.last - token.first + 1
-            found.append(TextToken(token.form, token.misc, n_words, True))
-        position += found[-1].n_words
+            words = tree.forms[position : token.last]
+            found.append(TextToken(token.form, token.misc, words, True))
+        position += len(found[-1].words)
     return found
 
 
@@ -296,8 +312,11 @@ def list_paragraphs(text):
     return [*found, (begin, end)]
 
 
-def correct_ends(ends, text, paragraphs, max_tokens=None):
-    """Correct ends in place: none at spaces, and forced ones at ends of lines and paragraphs.
+def correct_ends(ends, text, paragraphs, *, keeps_space=None, patterns=()):
+    """Correct ends in place, so that they are possible ones.
+
+    Nothing ends inside a grapheme or at white space. Tokens end before white space, unless the
+    splitter keeps it inside a token and may do so, and always at ends of lines and paragraphs.
 
     Parameters
     ----------
@@ -306,20 +325,66 @@ def correct_ends(ends, text, paragraphs, max_tokens=None):
     text : str
     paragraphs : list of pairs of int
         From :func:`list_paragraphs`; they cover all characters except white space.
-    max_tokens : int or None, default=None
-        Limit of the length of a sentence.
+    keeps_space : None or callable
+        Takes the characters on both sides of white space; returns whether a token may hold it. None
+        if no token may.
+    patterns : iterable of re.Pattern
+        What matches is one token; of overlapping matches the one of the last pattern.
     """
-    ends[[match.start() for match in _SPACE.finditer(text)]] = INSIDE
+    joined = find_joined(text)
+    if joined.any():
+        last = np.flatnonzero(~joined)
+        highest = np.maximum.reduceat(ends, np.append(0, last[:-1] + 1))
+        ends[:] = INSIDE
+        ends[last] = highest
+    is_space = np.zeros(len(text) + 1, dtype=bool)
+    is_space[[match.start() for match in _SPACE.finditer(text)]] = True
+    is_space[-1] = True  # behind the text, and before it
+    ends[is_space[:-1]] = INSIDE
     last = [match.start() for match in _BEFORE_BREAK.finditer(text)]
     ends[last] = np.maximum(ends[last], TOKEN)
     ends[[end - 1 for _, end in paragraphs]] = SENTENCE
-    if max_tokens is not None:
-        places = np.flatnonzero(ends)
-        stops = np.flatnonzero(ends[places] == SENTENCE)
-        lengths = np.diff(stops, prepend=-1)
-        for stop in np.flatnonzero(lengths > max_tokens):
-            first = stops[stop] - lengths[stop] + max_tokens
-            ends[places[first : stops[stop] : max_tokens]] = SENTENCE
+    before = np.flatnonzero(is_space[1:] & ~is_space[:-1])
+    for place in before[ends[before] < TOKEN].tolist():
+        kept = keeps_space and keeps_space(text[place], _sign_behind(text, place))
+        ends[place] = INSIDE if kept else TOKEN
+    for pattern in patterns:
+        for match in pattern.finditer(text):
+            begin, end = match.span()
+            if begin < end and not (
+                joined[end - 1] or joined[begin - 1] or _BREAK.search(match.group())
+            ):
+                ends[begin : end - 1] = INSIDE
+                last = [end - 1] if is_space[begin - 1] else [begin - 1, end - 1]
+                ends[last] = np.maximum(ends[last], TOKEN)
+
+
+def _sign_behind(text, place):
+    """Return the first character behind a place that is not white space, "" if there is none."""
+    place = _skip_space(text, place + 1)
+    return text[place : place + 1]
+
+
+def cut_sentences(ends, likely, max_tokens):
+    """Cut sentences that are too long in place, where an end is likeliest.
+
+    Parameters
+    ----------
+    ends : int8 ndarray of shape (n_characters,)
+        The kind of end at each character.
+    likely : float ndarray of shape (n_characters,)
+        The higher, the likelier is the end of a sentence.
+    max_tokens : int
+        Limit of the length of a sentence.
+    """
+    places = np.flatnonzero(ends >= TOKEN)
+    stops = np.flatnonzero(ends[places] == SENTENCE)
+    lengths = np.diff(stops, prepend=-1)
+    for stop, length in zip(stops.tolist(), lengths.tolist(), strict=True):
+        first = stop - length + 1
+        while stop - first >= max_tokens:
+            first += int(likely[places[first : first + max_tokens]].argmax()) + 1
+            ends[places[first - 1]] = SENTENCE
 
 
 def to_trees(text, ends, words_of, numbers, first_character=0):
@@ -331,8 +396,8 @@ def to_trees(text, ends, words_of, numbers, first_character=0):
     ends : int8 ndarray of shape (n_characters,)
         The kind of end at each character, corrected.
     words_of : callable
-        Takes a token, and whether it seems to have several words; returns its words, or None if it
-        is a single word.
+        Takes a token, whether it seems to have several words, and where words end inside it;
+        returns its words, or None if it is a single word.
     numbers : iterator of int
         Numbers of the sentences, for sent_id.
     first_character : int, default=0
@@ -344,7 +409,8 @@ def to_trees(text, ends, words_of, numbers, first_character=0):
         With forms, multiword tokens, sent_id, text, and in MISC the characters of each token and
         the white space around it.
     """
-    places = np.flatnonzero(ends)
+    places = np.flatnonzero(ends >= TOKEN)
+    cuts = (np.flatnonzero(ends == WORD) + 1).tolist()
     begin, misc = len(text) - len(text.lstrip()), ""
     if begin:
         misc = f"|SpacesBefore={_escape_spaces(text[:begin])}"
@@ -356,7 +422,8 @@ def to_trees(text, ends, words_of, numbers, first_character=0):
         if space != " ":
             misc += f"|SpacesAfter={_escape_spaces(space)}" if space else "|SpaceAfter=No"
         shown += [form, " " if space else ""]
-        words = words_of(form, kind == MULTIWORD)
+        inside = cuts[bisect(cuts, begin) : bisect(cuts, stop)]
+        words = words_of(form, kind == MULTIWORD, [place - begin for place in inside])
         if words is not None:
             n_words = len(forms)
             rows.append(_format_row(f"{n_words + 1}-{n_words + len(words)}", form, misc))

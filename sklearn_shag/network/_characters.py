@@ -1,0 +1,137 @@
+"""Characters as a network reads them: columns, rare signs as familiar ones, pieces of text."""
+
+from itertools import pairwise
+from unicodedata import category, normalize
+
+import numpy as np
+
+from sklearn_shag.encoding import UNKNOWN, number_values, place_codes
+from sklearn_shag.network._augmentation import APOSTROPHES, QUOTATION_MARKS
+from sklearn_shag.treebank import SOFT_HYPHEN, blank_spaces
+
+# Characters of a piece of text, and of the margins on both sides that the network reads, too.
+PIECE, MARGIN = 400, 40
+OF_CHARACTERS = ("character", "pair", "shapes", "word")  # the columns of characters
+BEFORE, AFTER = 2, 3  # shapes around a character; a blank line has two characters
+SIGNS = ".,!?'\"-():;"  # which are their own shapes
+# Signs that stand for each other.
+SIMILAR = (APOSTROPHES, QUOTATION_MARKS, "-\u2010\u2011\u2012\u2013\u2014\u2212", "([{", ")]}")
+
+
+def number_columns(vocabulary):
+    """Return the code of each known value of each column of characters."""
+    return {name: number_values(values) for name, values in vocabulary.items()}
+
+
+def list_known(columns, min_count):
+    """Return the known values of each column of characters, those seen at least so often."""
+    return {
+        name: [values[k] for k in np.flatnonzero(counts >= min_count)]
+        for name, values, counts, _ in columns
+    }
+
+
+def encode_characters(code_of, columns):
+    """Return the codes of characters, (n_characters, n_columns)."""
+    return place_codes(
+        ([code_of[name].get(value, UNKNOWN) for value in values], places)
+        for name, values, _, places in columns
+    )
+
+
+def read_unknown_as_known(text, known):
+    """Replace unknown characters of a text by known ones of their class, one by one.
+
+    So boundaries do not depend on which signs a treebank happens to hold: letters with accents are
+    read as the letters, signs as others of the same use, and all other signs as commas.
+
+    Parameters
+    ----------
+    text : str
+    known : container of str
+        Characters.
+
+    Returns
+    -------
+    text : str
+        Of the same length.
+    """
+    unknown = {sign for sign in set(text) if sign not in known and not sign.isspace()}
+    return text.translate({ord(sign): _stand_in(sign, known) for sign in unknown})
+
+
+def _stand_in(sign, known):
+    candidates = [normalize("NFKD", sign)[0]]
+    candidates += [other for group in SIMILAR if sign in group for other in group]
+    if category(sign)[0] in "PS":
+        candidates += [",", "."]
+    return next((other for other in candidates if other in known), sign)
+
+
+def iter_columns(text, paragraphs):
+    """Yield each column of characters: its name, distinct values, their counts, and places.
+
+    The places are the index of the value of each character.
+    """
+    text = blank_spaces(text)
+    points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+    distinct, places = np.unique(points, return_inverse=True)
+    signs, n = list(map(chr, distinct.tolist())), distinct.size
+    yield "character", signs, np.bincount(places), places
+    pairs, of_pairs = np.unique(places * n + np.append(places[1:], places[-1]), return_inverse=True)
+    values = [signs[pair // n] + signs[pair % n] for pair in pairs.tolist()]
+    yield "pair", values, np.bincount(of_pairs), of_pairs
+    # Shapes are ASCII.
+    shapes, size = np.array([ord(shape_of(sign)) for sign in signs])[places], BEFORE + 1 + AFTER
+    shapes = np.pad(shapes, (BEFORE, AFTER), constant_values=ord(" "))
+    windows = np.lib.stride_tricks.sliding_window_view(shapes, size).copy()
+    windows[[end - 1 for _, end in paragraphs], -1] = ord(" ")  # no paragraph sees the next one
+    numbers = windows @ 128 ** np.arange(size)
+    distinct, firsts, of_windows = np.unique(numbers, return_index=True, return_inverse=True)
+    values = ["".join(map(chr, window)) for window in windows[firsts].tolist()]
+    yield "shapes", values, np.bincount(of_windows), of_windows
+    in_word = np.array([_is_letter(sign) or sign.isdigit() for sign in signs])[places]
+    begins = np.flatnonzero(np.append(True, ~(in_word[1:] & in_word[:-1])))
+    cuts = pairwise([*begins.tolist(), len(text)])
+    words = [text[begin:end] for begin, end in cuts]
+    numbers = {word: k for k, word in enumerate(sorted(set(words)))}
+    of_words = np.array([numbers[word] for word in words])
+    lengths = np.diff(begins, append=len(text))
+    yield "word", list(numbers), np.bincount(of_words), np.repeat(of_words, lengths)
+
+
+def _is_letter(sign):
+    return sign.isalpha() or category(sign)[0] == "M" or sign == SOFT_HYPHEN
+
+
+def shape_of(sign):
+    """Return the shape of a character: "X", "x" or "l" for letters, "9", " ", "*", or itself."""
+    if _is_letter(sign):
+        return "X" if sign.isupper() else "x" if sign.islower() else "l"
+    return "9" if sign.isdigit() else sign if sign in (" ", *SIGNS) else "*"
+
+
+def cut_into_pieces(text, paragraphs):
+    """Cut paragraphs into pieces, by preference at spaces, with margins.
+
+    Returns
+    -------
+    places : int ndarray of shape (n_rows,)
+        Indices of characters of the text.
+    is_own : bool ndarray of shape (n_rows,)
+        Whether each belongs to the piece, and not to a margin.
+    indptr : int ndarray of shape (n_pieces + 1,)
+        Piece k has the rows ``indptr[k]:indptr[k + 1]``.
+    """
+    places, is_own = [], []
+    for begin, end in paragraphs:
+        first = begin
+        while first < end:
+            last = min(first + PIECE, end)
+            if last < end:
+                last = max(text.rfind(" ", first + PIECE // 2, last) + 1, 0) or last
+            places.append(np.arange(max(first - MARGIN, begin), min(last + MARGIN, end)))
+            is_own.append((places[-1] >= first) & (places[-1] < last))
+            first = last
+    sizes = list(map(len, places))
+    return np.concatenate(places), np.concatenate(is_own), np.cumsum([0, *sizes])

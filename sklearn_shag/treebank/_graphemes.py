@@ -1,0 +1,95 @@
+"""Graphemes, each of which a reader sees as one letter, and the composed form of text."""
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+from unicodedata import category, is_normalized, normalize
+
+import numpy as np
+
+SOFT_HYPHEN = "\xad"
+# Kinds of characters that make graphemes with their neighbours, beside marks: joiners (a soft
+# hyphen, which is no end of anything, is one); signs that leave out the vowel of a consonant, which
+# then makes one letter with the next one; characters that belong to the one before (a non-joiner,
+# vowels AM of Thai and Lao, ends of Hangul syllables, voiced sound marks of half width, tones of
+# skin, and tags of flags); characters that belong to the next one (signs before Arabic and Indic
+# numbers and letters, and beginnings of Hangul syllables); and the letters of flags.
+_KINDS = re.compile(
+    "(?P<j>[\xad\u200d])"
+    "|(?P<v>[\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d\u1039\u17d2\u1a60\u1b44\u1bab\ua9c0\uaaf6"
+    "\U00010a3f\U00011133\U000113d0\U0001193e\U00011a3a\U00011a47\U00011a99\U00011f42])"
+    "|(?P<t>[\u200c\u0e33\u0eb3\u1160-\u11ff\ud7b0-\ud7fb\uff9e\uff9f\U0001f3fb-\U0001f3ff"
+    "\U000e0020-\U000e007f])"
+    "|(?P<h>[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e\u1100-\u115f\ua960-\ua97c"
+    "\U000110bd\U000110cd\U000111c2\U000111c3\U000113d1\U0001193f\U00011941"
+    "\U00011a84-\U00011a89\U00011d46\U00011f02])"
+    "|(?P<f>[\U0001f1e6-\U0001f1ff])"
+)
+# A grapheme in terms of these kinds, after Unicode Standard Annex 29: what belongs to the next
+# character, then the two letters of a flag or another character, then what belongs to it. White
+# space (s) is a grapheme of its own, whatever stands behind it.
+_BASE = "h*(?:ff|v[vtj]*l?|[^s])"
+_GRAPHEME = re.compile(f"{_BASE}(?:t|v[vtj]*l?|j(?:{_BASE})?)*")
+
+
+@lru_cache(maxsize=2**16)
+def _kind_of(sign):
+    """Return the kind of a character: a group of _KINDS, "t" for marks, "s", "l", or "o"."""
+    if found := _KINDS.match(sign):
+        return found.lastgroup
+    if category(sign)[0] == "M":
+        return "t"
+    return "s" if sign.isspace() else "l" if sign.isalpha() else "o"
+
+
+def find_joined(text):
+    """Find the characters of a text that make one grapheme with the next one.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    joined : bool ndarray of shape (n_characters,)
+    """
+    joined = np.zeros(len(text), dtype=bool)
+    if text.isascii():
+        return joined
+    kind_of = {sign: _kind_of(sign) for sign in set(text)}
+    if not {"j", "v", "t", "h", "f"} & set(kind_of.values()):
+        return joined
+    for found in _GRAPHEME.finditer("".join(map(kind_of.__getitem__, text))):
+        begin, end = found.span()
+        if end - begin > 1:
+            joined[begin : end - 1] = True
+    return joined
+
+
+def compose(form):
+    """Compose the letters and accents of a form (NFC), and leave out its soft hyphens."""
+    return normalize("NFC", form).replace(SOFT_HYPHEN, "") or form
+
+
+def compose_text(text):
+    """Compose a text grapheme by grapheme.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    composed : str
+    ends, composed_ends : int ndarrays of shape (n_graphemes,)
+        The last characters of graphemes, in the text and in the composed text.
+    """
+    ends = np.flatnonzero(~find_joined(text))
+    graphemes = (text[begin:end] for begin, end in pairwise([0, *(ends + 1).tolist()]))
+    composed = list(map(compose, graphemes))
+    return "".join(composed), ends, np.cumsum(list(map(len, composed))) - 1
+
+
+def is_composed(text):
+    """Return whether a text is its own composed form."""
+    return is_normalized("NFC", text) and SOFT_HYPHEN not in text
