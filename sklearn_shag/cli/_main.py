@@ -223,13 +223,15 @@ def _add_parse(commands):
       %(prog)s model.npz test.conllu.gz -o parsed.conllu.gz --n-jobs 2 --on-error skip
       %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
       %(prog)s english text.txt -o parsed.conllu --input text
+      %(prog)s english headlines.txt -o parsed.conllu --input lines
     """
     parser = _add_command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
     _add_files(parser, "file", "sentences", nargs="+")
     help = """format of the input: CoNLL-U; one sentence per line with spaces between its tokens,
-    for models that need no tags; or raw text, for models of train --text (default: %(default)s)"""
-    forms = ["conllu", "horizontal", "text"]
+    for models that need no tags; or raw text, for models of train --text, also with one sentence,
+    headline or subtitle per line: lines (default: %(default)s)"""
+    forms = ["conllu", "horizontal", "text", "lines"]
     parser.add_argument("--input", choices=forms, default="conllu", help=help)
     help = """CoNLL-U file to write, one for all inputs; compressed if it ends in .gz
     (default: standard output)"""

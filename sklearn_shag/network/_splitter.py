@@ -20,6 +20,7 @@ from sklearn_shag.treebank import (
     SENTENCE,
     DependencyTree,
     Sentences,
+    TextPiece,
     TreeTransformer,
     blank_spaces,
     check_text,
@@ -50,6 +51,7 @@ class SplitterFormat(NamedTuple):
     """Format of raw text, split by a splitter, with the methods of a TextFormat."""
 
     splitter: "Splitter"
+    lines: bool  # whether each line is a sentence
 
     def pieces(self, sources):
         """Read files of :func:`list_sources` piece by piece."""
@@ -58,7 +60,7 @@ class SplitterFormat(NamedTuple):
     def sentences(self, piece):
         """Yield for each sentence of a piece its line number, None for its text, and its tree."""
         line, place = piece.n_lines + 1, 0
-        for tree in self.splitter._split(piece.text, count(1), piece.n_characters):
+        for tree in self.splitter._split(piece, count(1), self.lines):
             begin = tree.spans[0][0] - piece.n_characters
             line, place = line + piece.text.count("\n", place, begin), begin
             yield line, None, tree
@@ -234,13 +236,17 @@ class Splitter(TreeTransformer, NetworkLearner):
         vars(self).update(_learn_words(trees) | learned)
         return self
 
-    def split_text(self, text: str) -> list[DependencyTree]:
+    def split_text(self, text: str, *, lines: bool = False) -> list[DependencyTree]:
         """Split a text.
 
         Parameters
         ----------
         text : str
             The text, with any white space and line ends.
+        lines : bool, default=False
+            Whether each line is one sentence, such as a headline or a subtitle. Lines end as in
+            Python's text files, with "\\n", "\\r\\n" or "\\r", and not with a form feed or U+2028.
+            Blank lines begin paragraphs, and only `max_tokens` still cuts a line.
 
         Returns
         -------
@@ -259,10 +265,10 @@ class Splitter(TreeTransformer, NetworkLearner):
         """
         check_is_fitted(self)
         check_text(text)
-        return list(self._split(text, count(1), 0))
+        return list(self._split(TextPiece("", 0, 0, text, 0, True), count(1), lines))
 
     def iter_split_text(
-        self, path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO]
+        self, path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO], *, lines: bool = False
     ) -> Iterator[DependencyTree]:
         """Split the text of files of any size.
 
@@ -270,7 +276,9 @@ class Splitter(TreeTransformer, NetworkLearner):
         ----------
         path_or_file : str, os.PathLike, text file, or list or tuple of them
             As for :func:`~sklearn_shag.treebank.read_horizontal`. A paragraph of more than a
-            megabyte is also split at the end of one of its lines.
+            megabyte is also split at the end of one of its lines, and such a line at a space.
+        lines : bool, default=False
+            As for :meth:`split_text`.
 
         Returns
         -------
@@ -289,17 +297,18 @@ class Splitter(TreeTransformer, NetworkLearner):
         """
         check_is_fitted(self)
         numbers, pieces = count(1), iter_text(path_or_file)
-        return chain.from_iterable(self._split(p.text, numbers, p.n_characters) for p in pieces)
+        return chain.from_iterable(self._split(piece, numbers, lines) for piece in pieces)
 
-    def _split(self, text, numbers, n_before):
-        """Yield the sentences of a text, numbered, with `n_before` characters before it."""
+    def _split(self, piece, numbers, lines):
+        """Yield the sentences of a TextPiece, numbered; with `lines`, each line is one."""
+        text = piece.text
         if not text.strip():
             return
-        paragraphs = list_paragraphs(text)
-        ends = self._find_ends(text, paragraphs)
-        yield from to_trees(text, ends, self._words_of, numbers, n_before)
+        ends = self._find_ends(text, list_paragraphs(text, lines), lines)
+        place = piece.n_characters, piece.begins_paragraph
+        yield from to_trees(text, ends, self._words_of, numbers, *place)
 
-    def _find_ends(self, text, paragraphs):
+    def _find_ends(self, text, paragraphs, lines=False):
         """Predict the end at each character, (n_characters,), from INSIDE to SENTENCE."""
         known, network = keep(self, (self.vocabulary_, self.weights_), _open_splitter)
         codes = _encode_characters(known, _iter_columns(text, paragraphs))
@@ -307,7 +316,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         found = read_sentences(network, Batch(codes[places], indptr)).tags[:, 0]
         ends = np.full(len(text), INSIDE, dtype=np.int8)
         ends[places[is_own]] = found[is_own]
-        correct_ends(ends, text, paragraphs, self.max_tokens)
+        correct_ends(ends, text, paragraphs, self.max_tokens, lines)
         return ends
 
     def _words_of(self, form, seems_several):

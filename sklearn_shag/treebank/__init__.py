@@ -48,6 +48,7 @@ from sklearn_shag.treebank._text import (
     HORIZONTAL,
     INSIDE,
     SENTENCE,
+    TextPiece,
     blank_spaces,
     check_text,
     correct_ends,

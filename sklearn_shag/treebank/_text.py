@@ -24,14 +24,15 @@ _TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
 INSIDE, TOKEN, MULTIWORD, SENTENCE = range(4)
 _BEGINS_PARAGRAPH = re.compile(r"#\s*new(par|doc)\b")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+_LINE_END = re.compile(r"[\r\n]\s*")  # the line ends of Python's text files, with blank lines
 _SPACE = re.compile(r"\s")
-# The character before white space that no form can hold, since it ends lines or columns, also for
-# other readers.
-_BEFORE_BREAK = re.compile(r"\S(?=\s*?[\t\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029])")
+# The character before white space that no form can hold: several characters, or one that ends lines
+# or columns, also for other readers.
+_BEFORE_BREAK = re.compile(r"\S(?=\s\s|[\t\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029])")
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _ESCAPES = {" ": r"\s", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
 _UNESCAPES = {escape: sign for sign, escape in _ESCAPES.items()}
-_ESCAPE = re.compile(r"\\[stnr]")
+_ESCAPE = re.compile(r"\\(?:[stnr]|u[0-9a-f]{4})")
 # Ends of pieces of files, in order of preference.
 _BOUNDARIES = b"\n\n", b"\n", b" "
 
@@ -154,6 +155,7 @@ class TextPiece(NamedTuple):
     n_characters: int  # before it
     text: str
     n_read: int  # bytes of the file that were read for it
+    begins_paragraph: bool
 
 
 def iter_text(path_or_file):
@@ -174,14 +176,16 @@ def iter_text(path_or_file):
 
 def _read_pieces(sources):
     for source in sources:
-        n_characters = 0
+        n_characters, space = 0, "\n\n"  # a file begins a paragraph
         for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES):
             text = decode_lines(piece.path, piece.n_lines + 1, piece.text)
             if "\0" in text:
                 line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
                 raise ConlluError(piece.path, line, "NUL is not a character of a text; remove it")
-            yield TextPiece(piece.path, piece.n_lines, n_characters, text, piece.n_read)
-            n_characters += len(text)
+            space += text[: len(text) - len(text.lstrip())]
+            begins = _BLANK_LINES.search(space) is not None
+            yield TextPiece(piece.path, piece.n_lines, n_characters, text, piece.n_read, begins)
+            n_characters, space = n_characters + len(text), text[len(text.rstrip()) :]
 
 
 def to_text(trees, begin_paragraphs=()):
@@ -286,17 +290,17 @@ def check_text(text):
         )
 
 
-def list_paragraphs(text):
-    """List begin and end of each paragraph of a text, without white space around it."""
+def list_paragraphs(text, lines=False):
+    """List begin and end of each paragraph, or of each line, of a text, without space around it."""
     begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
     found = []
-    for match in _BLANK_LINES.finditer(text, begin, end):
+    for match in (_LINE_END if lines else _BLANK_LINES).finditer(text, begin, end):
         found.append((begin, begin + len(text[begin : match.start()].rstrip())))
         begin = match.end()
     return [*found, (begin, end)]
 
 
-def correct_ends(ends, text, paragraphs, max_tokens=None):
+def correct_ends(ends, text, paragraphs, max_tokens=None, lines=False):
     """Correct ends in place: none at spaces, and forced ones at ends of lines and paragraphs.
 
     Parameters
@@ -308,10 +312,14 @@ def correct_ends(ends, text, paragraphs, max_tokens=None):
         From :func:`list_paragraphs`; they cover all characters except white space.
     max_tokens : int or None, default=None
         Limit of the length of a sentence.
+    lines : bool, default=False
+        Whether a sentence ends with its paragraph only, which is a line.
     """
     ends[[match.start() for match in _SPACE.finditer(text)]] = INSIDE
     last = [match.start() for match in _BEFORE_BREAK.finditer(text)]
     ends[last] = np.maximum(ends[last], TOKEN)
+    if lines:
+        ends[ends == SENTENCE] = TOKEN
     ends[[end - 1 for _, end in paragraphs]] = SENTENCE
     if max_tokens is not None:
         places = np.flatnonzero(ends)
@@ -322,7 +330,7 @@ def correct_ends(ends, text, paragraphs, max_tokens=None):
             ends[places[first : stops[stop] : max_tokens]] = SENTENCE
 
 
-def to_trees(text, ends, words_of, numbers, first_character=0):
+def to_trees(text, ends, words_of, numbers, first_character=0, begins_paragraph=True):
     """Make trees of a text.
 
     Parameters
@@ -337,6 +345,8 @@ def to_trees(text, ends, words_of, numbers, first_character=0):
         Numbers of the sentences, for sent_id.
     first_character : int, default=0
         Position of the first character in the whole text.
+    begins_paragraph : bool, default=True
+        Whether the first sentence begins a paragraph.
 
     Yields
     ------
@@ -345,18 +355,18 @@ def to_trees(text, ends, words_of, numbers, first_character=0):
         the white space around it.
     """
     places = np.flatnonzero(ends)
-    begin, misc = len(text) - len(text.lstrip()), ""
-    if begin:
-        misc = f"|SpacesBefore={_escape_spaces(text[:begin])}"
-    begins_paragraph, rows, forms, shown = True, [], [], []
+    begin = len(text) - len(text.lstrip())
+    before = f"SpacesBefore={_escape_spaces(text[:begin])}|" if begin else ""
+    rows, forms, shown = [], [], []
     for kind, stop in zip(ends[places].tolist(), (places + 1).tolist(), strict=True):
         behind = _skip_space(text, stop)
         form, space = text[begin:stop], text[stop:behind]
-        misc = f"TokenRange={first_character + begin}:{first_character + stop}{misc}"
+        # Sorted by name in lower case, as other programs write it.
+        misc = f"{before}TokenRange={first_character + begin}:{first_character + stop}"
         if space != " ":
-            misc += f"|SpacesAfter={_escape_spaces(space)}" if space else "|SpaceAfter=No"
+            misc = (f"SpacesAfter={_escape_spaces(space)}|" if space else "SpaceAfter=No|") + misc
         shown += [form, " " if space else ""]
-        words = words_of(form, kind == MULTIWORD)
+        words = None if _SPACE.search(form) else words_of(form, kind == MULTIWORD)
         if words is not None:
             n_words = len(forms)
             rows.append(_format_row(f"{n_words + 1}-{n_words + len(words)}", form, misc))
@@ -364,7 +374,7 @@ def to_trees(text, ends, words_of, numbers, first_character=0):
         for word in words or [form]:
             forms.append(word)
             rows.append(_format_row(len(forms), word, misc))
-        begin, misc = behind, ""
+        begin, before = behind, ""
         if kind == SENTENCE:
             comments = ["# newpar"] if begins_paragraph else []
             comments += [f"# sent_id = {next(numbers)}", f"# text = {''.join(shown).rstrip()}"]
@@ -390,7 +400,7 @@ def _make_tree(forms, source):
 
 
 def _escape_spaces(spaces):
-    return "".join(_ESCAPES.get(sign, sign) for sign in spaces)
+    return "".join(_ESCAPES.get(sign) or f"\\u{ord(sign):04x}" for sign in spaces)
 
 
 def join_text(trees: Iterable[DependencyTree]) -> str:
@@ -435,4 +445,4 @@ def _space_behind(misc):
 
 
 def _unescape_spaces(text):
-    return _ESCAPE.sub(lambda match: _UNESCAPES[match.group()], text)
+    return _ESCAPE.sub(lambda found: _UNESCAPES.get(found[0]) or chr(int(found[0][2:], 16)), text)
