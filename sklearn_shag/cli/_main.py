@@ -305,7 +305,8 @@ def _add_evaluate(commands):
     _add_files(parser, "gold", "true trees")
     _add_files(parser, "system", "parsed trees of the same sentences")
     help = """score raw text, including its splitting into words and sentences, as the official
-    evaluation of Universal Dependencies does (default: sentences and words must be the same)"""
+    evaluation of Universal Dependencies does; without heads, only this splitting, and tags
+    (default: sentences and words must be the same)"""
     parser.add_argument("--raw", action="store_true", help=help)
     help = "leave out tokens with the tag PUNCT (default: they are scored)"
     parser.add_argument("--ignore-punctuation", action="store_true", help=help)

@@ -4,6 +4,7 @@ from collections import Counter
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import chain
+from unicodedata import normalize
 
 import numpy as np
 
@@ -193,9 +194,14 @@ def choose_lemmas(columns, lemmas, forms, tags, scripts):
     lemmas : list of str
     """
     return [
-        lemmas.get(f"{form}\t{tag}") or apply_script(script, form) or form
+        lemmas.get(f"{form}\t{tag}") or _make_lemma(script, form)
         for form, tag, script in _zip_rows(columns, forms, tags, scripts)
     ]
+
+
+def _make_lemma(script, form):
+    """Return the lemma of an unknown form as files may hold it: composed, with single spaces."""
+    return " ".join(normalize("NFC", apply_script(script, form) or form).split()) or form
 
 
 def finish_lemmas(lemmas, sentences, found):
