@@ -86,7 +86,7 @@ def test_lemmas_that_are_known_come_first():
     forms, upos = ["saw", "Cats", "a"], ["VERB", "NOUN", "X"]
     found = choose_lemmas(columns, lemmas, forms, upos, [script] * 3)
     assert found == ["see", "cat", "a"]  # the last has too few letters for the script
-    # Files hold single spaces, and letters with their marks.
+    # Files hold no spaces at the ends of lemmas, and letters with their marks.
     odd = choose_lemmas(
         columns, {}, ["10\xa0000", "ee\u0301x"], upos[:2], ["kept\t0\t\t3\t", script]
     )

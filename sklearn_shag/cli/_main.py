@@ -229,8 +229,8 @@ def _add_parse(commands):
     _add_model(parser)
     _add_files(parser, "file", "sentences", nargs="+")
     help = """format of the input: CoNLL-U; one sentence per line with spaces between its tokens,
-    for models that need no tags; or raw text, for models of train --text, also with one sentence,
-    headline or subtitle per line: lines (default: %(default)s)"""
+    for models that need no tags; or, for models of train --text, raw text, whole or one sentence
+    per line (default: %(default)s)"""
     forms = ["conllu", "horizontal", "text", "lines"]
     parser.add_argument("--input", choices=forms, default="conllu", help=help)
     help = """CoNLL-U file to write, one for all inputs; compressed if it ends in .gz

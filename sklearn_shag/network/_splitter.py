@@ -137,7 +137,8 @@ class Splitter(TreeTransformer, NetworkLearner):
 
     The sentences it makes have the comments "newpar", "sent_id" and "text". MISC of each token has
     TokenRange, the position of its characters in the text, and SpaceAfter, SpacesAfter and
-    SpacesBefore, as UDPipe writes them.
+    SpacesBefore, as UDPipe writes them. White space for which UDPipe has no escape, such as a
+    no-break space, is written as ``\\u00a0``.
 
     Examples
     --------

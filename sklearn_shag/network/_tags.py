@@ -194,14 +194,11 @@ def choose_lemmas(columns, lemmas, forms, tags, scripts):
     lemmas : list of str
     """
     return [
-        lemmas.get(f"{form}\t{tag}") or _make_lemma(script, form)
+        lemmas.get(f"{form}\t{tag}")
+        or normalize("NFC", apply_script(script, form) or form).strip()  # as files may hold it
+        or form
         for form, tag, script in _zip_rows(columns, forms, tags, scripts)
     ]
-
-
-def _make_lemma(script, form):
-    """Return the lemma of an unknown form as files may hold it: composed, with single spaces."""
-    return " ".join(normalize("NFC", apply_script(script, form) or form).split()) or form
 
 
 def finish_lemmas(lemmas, sentences, found):
