@@ -223,7 +223,7 @@ def _add_parse(commands):
       %(prog)s model.npz test.conllu.gz -o parsed.conllu.gz --n-jobs 2 --on-error skip
       %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
       %(prog)s english text.txt -o parsed.conllu --input text
-      %(prog)s english headlines.txt -o parsed.conllu --input lines
+      %(prog)s english text.txt -o parsed.conllu --input lines
     """
     parser = _add_command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
