@@ -449,12 +449,12 @@ class TestRoundTrip:
 
     def test_misc_of_a_tree_built_in_python(self):
         tree = DependencyTree(["a b", "_"], [2, 0], lemmas=["x", "_"], deprels=["obj", "root"])
-        changed = tree.with_misc("A", ["1", "2"]).with_misc("B", ["_", "x-y"])
+        changed = tree.with_misc("B", ["_", "x-y"]).with_misc("a", ["1", "2"])
         assert write([changed]) == (
-            "1\ta b\tx\t_\t_\t_\t2\tobj\t_\tA=1|B=_\n2\t_\t_\t_\t_\t_\t0\troot\t_\tA=2|B=x-y\n\n"
+            "1\ta b\tx\t_\t_\t_\t2\tobj\t_\ta=1|B=_\n2\t_\t_\t_\t_\t_\t0\troot\t_\ta=2|B=x-y\n\n"
         )
-        assert write([changed.with_heads([-1, 0])]).count("\tA=1|B=_\n") == 1
-        assert write([changed.with_heads(None)]).count("\t_\t_\t_\tA=") == 2
+        assert write([changed.with_heads([-1, 0])]).count("\ta=1|B=_\n") == 1
+        assert write([changed.with_heads(None)]).count("\t_\t_\t_\ta=") == 2
         assert changed == tree
 
     @over(

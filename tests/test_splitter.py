@@ -32,6 +32,7 @@ from sklearn_shag.treebank import (
     DependencyTree,
     MultiwordToken,
     correct_ends,
+    iter_text,
     join_text,
     list_paragraphs,
     read_conllu,
@@ -219,7 +220,7 @@ def split_at(text, places):
 
 
 def test_forms_hold_single_spaces_and_are_then_one_word():
-    (tree,) = split_at("a b\u00a0\u00a0c d\u00a0e f\u2003 g", [10])
+    (tree,) = split_at("a b\u00a0\u00a0c d\u00a0e f\u2003 g", [11])
     assert tree.forms == ("a b", "c d\xa0e f", "g")
     assert_valid([tree], 1)
 
@@ -370,6 +371,14 @@ def test_files_are_split_in_pieces(splitter, tmp_path, monkeypatch):
     twice = list(splitter.iter_split_text([path, str(path)]))
     assert [tree.spans for tree in twice] == 2 * [tree.spans for tree in trees]
     assert [tree.sent_id for tree in twice] == [str(k + 1) for k in range(2 * len(trees))]
+
+
+def test_blank_lines_between_pieces_begin_paragraphs(monkeypatch):
+    read_at_once(monkeypatch, 100)
+    for space, begins in [("\n \n", True), ("\n ", False)]:
+        pieces = list(iter_text(io.StringIO("ab " * 33 + space + "c")))
+        assert [piece.begins_paragraph for piece in pieces] == [True, begins]
+        assert pieces[1].text == space[1:] + "c"
 
 
 @pytest.mark.parametrize("separator", ["\n", " "])
