@@ -102,12 +102,32 @@ def test_what_is_refused():
         ),
         (([tree], [tree, tree]), r"after 8 characters.*'' is 'Dogsbark'"),
         (([], [tree]), "y_true holds no sentences"),
-        (([tree], [tree.with_heads(None)]), "y_pred has words without heads"),
+        (([tree], [tree.with_heads(None), tree]), "y_pred has words without heads"),
         (([tree.with_heads([-1, 0])], [tree]), "y_true has words without heads"),
     ]
     assert not not_refused(cases, lambda sides: raw_text_scores(*sides))
     with pytest.raises(TypeError, match=r"y_true\[0\] is a list"):
         raw_text_scores([["Dogs"]], [tree])
+
+
+def test_trees_without_heads(english):
+    """What does not need heads, of columns that both sides have; the numbers are the same."""
+    true = english[:30]
+    parsed = split_again(true, random.Random(2))
+    scores = raw_text_scores(true, parsed)
+    tagged = [tree.with_heads(None) for tree in parsed]
+    plain = [DependencyTree(t.forms).with_multiword_tokens(t.multiword_tokens) for t in parsed]
+    of_tags = ["UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"]
+    for one, other, names in [
+        (true, tagged, of_tags),
+        ([tree.with_heads(None) for tree in true], parsed, of_tags),
+        (true, plain, []),
+        ([DependencyTree(tree.forms, upos=tree.upos) for tree in true], tagged, ["UPOS"]),
+    ]:
+        expected = {name: scores[name] for name in ["Tokens", "Sentences", "Words", *names]}
+        assert raw_text_scores(one, other) == expected
+    # Columns without values count if there are heads, as in the official evaluation.
+    assert len(raw_text_scores(true, [tree.with_heads([0] * len(tree)) for tree in plain])) == 13
 
 
 def test_the_command(english, tmp_path, capsys):
@@ -129,6 +149,9 @@ def test_the_command(english, tmp_path, capsys):
     message = capsys.readouterr().err
     assert "gold.conllu and" in message
     assert "differ by more than spaces" in message
-    write_conllu([english[0].with_heads(None)], system)
+    write_conllu([tree.with_heads(None) for tree in parsed], system)
+    assert main(command) == 0
+    assert capsys.readouterr().out == "".join(table.splitlines(keepends=True)[:9])
+    write_conllu([parsed[0], parsed[1].with_heads(None), *parsed[2:]], system)
     assert main(command) == 1
-    assert "sentence 1 of" in capsys.readouterr().err
+    assert "sentence 2 of" in capsys.readouterr().err

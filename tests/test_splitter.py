@@ -1,8 +1,12 @@
 """Text to sentences and words and back: what is learned of trees, and every character kept."""
 
 import io
+import re
+import sys
+from functools import cache
 from itertools import count
 from pathlib import Path
+from unicodedata import is_normalized
 
 import numpy as np
 import pytest
@@ -30,6 +34,7 @@ from sklearn_shag.treebank import (
     MultiwordToken,
     correct_ends,
     cut_sentences,
+    iter_text,
     join_text,
     list_paragraphs,
     read_conllu,
@@ -43,9 +48,9 @@ from tests.test_streaming import read_at_once
 # White space of all kinds, what MISC and comments write in another way, and letters of more than
 # one byte, code point, or direction.
 SIGNS = " \t\n\r\x0b\x0c\x1c\x85\u00a0\u2028\u3000|\\=#_abX9.'\ufeff\u200d\u0301\U0001f469שم中"
-# NUL and lone surrogates are no text.
+# NUL and lone surrogates are no text; U+FFFD is no valid letter to the official validator.
 TEXTS = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from(SIGNS)
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufffd") | st.sampled_from(SIGNS)
 )
 TEXTS = TEXTS.filter(str.strip)
 
@@ -53,6 +58,11 @@ TEXTS = TEXTS.filter(str.strip)
 @pytest.fixture(scope="module")
 def splitter(english):
     return Splitter(hidden_layer_sizes=[32], max_iter=6, random_state=0).fit(english[:300])
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return load_parser("english")
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +80,26 @@ def written(trees):
     return read_conllu(io.StringIO(file.getvalue()))
 
 
+@cache
+def official_validator(level, composed):
+    validator = pytest.importorskip("udtools.validator", reason="needs udtools").Validator
+    checks = validator(lang="ud", level=level, output=None)
+    if not composed:
+        checks.check_unicode_normalization = lambda *line: None
+    return checks
+
+
+def assert_valid(trees, level, text=""):
+    """The official validator has nothing to say, but of text that is not NFC that it is not."""
+    checks = official_validator(level, is_normalized("NFC", text))
+    file = io.StringIO("".join(tree.to_conllu() for tree in trees), newline="\n")
+    found = checks.validate_file_handle(file).error_tracker
+    assert not found, [(each.testid, each.message) for each in found]
+
+
 def assert_keeps(trees, text):
     """Nothing is lost or changed: white space, forms, and where they are."""
+    assert_valid(trees, 1, text)
     assert join_text(trees) == join_text(written(trees)) == text
     for tree in trees:
         assert tree.to_conllu() == written([tree])[0].to_conllu()
@@ -123,15 +151,15 @@ def test_sentences_have_all_that_the_format_asks_for():
     trees = list(to_trees(text, ends, lambda form, *seen: words.get(form), count(5), 100))
     assert "".join(tree.to_conllu() for tree in trees) == (
         "# newpar\n# sent_id = 5\n# text = It's du café.\n"
-        "1\tIt\t_\t_\t_\t_\t_\t_\t_\tTokenRange=102:104|SpacesBefore=\\s\\s|SpaceAfter=No\n"
+        "1\tIt\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No|SpacesBefore=\\s\\s|TokenRange=102:104\n"
         "2\t's\t_\t_\t_\t_\t_\t_\t_\tTokenRange=104:106\n"
         "3-4\tdu\t_\t_\t_\t_\t_\t_\t_\tTokenRange=107:109\n"
         "3\tde\t_\t_\t_\t_\t_\t_\t_\t_\n4\tle\t_\t_\t_\t_\t_\t_\t_\t_\n"
-        "5\tcafé\t_\t_\t_\t_\t_\t_\t_\tTokenRange=110:114|SpaceAfter=No\n"
-        "6\t.\t_\t_\t_\t_\t_\t_\t_\tTokenRange=114:115|SpacesAfter=\\r\\n\\r\\n\\s\\t\n\n"
+        "5\tcafé\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No|TokenRange=110:114\n"
+        "6\t.\t_\t_\t_\t_\t_\t_\t_\tSpacesAfter=\\r\\n\\r\\n\\s\\t|TokenRange=114:115\n\n"
         "# newpar\n# sent_id = 6\n# text = Oui !\n"
         "1\tOui\t_\t_\t_\t_\t_\t_\t_\tTokenRange=121:124\n"
-        "2\t!\t_\t_\t_\t_\t_\t_\t_\tTokenRange=125:126|SpaceAfter=No\n\n"
+        "2\t!\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No|TokenRange=125:126\n\n"
     )
     assert trees[0].spans == (
         (102, 104),
@@ -163,6 +191,58 @@ def test_lines_end_tokens_and_paragraphs_sentences():
     correct_ends(ends, text, list_paragraphs(text), keeps_space=lambda *around: True)
     trees = list(to_trees(text, ends, lambda form, *seen: None, count(1)))
     assert [tree.forms for tree in trees] == [("a b", "c", "d e"), ("f g",)]
+
+
+# Official files
+
+
+@given(TEXTS)
+@settings(max_examples=100)
+@pytest.mark.filterwarnings("ignore:In .* text is not split into tokens")
+def test_what_is_parsed_is_valid(bundled, text):
+    trees = bundled.parse_text(text)
+    assert_keeps(trees, text)
+    assert_valid(trees, 2, text)
+
+
+def test_all_white_space_is_kept_in_ascii():
+    spaces = [sign for sign in map(chr, range(sys.maxunicode + 1)) if sign.isspace()]
+    text = "".join(["a", *spaces, "b", *(f"{sign}c" for sign in spaces)])
+    (tree,) = split_at(text, [0, len(spaces) + 1])
+    assert_keeps([tree], text)
+    assert all(misc.isascii() and misc.isprintable() for misc in tree.misc)
+    # As earlier versions wrote it.
+    raw = DependencyTree(["a", "b"]).with_misc("SpacesAfter", ["\u00a0\\s\u2003", r"\n\u2028"])
+    assert join_text([raw]) == "a\u00a0 \u2003b\n\u2028"
+
+
+def split_at(text, places):
+    """Trees of tokens that end at these places and where they must; each seems of two words."""
+    ends = np.zeros(len(text), dtype=np.int8)
+    ends[places] = ENDS.index("multiword")
+    correct_ends(ends, text, list_paragraphs(text), keeps_space=lambda *around: True)
+    return list(
+        to_trees(text, ends, lambda form, several, _: [form, "x"] if several else None, count(1))
+    )
+
+
+def test_forms_hold_single_spaces_and_are_then_one_word():
+    (tree,) = split_at("a b\u00a0\u00a0c d\u00a0e f\u2003 g", [11])
+    assert tree.forms == ("a b", "c d\xa0e f", "g")
+    assert_valid([tree], 1)
+
+
+def test_a_visit_to_an_editor_changes_nothing(bundled):
+    document = pytest.importorskip("udapi.core.document").Document()
+    trees = bundled.parse_text(" \u00a0I can't\tgo.\n\nOh\u2003no!", confidence=True)
+    text = "".join(tree.to_conllu() for tree in trees)
+    document.from_conllu_string(text)
+    for root in document.trees:
+        for node in [*root.descendants, *root.multiword_tokens]:
+            node.misc["A"] = "1"  # what changes is written anew
+            del node.misc["A"]
+    assert document.to_conllu_string() == text
+    assert trees[0].misc[0].split("|")[1:] == [r"SpacesBefore=\s\u00a0", "TokenRange=2:3"]
 
 
 # The text of trees
@@ -202,8 +282,7 @@ def test_text_of_trees_that_were_made_of_it(splitter):
 
 def test_it_learns_where_tokens_and_sentences_end(splitter, english):
     text, _ = to_text(english[300:])
-    trees = [tree.with_heads(range(len(tree))) for tree in splitter.split_text(text)]
-    scores = raw_text_scores(english[300:], trees)
+    scores = raw_text_scores(english[300:], splitter.split_text(text))
     assert scores["Tokens"].f1 > 0.99
     assert scores["Sentences"].f1 > 0.9
     expected = (scores["Tokens"].f1 + scores["Sentences"].f1) / 2
@@ -237,7 +316,7 @@ def several(form, *words, times=1):
 def test_words_of_tokens():
     """Known ones, such as are words too, in capitals, and such as end as known ones did."""
     trees = several("du", "de", "le", times=2) + several("Du", "De", "le")
-    trees += several("des", "de", "les", times=3) + [tree_of(["des"])]
+    trees += [*several("des", "de", "les", times=3), tree_of(["des"])]
     trees += several("dont", "do", "nt") + several("isnt", "is", "nt")
     trees += several("it's", "it", "'s", times=2) + several("he's", "he", "'s")
     words_of = Splitter(hidden_layer_sizes=[2], max_iter=1).fit(trees)._words_of
@@ -257,7 +336,7 @@ def test_words_of_tokens():
 def test_tokens_are_split_for_certain_only_by_evidence():
     """A typo seen once, or a form that is one word in these capitals, leaves it to the network."""
     trees = several("Andrews", "Andrew", "s") + several("iv", "i", "v", times=3)
-    trees += [tree_of(["IV"])] * 2
+    trees += 2 * [tree_of(["IV"])]
     words_of = Splitter(hidden_layer_sizes=[2], max_iter=1).fit(trees)._words_of
     assert words_of("Andrews", False, []) is None
     assert words_of("Andrews", True, []) == ["Andrew", "s"]
@@ -312,13 +391,22 @@ def test_files_are_split_in_pieces(splitter, tmp_path, monkeypatch):
     assert [tree.sent_id for tree in twice] == [str(k + 1) for k in range(2 * len(trees))]
 
 
+def test_blank_lines_between_pieces_begin_paragraphs(monkeypatch):
+    read_at_once(monkeypatch, 100)
+    for space, begins in [("\n \n", True), ("\n ", False)]:
+        pieces = list(iter_text(io.StringIO("ab " * 33 + space + "c")))
+        assert [piece.begins_paragraph for piece in pieces] == [True, begins]
+        assert pieces[1].text == space[1:] + "c"
+
+
 @pytest.mark.parametrize("separator", ["\n", " "])
 def test_endless_paragraphs_are_split_too(splitter, monkeypatch, separator):
     text = separator.join(["The cat sat. It slept."] * 40)
     read_at_once(monkeypatch, 100)
     trees = list(splitter.iter_split_text(io.StringIO(text)))
     assert join_text(trees) == text
-    assert sum("# newpar" in tree.comments for tree in trees) > 5  # a piece looks like one
+    assert len(trees) == 80 or separator == " "
+    assert ["# newpar" in tree.comments for tree in trees] == [True] + [False] * (len(trees) - 1)
 
 
 def test_files_that_are_no_text(splitter, tmp_path):
@@ -335,6 +423,57 @@ def test_files_that_are_no_text(splitter, tmp_path):
     assert list(splitter.iter_split_text(path)) == []
     with pytest.raises(FileNotFoundError):
         splitter.iter_split_text(tmp_path / "b.txt")
+
+
+# Line by line
+
+LINES = "The cat sat. It slept\r\nMinister denies report\n \t\n\nlol ok\u2028see\x0cu\rNo. Yes.\n"
+OF_LINES = ["The cat sat. It slept", "Minister denies report", "lol ok see u", "No. Yes."]
+
+
+def test_each_line_is_a_sentence(splitter):
+    trees = splitter.split_text(LINES, lines=True)
+    assert [tree.text for tree in trees] == OF_LINES
+    assert ["# newpar" in tree.comments for tree in trees] == [True, False, True, False]
+    assert_keeps(trees, LINES)
+    # A line is split as if it were alone.
+    alone = [splitter.split_text(text, lines=True)[0] for text in OF_LINES]
+    assert [tree.forms for tree in trees] == [tree.forms for tree in alone]
+
+
+@given(TEXTS)
+def test_sentences_are_the_lines_that_are_not_blank(splitter, text):
+    trees = splitter.split_text(text, lines=True)
+    lines = [line.strip() for line in re.split("[\r\n]", text) if line.strip()]
+    assert [text[tree.spans[0][0] : tree.spans[-1][1]] for tree in trees] == lines
+    assert_keeps(trees, text)
+
+
+def test_only_the_limit_cuts_lines():
+    text, ends = "a. b c d\ne f g", np.zeros(14, dtype=np.int8)
+    ends[[0, 1, 3, 5, 7, 9, 11]] = 2, 4, 3, 4, 2, 4, 2
+    for limit, expected in [(None, [7, 13]), (2, [1, 5, 7, 11, 13])]:
+        corrected = ends.copy()
+        correct_ends(corrected, text, list_paragraphs(text, lines=True), lines=True)
+        if limit is not None:
+            cut_sentences(corrected, np.arange(14.0), limit)
+        assert np.flatnonzero(corrected == 4).tolist() == expected
+        assert corrected[3] == 3
+
+
+def test_files_are_split_line_by_line(splitter, model, text_model, tmp_path, capsys, monkeypatch):
+    """Also in pieces that end anywhere but within a line, in pipelines and by the command."""
+    text = LINES.replace("\r\n", "\n") * 30
+    path = tmp_path / "a.txt"
+    path.write_text(text, newline="")
+    expected = splitter.split_text(text, lines=True)
+    read_at_once(monkeypatch, 150)
+    found = list(splitter.iter_split_text(path, lines=True))
+    assert [tree.to_conllu() for tree in found] == [tree.to_conllu() for tree in expected]
+    parsed = model.parse_text(text, lines=True)
+    assert parsed == model.parse(expected) == list(model.iter_parse_text(path, lines=True))
+    assert main(["parse", text_model, str(path), "--input", "lines", "--n-jobs", "2"]) == 0
+    assert capsys.readouterr().out == "".join(tree.to_conllu() for tree in parsed)
 
 
 # Pipelines and model files
@@ -429,9 +568,9 @@ def test_command_refuses_text_for_other_models(english, tmp_path, capsys):
 # The bundled parser
 
 
-def test_bundled_parser_fills_in_all_columns():
+def test_bundled_parser_fills_in_all_columns(bundled):
     text = "The cat sleeps on my mat.\n\nThey don't mind."
-    trees = load_parser("english").parse_text(text)
+    trees = bundled.parse_text(text)
     assert_keeps(trees, text)
     assert trees[0].upos == ("DET", "NOUN", "VERB", "ADP", "PRON", "NOUN", "PUNCT")
     assert trees[0].lemmas[2] == "sleep"

@@ -86,6 +86,11 @@ def test_lemmas_that_are_known_come_first():
     forms, upos = ["saw", "Cats", "a"], ["VERB", "NOUN", "X"]
     found = choose_lemmas(columns, lemmas, forms, upos, [script] * 3)
     assert found == ["see", "cat", "a"]  # the last has too few letters for the script
+    # Files hold no spaces at the ends of lemmas, and letters with their marks.
+    odd = choose_lemmas(
+        columns, {}, ["10\xa0000", "ee\u0301x"], upos[:2], ["kept\t0\t\t3\t", script]
+    )
+    assert odd == ["10", "e\xe9"]
     alone = collect_lemmas(("lemma",), trees, [each[1:] for each in tags], [1, 1, 1, 1])
     assert alone == {"saw\t": "saw", "mats\t": "mat"}  # of two that are as frequent the first
     assert choose_lemmas(("lemma",), alone, ["mats"], [script], [script]) == ["mat"]

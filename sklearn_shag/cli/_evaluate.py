@@ -78,8 +78,8 @@ def evaluate(options):
     Raises
     ------
     ValueError
-        If the files do not hold the same sentences, those parsed with all heads, or no token
-        counts.
+        If the files do not hold the same sentences, those parsed with all heads (with `raw`, also
+        all without), or no token counts.
     """
     files = list_sources(options.gold), list_sources(options.system)
     _check_files(*files)
@@ -104,8 +104,10 @@ def _evaluate_raw(options, *files):
         raise ValueError("--raw scores all words; leave out --ignore-punctuation.")
     trees = []
     for side in files:
-        trees.append(list(map(_whole_tree, iter_sentences(side))))
-        require_some(trees[-1], side)
+        sentences = list(iter_sentences(side))
+        require_some(sentences, side)
+        has_heads = any(sentence.tree.heads is not None for sentence in sentences)
+        trees.append([_whole_tree(each) if has_heads else each.tree for each in sentences])
     try:
         scores = raw_text_scores(*trees)
     except ValueError as error:

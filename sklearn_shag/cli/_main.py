@@ -223,13 +223,15 @@ def _add_parse(commands):
       %(prog)s model.npz test.conllu.gz -o parsed.conllu.gz --n-jobs 2 --on-error skip
       %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
       %(prog)s english text.txt -o parsed.conllu --input text
+      %(prog)s english text.txt -o parsed.conllu --input lines
     """
     parser = _add_command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
     _add_files(parser, "file", "sentences", nargs="+")
     help = """format of the input: CoNLL-U; one sentence per line with spaces between its tokens,
-    for models that need no tags; or raw text, for models of train --text (default: %(default)s)"""
-    forms = ["conllu", "horizontal", "text"]
+    for models that need no tags; or, for models of train --text, raw text, whole or one sentence
+    per line (default: %(default)s)"""
+    forms = ["conllu", "horizontal", "text", "lines"]
     parser.add_argument("--input", choices=forms, default="conllu", help=help)
     help = """CoNLL-U file to write, one for all inputs; compressed if it ends in .gz
     (default: standard output)"""
@@ -303,7 +305,8 @@ def _add_evaluate(commands):
     _add_files(parser, "gold", "true trees")
     _add_files(parser, "system", "parsed trees of the same sentences")
     help = """score raw text, including its splitting into words and sentences, as the official
-    evaluation of Universal Dependencies does (default: sentences and words must be the same)"""
+    evaluation of Universal Dependencies does; without heads, only this splitting, and tags
+    (default: sentences and words must be the same)"""
     parser.add_argument("--raw", action="store_true", help=help)
     help = "leave out tokens with the tag PUNCT (default: they are scored)"
     parser.add_argument("--ignore-punctuation", action="store_true", help=help)

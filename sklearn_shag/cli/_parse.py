@@ -104,17 +104,18 @@ def parse(options):
         be parsed; those before it have been written to standard output.
     """
     form = CONLLU if options.input == "conllu" else HORIZONTAL
+    is_text = options.input in ("text", "lines")
     files = list_sources(options.file, form.suffix)
     check_output(options.output, [options.model, *files])
     model = open_model(options, files)
     opened = open_member(model)
-    if options.input == "text":
+    if is_text:
         splitter = find_splitter(model)
         if splitter is None:
             raise ValueError(
                 f"{options.model} has not learned to split text; give a model of train --text."
             )
-        form = SplitterFormat(splitter)
+        form = SplitterFormat(splitter, options.input == "lines")
     # The progress bar below is for all pieces.
     opened.parser.set_params(verbose=0, **list_given(options, "max_tokens", "decoder"))
     opened.parser._check_ready()  # bad options are not errors of sentences
@@ -137,7 +138,7 @@ def parse(options):
                     shown.add(category)
                     warn(message, category)
             texts = parsed.texts
-            if options.input == "text":  # workers do not know the numbers
+            if is_text:  # workers do not know the numbers
                 texts = starmap(_number_trees, enumerate(texts, start=n_sentences + 1))
             write(b"".join(chain.from_iterable(texts)))
             n_sentences += len(parsed.texts)

@@ -155,18 +155,24 @@ class ParserPipeline(Pipeline):
     explain = _of_parser(CRFParser.explain)
 
     @overload
-    def parse_text(self, text: str, **options: Unpack[OneTree]) -> list[DependencyTree]: ...
+    def parse_text(
+        self, text: str, *, lines: bool = False, **options: Unpack[OneTree]
+    ) -> list[DependencyTree]: ...
 
     @overload
-    def parse_text(self, text: str, **options: Unpack[TreeLists]) -> list[list[DependencyTree]]: ...
+    def parse_text(
+        self, text: str, *, lines: bool = False, **options: Unpack[TreeLists]
+    ) -> list[list[DependencyTree]]: ...
 
-    def parse_text(self, text: str, **options: Any) -> list[Any]:
+    def parse_text(self, text: str, *, lines: bool = False, **options: Any) -> list[Any]:
         """Split a text into sentences and words, and parse them.
 
         Parameters
         ----------
         text : str
             As for :meth:`Splitter.split_text`.
+        lines : bool, default=False
+            Whether each line is one sentence, as for :meth:`Splitter.split_text`.
         **options : dict
             As for :meth:`parse`: `unique_relations`, `confidence`, `n_best`, `n_samples` and
             `random_state`.
@@ -196,15 +202,19 @@ class ParserPipeline(Pipeline):
         ('DET', 'NOUN', 'VERB', 'PUNCT')
         ('PRON', 'VERB', 'PUNCT')
         """
-        return self.parse(self._splitter().split_text(text), **options)
+        return self.parse(self._splitter().split_text(text, lines=lines), **options)
 
-    def iter_parse_text(self, path_or_file: Files, **options: Any) -> Iterator[Any]:
+    def iter_parse_text(
+        self, path_or_file: Files, *, lines: bool = False, **options: Any
+    ) -> Iterator[Any]:
         """Split and parse the text of files of any size.
 
         Parameters
         ----------
         path_or_file : str, os.PathLike, text file, or list or tuple of them
             As for :meth:`Splitter.iter_split_text`.
+        lines : bool, default=False
+            As for :meth:`parse_text`.
         **options : dict
             As for :meth:`iter_parse`, such as `chunk_size`, `n_jobs` and `confidence`.
 
@@ -220,7 +230,8 @@ class ParserPipeline(Pipeline):
         ConlluError, OSError
             As for :meth:`Splitter.iter_split_text`.
         """
-        return self.iter_parse(self._splitter().iter_split_text(path_or_file), **options)
+        sentences = self._splitter().iter_split_text(path_or_file, lines=lines)
+        return self.iter_parse(sentences, **options)
 
     def _splitter(self):
         check_is_fitted(self)

@@ -79,7 +79,7 @@ class TextSide(NamedTuple):
     spans: list  # the span of the token of each word
     is_multiword: list  # whether the token of each word has a line of its own
     forms: list  # of words, in lower case
-    columns: dict  # lists with a value for each word; heads are places among all words, or ROOT
+    columns: dict  # lists with a value for each word; heads, if any, are places of words, or ROOT
 
 
 def raw_text_scores(
@@ -94,21 +94,23 @@ def raw_text_scores(
     Parameters
     ----------
     y_true : iterable of DependencyTree
-        The true trees, with all heads.
+        The true trees, with all heads or none.
     y_pred : iterable of DependencyTree
-        Trees of the same text with all heads, however the text was split.
+        Trees of the same text with all heads or none, however the text was split.
 
     Returns
     -------
     scores : dict of RawTextScore
         The keys are the official names: Tokens, Sentences, Words, UPOS, XPOS, UFeats, AllTags,
         Lemmas, UAS, LAS, CLAS, MLAS, BLEX. Relations are compared without subtypes, and only
-        universal features are compared.
+        universal features are compared. If one side has no heads, the scores from UAS on are
+        missing, and so are those of tags, features and lemmas of which one side has no values. Of
+        what a :class:`~sklearn_shag.Splitter` returns, the first three are scored.
 
     Raises
     ------
     ValueError
-        If the two texts differ by more than spaces, or a head is not known.
+        If the two texts differ by more than spaces, or only some heads of one side are known.
     TypeError
         If an argument does not hold trees.
 
@@ -130,14 +132,17 @@ def raw_text_scores(
     >>> scores = raw_text_scores([true], [parsed])
     >>> round(scores["Words"].f1, 3), round(scores["UAS"].recall, 3)
     (0.571, 0.5)
+    >>> list(raw_text_scores([true], [parsed.with_heads(None)]))
+    ['Tokens', 'Sentences', 'Words']
     """
     true, predicted = _read_side(y_true, "y_true"), _read_side(y_pred, "y_pred")
     _check_characters(true.characters, predicted.characters)
-    pairs = list(_align_words(true, predicted))
+    pairs, names = list(_align_words(true, predicted)), _list_scores(true, predicted)
     true_of = dict.fromkeys(range(len(predicted.forms)), NOT_ALIGNED)
     true_of |= {own: other for other, own in pairs} | {ROOT: ROOT}
-    _map_heads(true.columns, {k: k for k in (ROOT, *range(len(true.forms)))})
-    _map_heads(predicted.columns, true_of)
+    if "UAS" in names:
+        _map_heads(true.columns, {k: k for k in (ROOT, *range(len(true.forms)))})
+        _map_heads(predicted.columns, true_of)
     for other, own in pairs:
         if true.columns["lemma"][other] == MISSING:  # whatever was predicted is right
             predicted.columns["lemma"][own] = MISSING
@@ -145,12 +150,12 @@ def raw_text_scores(
         "Tokens": _score_spans(true.tokens, predicted.tokens),
         "Sentences": _score_spans(true.sentences, predicted.sentences),
     }
-    for name, columns in COLUMNS.items():
+    for name in names:
         counted = [
             [name not in OF_CONTENT or label in CONTENT for label in side.columns["label"]]
             for side in (true, predicted)
         ]
-        both = [(true.columns[column], predicted.columns[column]) for column in columns]
+        both = [(true.columns[column], predicted.columns[column]) for column in COLUMNS[name]]
         n_right = sum(
             counted[0][other] and all(one[other] == two[own] for one, two in both)
             for other, own in pairs
@@ -164,11 +169,12 @@ def _read_side(trees, name):
     require_trees(trees, name, "multiword tokens are")
     if not trees:
         raise ValueError(f"{name} holds no sentences.")
-    if any(tree.heads is None or UNKNOWN in tree.heads for tree in trees):
-        raise ValueError(f"{name} has words without heads; only complete trees can be scored.")
+    given = [tree.heads for tree in trees]
+    if any(h is not None for h in given) and any(h is None or UNKNOWN in h for h in given):
+        raise ValueError(f"{name} has words without heads; give trees with all heads, or none.")
     texts, sentences, tokens, spans, is_multiword, heads, n = [], [], [], [], [], [], 0
     for tree in trees:
-        begin = n
+        begin, first = n, len(spans)
         for token in list_tokens(tree):
             text = _without_spaces(token.form)
             texts.append(text)
@@ -176,8 +182,8 @@ def _read_side(trees, name):
             spans += [tokens[-1]] * len(token.words)
             is_multiword += [token.has_line] * len(token.words)
             n += len(text)
-        first = len(heads)
-        heads += [first + head - 1 if head else ROOT for head in tree.heads.tolist()]
+        own = [] if tree.heads is None else tree.heads.tolist()
+        heads += [first + head - 1 if head else ROOT for head in own]
         sentences.append((begin, n))
 
     def read(column):
@@ -191,6 +197,16 @@ def _read_side(trees, name):
     }
     forms = [form.lower() for tree in trees for form in tree.forms]
     return TextSide("".join(texts), sentences, tokens, spans, is_multiword, forms, columns)
+
+
+def _list_scores(*sides):
+    """List the names of scores: without heads, those of columns with values on both sides."""
+
+    def is_known(column):
+        return all(set(side.columns[column]) - {"", MISSING} for side in sides)
+
+    has_heads = is_known("head")
+    return [name for name, columns in COLUMNS.items() if has_heads or all(map(is_known, columns))]
 
 
 def _without_spaces(text):

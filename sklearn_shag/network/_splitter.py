@@ -30,6 +30,7 @@ from sklearn_shag.treebank import (
     TOKEN,
     DependencyTree,
     Sentences,
+    TextPiece,
     TreeTransformer,
     check_text,
     compose,
@@ -56,7 +57,7 @@ PATTERNS = (
     r"(?<!\w)(?i:https?://|ftp://|www\.)[^\s<>\"]*[\w/#=&%+~-]",
     r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
     r"\w*&amp;\w*|&#?\w+;",
-    r"(?<!\w)[#@]\w+",
+    r"(?<!\w)[#@][^\W\d]\w*",
 )
 
 
@@ -64,6 +65,7 @@ class SplitterFormat(NamedTuple):
     """Format of raw text, split by a splitter, with the methods of a TextFormat."""
 
     splitter: "Splitter"
+    lines: bool  # whether each line is a sentence
 
     def pieces(self, sources):
         """Read files of :func:`list_sources` piece by piece."""
@@ -72,7 +74,7 @@ class SplitterFormat(NamedTuple):
     def sentences(self, piece):
         """Yield for each sentence of a piece its line number, None for its text, and its tree."""
         line, place = piece.n_lines + 1, 0
-        for tree in self.splitter._split(piece.text, count(1), piece.n_characters):
+        for tree in self.splitter._split(piece, count(1), self.lines):
             begin = tree.spans[0][0] - piece.n_characters
             line, place = line + piece.text.count("\n", place, begin), begin
             yield line, None, tree
@@ -149,7 +151,8 @@ class Splitter(TreeTransformer, NetworkLearner):
 
     The sentences it makes have the comments "newpar", "sent_id" and "text". MISC of each token has
     TokenRange, the position of its characters in the text, and SpaceAfter, SpacesAfter and
-    SpacesBefore, as UDPipe writes them.
+    SpacesBefore, as UDPipe writes them. White space for which UDPipe has no escape, such as a
+    no-break space, is written as ``\\u00a0``.
 
     Examples
     --------
@@ -263,13 +266,17 @@ class Splitter(TreeTransformer, NetworkLearner):
         vars(self).update(learned, tag_values_=start.tag_values)
         return self
 
-    def split_text(self, text: str) -> list[DependencyTree]:
+    def split_text(self, text: str, *, lines: bool = False) -> list[DependencyTree]:
         """Split a text.
 
         Parameters
         ----------
         text : str
             The text, with any white space and line ends.
+        lines : bool, default=False
+            Whether each line is one sentence, such as a headline or a subtitle. Lines end as in
+            Python's text files, with "\\n", "\\r\\n" or "\\r", and not with a form feed or U+2028.
+            Blank lines begin paragraphs, and only `max_tokens` still cuts a line.
 
         Returns
         -------
@@ -288,10 +295,10 @@ class Splitter(TreeTransformer, NetworkLearner):
         """
         check_is_fitted(self)
         check_text(text)
-        return list(self._split(text, count(1), 0))
+        return list(self._split(TextPiece("", 0, 0, text, 0, True), count(1), lines))
 
     def iter_split_text(
-        self, path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO]
+        self, path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO], *, lines: bool = False
     ) -> Iterator[DependencyTree]:
         """Split the text of files of any size.
 
@@ -299,7 +306,9 @@ class Splitter(TreeTransformer, NetworkLearner):
         ----------
         path_or_file : str, os.PathLike, text file, or list or tuple of them
             As for :func:`~sklearn_shag.treebank.read_horizontal`. A paragraph of more than a
-            megabyte is also split at the end of one of its lines.
+            megabyte is also split at the end of one of its lines, and such a line at a space.
+        lines : bool, default=False
+            As for :meth:`split_text`.
 
         Returns
         -------
@@ -318,28 +327,31 @@ class Splitter(TreeTransformer, NetworkLearner):
         """
         check_is_fitted(self)
         numbers, pieces = count(1), iter_text(path_or_file)
-        return chain.from_iterable(self._split(p.text, numbers, p.n_characters) for p in pieces)
+        return chain.from_iterable(self._split(piece, numbers, lines) for piece in pieces)
 
-    def _split(self, text, numbers, n_before):
-        """Yield the sentences of a text, numbered, with `n_before` characters before it."""
+    def _split(self, piece, numbers, lines):
+        """Yield the sentences of a TextPiece, numbered; with `lines`, each line is one."""
+        text = piece.text
         if not text.strip():
             return
-        yield from to_trees(text, self._find_ends(text), self._words_of, numbers, n_before)
+        ends = self._find_ends(text, lines)
+        place = piece.n_characters, piece.begins_paragraph
+        yield from to_trees(text, ends, self._words_of, numbers, *place)
 
-    def _find_ends(self, text):
+    def _find_ends(self, text, lines=False):
         """Predict the kind of end at each character, int8 (n_characters,)."""
         if is_composed(text):
-            return self._find_composed_ends(text)
+            return self._find_composed_ends(text, lines)
         composed, last, composed_last = compose_text(text)
         ends = np.zeros(len(text), dtype=np.int8)
-        ends[last] = self._find_composed_ends(composed)[composed_last]
+        ends[last] = self._find_composed_ends(composed, lines)[composed_last]
         return ends
 
-    def _find_composed_ends(self, text):
+    def _find_composed_ends(self, text, lines):
         """Predict the kind of end at each character of a composed text, int8 (n_characters,)."""
         parts = self.vocabulary_, self.weights_, self.tag_values_
         known, network, kinds = keep(self, parts, _open_splitter)
-        paragraphs = list_paragraphs(text)
+        paragraphs = list_paragraphs(text, lines)
         familiar = read_unknown_as_known(text, known["character"])
         codes = encode_characters(known, iter_columns(familiar, paragraphs))
         places, is_own, indptr = cut_into_pieces(text, paragraphs)
@@ -350,7 +362,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         *others, of_sentence = scores.T.astype(np.float64)
         likely[places[is_own]] = of_sentence - np.maximum.reduce(others)
         patterns = keep(self, (self.patterns_,), compile_patterns)
-        correct_ends(ends, text, paragraphs, keeps_space=self._keeps_space, patterns=patterns)
+        allowed = {"keeps_space": self._keeps_space, "patterns": patterns}
+        correct_ends(ends, text, paragraphs, lines=lines, **allowed)
         if self.max_tokens is not None:
             cut_sentences(ends, likely, self.max_tokens)
         return ends

@@ -4,6 +4,7 @@ from collections import Counter
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import chain
+from unicodedata import normalize
 
 import numpy as np
 
@@ -193,7 +194,9 @@ def choose_lemmas(columns, lemmas, forms, tags, scripts):
     lemmas : list of str
     """
     return [
-        lemmas.get(f"{form}\t{tag}") or apply_script(script, form) or form
+        lemmas.get(f"{form}\t{tag}")
+        or normalize("NFC", apply_script(script, form) or form).strip()  # as files may hold it
+        or form
         for form, tag, script in _zip_rows(columns, forms, tags, scripts)
     ]
 

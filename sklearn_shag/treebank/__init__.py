@@ -50,6 +50,7 @@ from sklearn_shag.treebank._text import (
     HORIZONTAL,
     SENTENCE,
     TOKEN,
+    TextPiece,
     blank_spaces,
     check_text,
     correct_ends,

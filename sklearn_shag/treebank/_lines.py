@@ -2,6 +2,7 @@
 
 import re
 import sys
+from bisect import bisect
 from functools import lru_cache
 from itertools import repeat
 from typing import NamedTuple
@@ -348,13 +349,15 @@ def replace_comments(text, comments):
 
 
 def replace_misc(text, name, values):
-    """Set ``name=value`` in MISC of each word, or remove the name for None."""
+    """Set ``name=value`` in MISC of each word, at its place by name, or remove it for None."""
     lines = text.split("\n")
     for k, value in zip(_find_words(lines), values, strict=True):
         others, _, misc = lines[k].rpartition("\t")
         items = [] if misc == MISSING else misc.split("|")
         kept = [item for item in items if not item.startswith(f"{name}=")]
-        kept += [] if value is None else [f"{name}={value}"]
+        if value is not None:
+            place = bisect(kept, name.lower(), key=lambda item: item.partition("=")[0].lower())
+            kept.insert(place, f"{name}={value}")
         lines[k] = f"{others}\t{'|'.join(kept) or MISSING}"
     return "\n".join(lines)
 

@@ -28,15 +28,16 @@ ENDS = ("inside", "word", "token", "multiword", "sentence")
 INSIDE, WORD, TOKEN, MULTIWORD, SENTENCE = range(len(ENDS))
 _BEGINS_PARAGRAPH = re.compile(r"#\s*new(par|doc)\b")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+_LINE_END = re.compile(r"[\r\n]\s*")  # the line ends of Python's text files, with blank lines
 _SPACE = re.compile(r"\s")
-# The character before white space that no form can hold, since it ends lines or columns, also for
+# White space that no form can hold: several characters, or one that ends lines or columns, also for
 # other readers.
-_BREAK = re.compile(r"[\t\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
-_BEFORE_BREAK = re.compile(rf"\S(?=\s*?{_BREAK.pattern})")
+_BREAK = re.compile(r"\s\s|[\t\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
+_BEFORE_BREAK = re.compile(rf"\S(?={_BREAK.pattern})")
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _ESCAPES = {" ": r"\s", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
 _UNESCAPES = {escape: sign for sign, escape in _ESCAPES.items()}
-_ESCAPE = re.compile(r"\\[stnr]")
+_ESCAPE = re.compile(r"\\(?:[stnr]|u[0-9a-f]{4})")
 # Ends of pieces of files, in order of preference.
 _BOUNDARIES = b"\n\n", b"\n", b" "
 
@@ -159,6 +160,7 @@ class TextPiece(NamedTuple):
     n_characters: int  # before it
     text: str
     n_read: int  # bytes of the file that were read for it
+    begins_paragraph: bool
 
 
 def iter_text(path_or_file):
@@ -179,14 +181,16 @@ def iter_text(path_or_file):
 
 def _read_pieces(sources):
     for source in sources:
-        n_characters = 0
+        n_characters, space = 0, "\n\n"  # a file begins a paragraph
         for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES):
             text = decode_lines(piece.path, piece.n_lines + 1, piece.text)
             if "\0" in text:
                 line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
                 raise ConlluError(piece.path, line, "NUL is not a character of a text; remove it")
-            yield TextPiece(piece.path, piece.n_lines, n_characters, text, piece.n_read)
-            n_characters += len(text)
+            space += text[: len(text) - len(text.lstrip())]
+            begins = _BLANK_LINES.search(space) is not None
+            yield TextPiece(piece.path, piece.n_lines, n_characters, text, piece.n_read, begins)
+            n_characters, space = n_characters + len(text), text[len(text.rstrip()) :]
 
 
 def to_text(trees, begin_paragraphs=()):
@@ -302,17 +306,17 @@ def check_text(text):
         )
 
 
-def list_paragraphs(text):
-    """List begin and end of each paragraph of a text, without white space around it."""
+def list_paragraphs(text, lines=False):
+    """List begin and end of each paragraph, or of each line, of a text, without space around it."""
     begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
     found = []
-    for match in _BLANK_LINES.finditer(text, begin, end):
+    for match in (_LINE_END if lines else _BLANK_LINES).finditer(text, begin, end):
         found.append((begin, begin + len(text[begin : match.start()].rstrip())))
         begin = match.end()
     return [*found, (begin, end)]
 
 
-def correct_ends(ends, text, paragraphs, *, keeps_space=None, patterns=()):
+def correct_ends(ends, text, paragraphs, *, lines=False, keeps_space=None, patterns=()):
     """Correct ends in place, so that they are possible ones.
 
     Nothing ends inside a grapheme or at white space. Tokens end before white space, unless the
@@ -325,6 +329,8 @@ def correct_ends(ends, text, paragraphs, *, keeps_space=None, patterns=()):
     text : str
     paragraphs : list of pairs of int
         From :func:`list_paragraphs`; they cover all characters except white space.
+    lines : bool, default=False
+        Whether a sentence ends with its paragraph only, which is a line.
     keeps_space : None or callable
         Takes the characters on both sides of white space; returns whether a token may hold it. None
         if no token may.
@@ -343,10 +349,12 @@ def correct_ends(ends, text, paragraphs, *, keeps_space=None, patterns=()):
     ends[is_space[:-1]] = INSIDE
     last = [match.start() for match in _BEFORE_BREAK.finditer(text)]
     ends[last] = np.maximum(ends[last], TOKEN)
+    if lines:
+        ends[ends == SENTENCE] = TOKEN
     ends[[end - 1 for _, end in paragraphs]] = SENTENCE
     before = np.flatnonzero(is_space[1:] & ~is_space[:-1])
     for place in before[ends[before] < TOKEN].tolist():
-        kept = keeps_space and keeps_space(text[place], _sign_behind(text, place))
+        kept = keeps_space and keeps_space(text[place], text[place + 2])
         ends[place] = INSIDE if kept else TOKEN
     for pattern in patterns:
         for match in pattern.finditer(text):
@@ -357,12 +365,6 @@ def correct_ends(ends, text, paragraphs, *, keeps_space=None, patterns=()):
                 ends[begin : end - 1] = INSIDE
                 last = [end - 1] if is_space[begin - 1] else [begin - 1, end - 1]
                 ends[last] = np.maximum(ends[last], TOKEN)
-
-
-def _sign_behind(text, place):
-    """Return the first character behind a place that is not white space, "" if there is none."""
-    place = _skip_space(text, place + 1)
-    return text[place : place + 1]
 
 
 def cut_sentences(ends, likely, max_tokens):
@@ -387,7 +389,7 @@ def cut_sentences(ends, likely, max_tokens):
             ends[places[first - 1]] = SENTENCE
 
 
-def to_trees(text, ends, words_of, numbers, first_character=0):
+def to_trees(text, ends, words_of, numbers, first_character=0, begins_paragraph=True):
     """Make trees of a text.
 
     Parameters
@@ -402,6 +404,8 @@ def to_trees(text, ends, words_of, numbers, first_character=0):
         Numbers of the sentences, for sent_id.
     first_character : int, default=0
         Position of the first character in the whole text.
+    begins_paragraph : bool, default=True
+        Whether the first sentence begins a paragraph.
 
     Yields
     ------
@@ -411,19 +415,19 @@ def to_trees(text, ends, words_of, numbers, first_character=0):
     """
     places = np.flatnonzero(ends >= TOKEN)
     cuts = (np.flatnonzero(ends == WORD) + 1).tolist()
-    begin, misc = len(text) - len(text.lstrip()), ""
-    if begin:
-        misc = f"|SpacesBefore={_escape_spaces(text[:begin])}"
-    begins_paragraph, rows, forms, shown = True, [], [], []
+    begin = len(text) - len(text.lstrip())
+    before = f"SpacesBefore={_escape_spaces(text[:begin])}|" if begin else ""
+    rows, forms, shown = [], [], []
     for kind, stop in zip(ends[places].tolist(), (places + 1).tolist(), strict=True):
         behind = _skip_space(text, stop)
         form, space = text[begin:stop], text[stop:behind]
-        misc = f"TokenRange={first_character + begin}:{first_character + stop}{misc}"
+        # Sorted by name in lower case, as other programs write it.
+        misc = f"{before}TokenRange={first_character + begin}:{first_character + stop}"
         if space != " ":
-            misc += f"|SpacesAfter={_escape_spaces(space)}" if space else "|SpaceAfter=No"
+            misc = (f"SpacesAfter={_escape_spaces(space)}|" if space else "SpaceAfter=No|") + misc
         shown += [form, " " if space else ""]
-        inside = cuts[bisect(cuts, begin) : bisect(cuts, stop)]
-        words = words_of(form, kind == MULTIWORD, [place - begin for place in inside])
+        inside = [place - begin for place in cuts[bisect(cuts, begin) : bisect(cuts, stop)]]
+        words = None if _SPACE.search(form) else words_of(form, kind == MULTIWORD, inside)
         if words is not None:
             n_words = len(forms)
             rows.append(_format_row(f"{n_words + 1}-{n_words + len(words)}", form, misc))
@@ -431,7 +435,7 @@ def to_trees(text, ends, words_of, numbers, first_character=0):
         for word in words or [form]:
             forms.append(word)
             rows.append(_format_row(len(forms), word, misc))
-        begin, misc = behind, ""
+        begin, before = behind, ""
         if kind == SENTENCE:
             comments = ["# newpar"] if begins_paragraph else []
             comments += [f"# sent_id = {next(numbers)}", f"# text = {''.join(shown).rstrip()}"]
@@ -457,7 +461,7 @@ def _make_tree(forms, source):
 
 
 def _escape_spaces(spaces):
-    return "".join(_ESCAPES.get(sign, sign) for sign in spaces)
+    return "".join(_ESCAPES.get(sign) or f"\\u{ord(sign):04x}" for sign in spaces)
 
 
 def join_text(trees: Iterable[DependencyTree]) -> str:
@@ -502,4 +506,4 @@ def _space_behind(misc):
 
 
 def _unescape_spaces(text):
-    return _ESCAPE.sub(lambda match: _UNESCAPES[match.group()], text)
+    return _ESCAPE.sub(lambda found: _UNESCAPES.get(found[0]) or chr(int(found[0][2:], 16)), text)

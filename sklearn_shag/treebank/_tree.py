@@ -271,8 +271,8 @@ class DependencyTree:
         name : str
             The name of the values.
         values : sequence of str or None, length n_tokens
-            :func:`write_conllu` adds ``name=value`` to MISC, and replaces any earlier value of this
-            name. For None it adds nothing.
+            :func:`write_conllu` adds ``name=value`` to MISC, at its place by name, and replaces any
+            earlier value of this name. For None it adds nothing.
 
         Returns
         -------
