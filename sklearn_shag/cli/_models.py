@@ -51,7 +51,7 @@ LEARNERS = {
     "crf": CRFParser(),
     "biaffine": BiaffineParser(),
 }
-OF_NEW_MODELS = ("model", "symbols", "columns", "tags", "embeddings", "min_count", "text")
+OF_NEW_MODELS = ("model", "symbols", "columns", "tags", "embeddings", "min_count", "text", "pattern")
 N_NETWORKS = 3  # of an ensemble, beside a linear model
 
 
@@ -104,8 +104,11 @@ def _make_model(options):
         given.append(read_vectors(options.embeddings, limit=N_VECTORS))
     if given:
         model.set_params(**dict.fromkeys(names, tuple(given) if len(given) > 1 else given[0]))
+    if options.pattern and not options.text:
+        raise ValueError("--pattern is for models that split text; add --text.")
     if options.text:
-        splitter = Splitter(random_state=options.seed, n_jobs=options.n_jobs)
+        shared = {"random_state": options.seed, "n_jobs": options.n_jobs}
+        splitter = Splitter(patterns=options.pattern or (), **shared)
         steps = model.steps if isinstance(model, ParserPipeline) else [("parser", model)]
         model = ParserPipeline([("splitter", splitter), *steps])
     return model, learner

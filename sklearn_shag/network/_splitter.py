@@ -85,9 +85,9 @@ class Splitter(TreeTransformer, NetworkLearner):
 
     It is the step before the parser in a pipeline, whose :meth:`ParserPipeline.parse_text` then
     takes raw text. A network reads the characters in both directions. It predicts for each whether
-    a token or a sentence ends there, and whether the token contains several words, as French "du"
-    does. These words are looked up among the training tokens; unknown tokens are split like
-    training tokens with the same last letters, such as English "'s".
+    a word, a token or a sentence ends there, and whether the token contains words that are not its
+    letters, as French "du" does. These words are looked up among the training tokens; unknown
+    tokens are split like training tokens with the same last letters.
 
     Parameters
     ----------
@@ -99,17 +99,26 @@ class Splitter(TreeTransformer, NetworkLearner):
         Approximate number of characters per step. "auto" means 500 for fewer than 100,000 training
         characters and 2,000 otherwise.
     max_iter : "auto" or int, default="auto"
-        Number of passes over the text. "auto" means 20 for fewer than 100,000 training characters,
-        12 for fewer than 300,000, 8 for fewer than 600,000, and 4 otherwise.
+        Number of passes over the text. "auto" means 200 for fewer than 2,000 training characters,
+        60 for fewer than 10,000, 20 for fewer than 100,000, 12 for fewer than 300,000, 8 for fewer
+        than 600,000, and 4 otherwise.
     learning_rate_init : float, default=5e-3
         Learning rate of Adam after the first few steps; it then falls to a fiftieth.
     alpha : float, default=0.0
         Strength of the L2 penalty, divided by the number of characters in a batch.
     min_count : int, default=2
         Characters, character pairs, shapes and words that were seen less often count as unknown.
-    max_tokens : int or None, default=500
-        Longer sentences are cut, since the time to parse one grows with the cube of its length.
-        None leaves them whole.
+    max_tokens : int or None, default=120
+        Longer sentences, as in text without punctuation, are cut where an end is likeliest, since
+        the time to parse one grows with the cube of its length. None leaves them whole.
+    augment : bool, default=True
+        Whether to learn from altered copies of some sentences, too: without the final mark, with
+        other quotation marks and apostrophes, in capitals, all in small letters, with signs around
+        words, or with no space before the next sentence.
+    patterns : sequence of str, default=()
+        Regular expressions of which each match is one token, such as ``r"[A-Z]+-\d+"`` for names
+        of tickets. Those that match web and mail addresses, ``&amp;`` and the like, hashtags and
+        mentions are added, unless most of their matches in training are several tokens.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights, the order of pieces of text, and random replacement and
         dropout.
@@ -122,11 +131,19 @@ class Splitter(TreeTransformer, NetworkLearner):
     Attributes
     ----------
     words_ : dict of list of str
-        The words of tokens that always contained several in training.
+        The words of tokens that are always split: those that contained several words at least three
+        times in training, counted in any capitals, and were never one word in their own.
     ambiguous_ : dict of list of str
-        The words of tokens that contained several in some places and one in others.
+        The words of other such tokens, which are split if the network sees several words.
     endings_ : dict of list of str
         For the last letters of such tokens, the end of the first word, and the other words.
+    spaces_ : list of str or None
+        The kinds of characters around white space in training tokens, such as "99" for digits.
+        Between others, white space ends a token. None, in old model files, ends none.
+    patterns_ : list of str
+        The regular expressions of which each match is one token.
+    tag_values_ : dict of list of str
+        The kinds of ends that the network tells apart.
     vocabulary_ : dict of list of str
         The known characters, character pairs, shapes of neighbours, and words.
     weights_ : NetworkWeights
@@ -147,7 +164,10 @@ class Splitter(TreeTransformer, NetworkLearner):
     -----
     It learns from the annotation in treebanks of Universal Dependencies: the comment "text" of each
     sentence, or else SpaceAfter=No in MISC; tokens of several words; and the comments "newpar" and
-    "newdoc". A blank line always ends a sentence, and a line end always ends a token.
+    "newdoc". Fifteen sentences suffice to find 97 % of English tokens, and eighty 98.5 %. A blank
+    line always ends a sentence, and a line end always ends a token. Nothing ends inside what a
+    reader sees as one letter. Decomposed accents are read as their composed form, soft hyphens are
+    passed over, and characters that training did not have are read as others of their kind.
 
     The sentences it makes have the comments "newpar", "sent_id" and "text". MISC of each token has
     TokenRange, the position of its characters in the text, and SpaceAfter, SpacesAfter and
@@ -200,7 +220,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         learning_rate_init: float = 5e-3,
         alpha: float = 0.0,
         min_count: int = 2,
-        max_tokens: int | None = 500,
+        max_tokens: int | None = 120,
         augment: bool = True,
         patterns: Sequence[str] = (),
         random_state: RandomSeed = None,
@@ -243,6 +263,11 @@ class Splitter(TreeTransformer, NetworkLearner):
             If X is empty or a parameter is invalid.
         TypeError
             If X holds anything but trees.
+
+        Warns
+        -----
+        UserWarning
+            If no tree says where tokens have no space between them.
         """
         self._check_sizes()
         compile_patterns(self.patterns)
