@@ -2,13 +2,22 @@
 
 QUOTES, CAPITALS, SMALL = "quotes", "capitals", "small letters"
 
-# Signs that stand for each other, some of which only open or only close a quotation.
-APOSTROPHES = "'’‘`´ʼ‛′＇"
-QUOTATION_MARKS = '"“”„‟«»″＂'
-_OPENING, _CLOSING = "‘‛`„«", "”»"
-# What opens and what closes a quotation. An apostrophe is what closes.
-_OF_APOSTROPHES = ("''", "’’", "‘’", "‘’", "``", "`'", "´´", "ʼʼ")
-_OF_QUOTATION_MARKS = ('""', "“”", "“”", "„“", "””", "«»", "″″")
+# Signs that stand for each other, some of which only open or only close a quotation: straight,
+# curly, low, reversed and angle ones, accents, primes, letters, and signs of full width.
+APOSTROPHES = "'\u2019\u2018`\u00b4\u02bc\u201b\u2032\uff07"
+QUOTATION_MARKS = '"\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033\uff02'
+_OPENING, _CLOSING = "\u2018\u201b`\u201e\u00ab", "\u201d\u00bb"
+# What opens and what closes a quotation, the most usual ones twice. What closes is an apostrophe.
+_OF_APOSTROPHES = (
+    "''",
+    "\u2019\u2019",
+    *2 * ["\u2018\u2019"],
+    "``",
+    "`'",
+    "\u00b4\u00b4",
+    "\u02bc\u02bc",
+)
+_OF_QUOTATION_MARKS = ('""', *2 * ["\u201c\u201d"], "\u201e\u201c", "\u201d\u201d", "\u00ab\u00bb")
 
 
 def respell(text, kind, rng):
