@@ -1,23 +1,29 @@
-"""Altered copies of text to learn from: text as it is has other signs than its treebank."""
+"""Altered copies of sentences to learn from: text as it is differs from what treebanks hold."""
 
-QUOTES, CAPITALS, SMALL = "quotes", "capitals", "small letters"
+from itertools import islice
+from unicodedata import category
+
+import numpy as np
+
+QUOTES, CAPITALS, SMALL, UNFINISHED = "quotes", "capitals", "small letters", "unfinished"
+# Shares of sentences of which a copy is made. Those that the change would leave as they are, such
+# as sentences without any quotation mark, have none.
+SHARES = {UNFINISHED: 0.1, QUOTES: 0.1, CAPITALS: 0.03, SMALL: 0.03}
 
 # Signs that stand for each other, some of which only open or only close a quotation: straight,
 # curly, low, reversed and angle ones, accents, primes, letters, and signs of full width.
 APOSTROPHES = "'\u2019\u2018`\u00b4\u02bc\u201b\u2032\uff07"
 QUOTATION_MARKS = '"\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033\uff02'
 _OPENING, _CLOSING = "\u2018\u201b`\u201e\u00ab", "\u201d\u00bb"
-# What opens and what closes a quotation, the most usual ones twice. What closes is an apostrophe.
+# What opens in each style, above what closes; usual styles come twice. An apostrophe closes.
 _OF_APOSTROPHES = (
-    "''",
-    "\u2019\u2019",
-    *2 * ["\u2018\u2019"],
-    "``",
-    "`'",
-    "\u00b4\u00b4",
-    "\u02bc\u02bc",
+    "'\u2019\u2018\u2018``\u00b4\u02bc",
+    "'\u2019\u2019\u2019`'\u00b4\u02bc",
 )
-_OF_QUOTATION_MARKS = ('""', *2 * ["\u201c\u201d"], "\u201e\u201c", "\u201d\u201d", "\u00ab\u00bb")
+_OF_QUOTATION_MARKS = (
+    '"\u201c\u201c\u201e\u201d\u00ab',
+    '"\u201d\u201d\u201c\u201d\u00bb',
+)
 
 
 def respell(text, kind, rng):
@@ -37,8 +43,9 @@ def respell(text, kind, rng):
         It may be the same.
     """
     if kind == QUOTES:
-        styles = (str(rng.choice(each)) for each in (_OF_APOSTROPHES, _OF_QUOTATION_MARKS))
-        return "".join(_replace_marks(text, *styles))
+        styles = (list(zip(*each, strict=True)) for each in (_OF_APOSTROPHES, _OF_QUOTATION_MARKS))
+        drawn = (each[rng.choice(len(each))] for each in styles)
+        return "".join(_replace_marks(text, *drawn))
     change = str.upper if kind == CAPITALS else str.lower
     return "".join(new if len(new := change(sign)) == 1 else sign for sign in text)
 
@@ -54,3 +61,48 @@ def _replace_marks(text, apostrophes, quotation_marks):
             yield quotation_marks[not is_open]
         else:
             yield sign
+
+
+def add_copies(examples, sentences, rng):
+    """Add altered copies of some sentences, drawn at random, behind all of them.
+
+    Parameters
+    ----------
+    examples : Examples
+        Without codes.
+    sentences : list of DependencyTree or sequences of str
+        Words.
+    rng : RandomState
+
+    Returns
+    -------
+    examples : Examples
+        Copies have the heads, labels, tags and weights of their originals.
+    words : list of lists of str
+        The words of all sentences.
+    """
+    words, copied, indptr = [list(getattr(s, "forms", s)) for s in sentences], [], examples.indptr
+    for kind, share in SHARES.items():
+        for s in np.flatnonzero(rng.uniform(size=len(sentences)) < share).tolist():
+            altered = _alter(words[s], examples.heads[indptr[s] : indptr[s + 1]], kind, rng)
+            if altered != words[s]:
+                copied.append(s)
+                words.append(altered)
+    ends = np.cumsum([0, *map(len, words)])
+    begins = np.append(indptr[:-1], indptr[copied])
+    places = np.arange(ends[-1]) + np.repeat(begins - ends[:-1], np.diff(ends))
+    parts = {name: getattr(examples, name)[places] for name in ("heads", "labels", "tags")}
+    weights = np.append(examples.weights, examples.weights[copied])
+    copied = np.array(copied, dtype=np.int64)
+    return examples._replace(indptr=ends, weights=weights, copied=copied, **parts), words
+
+
+def _alter(words, heads, kind, rng):
+    """Alter the words of a sentence; heads (n_tokens,), -1 where unknown, say which may go."""
+    if kind == UNFINISHED:
+        n = len(words)
+        while n > 1 and all(category(sign)[0] == "P" for sign in words[n - 1]) and n not in heads:
+            n -= 1
+        return words[:n]
+    signs = iter(respell("".join(words), kind, rng))
+    return ["".join(islice(signs, len(word))) for word in words]

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
+from sklearn_shag.conditional import without_heads
 from sklearn_shag.encoding import UNKNOWN, Batch, check_sentences, number_values, place_codes
 from sklearn_shag.network._estimators import NetworkLearner
 from sklearn_shag.network._network import open_network, read_sentences
@@ -230,7 +231,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         places, is_own, indptr = _cut_into_pieces(text, paragraphs)
         codes = _encode_characters(_number_columns(vocabulary), columns)[places]
         tags = np.where(is_own, ends[places], -1)[:, np.newaxis]
-        learned = self._learn_tags(start, codes, indptr, tags, np.ones(indptr.size - 1), rng)
+        examples = without_heads(codes, indptr, tags, np.ones(indptr.size - 1))
+        learned = self._learn_tags(start, examples, rng)
         vars(self).update(_learn_words(trees) | learned)
         return self
 
