@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding._context import ContextVectors
-from sklearn_shag.encoding._letters import Spellings, spell_words
+from sklearn_shag.encoding._letters import Spellings, compose_letters, spell_words
 from sklearn_shag.encoding._sentences import CheckedSentences
 from sklearn_shag.treebank import (
     ATTRIBUTES,
@@ -233,7 +233,10 @@ def _read_columns(names, readers, sentences):
 
 
 def _read_source(source, sentences):
-    """Read a source: distinct values, their index for each token, whether any is not ``_``."""
+    """Read a source: distinct values, their index for each token, whether any is not ``_``.
+
+    Words have composed letters, so some values may be equal.
+    """
     tokens = [
         _read_tree_column(sentence, source) if isinstance(sentence, DependencyTree) else sentence
         for sentence in sentences
@@ -247,6 +250,10 @@ def _read_source(source, sentences):
         pairs = (reversed(feats.split("|")) for feats in distinct)
         split = (map(str.partition, of_value, repeat("=")) for of_value in pairs)
         distinct = [{name: value for name, _, value in of_value} for of_value in split]
+    elif source == "form":
+        distinct = list(map(compose_letters, distinct))
+    elif source == "lemma":
+        distinct = [tuple(map(compose_letters, pair)) for pair in distinct]
     if len(places) > FEW_TOKENS:
         places = np.array(places)
     return distinct, places, own != {MISSING}

@@ -1,6 +1,7 @@
-"""N-grams of the letters of words, which unseen words share with known ones."""
+"""The letters of words: composed, and as n-grams, which unseen words share with known ones."""
 
 from dataclasses import dataclass
+from unicodedata import normalize
 
 import numpy as np
 
@@ -11,6 +12,14 @@ N_ROWS = 2**14  # number of hashes; n-grams with the same hash count as equal
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+def compose_letters(word):
+    """Return a word as one reads it: letters with their marks (NFC), without soft hyphens.
+
+    A word of nothing but soft hyphens stays.
+    """
+    return word if word.isascii() else normalize("NFC", word.replace("\u00ad", "")) or word
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,9 @@ SHARES = {UNFINISHED: 0.1, QUOTES: 0.1, CAPITALS: 0.03, SMALL: 0.03}
 APOSTROPHES = "'\u2019\u2018`\u00b4\u02bc\u201b\u2032\uff07"
 QUOTATION_MARKS = '"\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033\uff02'
 _OPENING, _CLOSING = "\u2018\u201b`\u201e\u00ab", "\u201d\u00bb"
-# What opens in each style, above what closes; usual styles come twice. An apostrophe closes.
-_OF_APOSTROPHES = (
-    "'\u2019\u2018\u2018``\u00b4\u02bc",
-    "'\u2019\u2019\u2019`'\u00b4\u02bc",
-)
-_OF_QUOTATION_MARKS = (
-    '"\u201c\u201c\u201e\u201d\u00ab',
-    '"\u201d\u201d\u201c\u201d\u00bb',
-)
+# What opens in each style, and what closes; usual styles come twice. An apostrophe closes.
+_OF_APOSTROPHES = "'\u2019\u2018\u2018``\u00b4\u02bc", "'\u2019\u2019\u2019`'\u00b4\u02bc"
+_OF_QUOTATION_MARKS = '"\u201c\u201c\u201e\u201d\u00ab', '"\u201d\u201d\u201c\u201d\u00bb'
 
 
 def respell(text, kind, rng):
@@ -61,6 +55,28 @@ def _replace_marks(text, apostrophes, quotation_marks):
             yield quotation_marks[not is_open]
         else:
             yield sign
+
+
+def respell_lemmas(lemmas):
+    """Return known lemmas, and the same for other quotation marks and apostrophes in their forms.
+
+    Parameters
+    ----------
+    lemmas : dict of str to str
+        By the form, a tab and a tag.
+
+    Returns
+    -------
+    lemmas : dict of str to str
+    """
+    others = {}
+    for key, lemma in lemmas.items():
+        form, *tag = key.partition("\t")
+        for signs in (APOSTROPHES, QUOTATION_MARKS):
+            for sign in signs if set(signs) & set(form) else ():
+                new = form.translate(dict.fromkeys(map(ord, signs), sign))
+                others.setdefault("".join([new, *tag]), lemma)
+    return others | lemmas
 
 
 def add_copies(examples, sentences, rng):

@@ -257,11 +257,15 @@ class TagLearner(NetworkLearner):
         labels = getattr(self, "labels_", None)
         return keep(self, (self.vocabulary_, labels, self.tag_values_, self.weights_), _open_reader)
 
+    def _makes_copies(self, start):
+        """Tell whether to learn from altered copies, which have nothing but words to read."""
+        reads_words = {source for source, _ in start.columns.readers} == {"form"}
+        reads_words &= not start.weights.moments.size
+        return self.augment and reads_words and bool(self._list_tag_columns())
+
     def _encode_words(self, examples, start, sentences, rng):
         """Return Examples with codes, and with altered copies if these are wanted."""
-        reads_words = {source for source, _ in start.columns.readers} == {"form"}
-        in_context = start.weights.moments.size
-        if self.augment and self._list_tag_columns() and reads_words and not in_context:
+        if self._makes_copies(start):
             examples, sentences = add_copies(examples, sentences, rng)
         given = start.columns, start.weights, sentences, examples.indptr
         return examples._replace(codes=self._encode_columns(*given))

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.conditional import without_heads
 from sklearn_shag.encoding import ask_vectors, check_sentences, read_column
+from sklearn_shag.network._augmentation import respell_lemmas
 from sklearn_shag.network._estimators import TagLearner
 from sklearn_shag.network._tags import LEARNED, collect_lemmas, encode_tags, read_tags
 from sklearn_shag.treebank import MISSING, DependencyTree, Sentences, TreeTransformer, with_tags
@@ -214,6 +215,7 @@ class Tagger(TreeTransformer, TagLearner):
         examples = self._encode_words(examples, start, sentences, rng)
         learned = self._learn_tags(start, examples, rng)
         lemmas = collect_lemmas(columns, sentences, tags, weights) if "lemma" in columns else {}
+        lemmas = respell_lemmas(lemmas) if self._makes_copies(start) else lemmas
         vars(self).update(lemmas_=lemmas, **self._list_learned(start), **learned)
         return self
 
