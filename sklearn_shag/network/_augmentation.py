@@ -1,14 +1,15 @@
 """Altered copies of sentences to learn from: text as it is differs from what treebanks hold."""
 
 from itertools import islice
-from unicodedata import category
 
 import numpy as np
+
+from sklearn_shag.treebank import marks_punctuation
 
 QUOTES, CAPITALS, SMALL, UNFINISHED = "quotes", "capitals", "small letters", "unfinished"
 # Shares of sentences of which a copy is made. Those that the change would leave as they are, such
 # as sentences without any quotation mark, have none.
-SHARES = {UNFINISHED: 0.1, QUOTES: 0.1, CAPITALS: 0.03, SMALL: 0.03}
+SHARES = {UNFINISHED: 0.1, QUOTES: 0.1, CAPITALS: 0.02, SMALL: 0.02}
 
 # Signs that stand for each other, some of which only open or only close a quotation: straight,
 # curly, low, reversed and angle ones, accents, primes, letters, and signs of full width.
@@ -71,11 +72,11 @@ def respell_lemmas(lemmas):
     """
     others = {}
     for key, lemma in lemmas.items():
-        form, *tag = key.partition("\t")
+        form, _, tag = key.partition("\t")
         for signs in (APOSTROPHES, QUOTATION_MARKS):
             for sign in signs if set(signs) & set(form) else ():
-                new = form.translate(dict.fromkeys(map(ord, signs), sign))
-                others.setdefault("".join([new, *tag]), lemma)
+                other = form.translate(dict.fromkeys(map(ord, signs), sign))
+                others.setdefault(f"{other}\t{tag}", lemma)
     return others | lemmas
 
 
@@ -97,7 +98,8 @@ def add_copies(examples, sentences, rng):
     words : list of lists of str
         The words of all sentences.
     """
-    words, copied, indptr = [list(getattr(s, "forms", s)) for s in sentences], [], examples.indptr
+    words, copied = [list(getattr(sentence, "forms", sentence)) for sentence in sentences], []
+    indptr = examples.indptr
     for kind, share in SHARES.items():
         for s in np.flatnonzero(rng.uniform(size=len(sentences)) < share).tolist():
             altered = _alter(words[s], examples.heads[indptr[s] : indptr[s + 1]], kind, rng)
@@ -117,7 +119,7 @@ def _alter(words, heads, kind, rng):
     """Alter the words of a sentence; heads (n_tokens,), -1 where unknown, say which may go."""
     if kind == UNFINISHED:
         n = len(words)
-        while n > 1 and all(category(sign)[0] == "P" for sign in words[n - 1]) and n not in heads:
+        while n > 1 and marks_punctuation(words[n - 1]) and n not in heads[:n]:
             n -= 1
         return words[:n]
     signs = iter(respell("".join(words), kind, rng))
