@@ -14,12 +14,14 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
-def compose_word(word):
-    """Return a word as one reads it: letters with their marks (NFC), without soft hyphens.
+def compose_words(words):
+    """List words as one reads them: letters with their marks (NFC), without soft hyphens.
 
     A word of nothing but soft hyphens stays.
     """
-    return word if word.isascii() else normalize("NFC", word.replace("\u00ad", "")) or word
+    if "".join(words).isascii():
+        return list(words)
+    return [normalize("NFC", word.replace("\u00ad", "")) or word for word in words]
 
 
 @dataclass(frozen=True, slots=True)
