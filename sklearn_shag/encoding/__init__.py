@@ -39,14 +39,7 @@ from sklearn_shag.encoding._columns import (
     split_features,
 )
 from sklearn_shag.encoding._context import ask_vectors, name_source, split_embeddings
-from sklearn_shag.encoding._letters import (
-    GOLDEN,
-    N_ROWS,
-    Spellings,
-    compose_words,
-    find_bucket,
-    mix,
-)
+from sklearn_shag.encoding._letters import GOLDEN, N_ROWS, Spellings, find_bucket, join_accents, mix
 from sklearn_shag.encoding._sentences import (
     EncodedTrees,
     check_allowed,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding._context import ContextVectors
-from sklearn_shag.encoding._letters import Spellings, compose_words, spell_words
+from sklearn_shag.encoding._letters import Spellings, join_accents, spell_words
 from sklearn_shag.encoding._sentences import CheckedSentences
 from sklearn_shag.treebank import (
     ATTRIBUTES,
@@ -251,9 +251,9 @@ def _read_source(source, sentences):
         split = (map(str.partition, of_value, repeat("=")) for of_value in pairs)
         distinct = [{name: value for name, _, value in of_value} for of_value in split]
     elif source == "form":
-        distinct = compose_words(distinct)
+        distinct = join_accents(distinct)
     elif source == "lemma":
-        distinct = list(zip(*map(compose_words, zip(*distinct, strict=True)), strict=True))
+        distinct = list(zip(*map(join_accents, zip(*distinct, strict=True)), strict=True))
     if len(places) > FEW_TOKENS:
         places = np.array(places)
     return distinct, places, own != {MISSING}

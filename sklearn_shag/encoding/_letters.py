@@ -1,4 +1,4 @@
-"""The letters of words: composed, and as n-grams, which unseen words share with known ones."""
+"""The letters of words: with their accents, and as n-grams, which unseen words share with known."""
 
 from dataclasses import dataclass
 from unicodedata import normalize
@@ -14,8 +14,8 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
-def compose_words(words):
-    """List words as one reads them: letters with their marks (NFC), without soft hyphens.
+def join_accents(words):
+    """List words as one reads them: letters composed with their accents (NFC), no soft hyphens.
 
     A word of nothing but soft hyphens stays.
     """

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from sklearn_shag.encoding import compose_words, encode_labels, read_column
+from sklearn_shag.encoding import encode_labels, join_accents, read_column
 from sklearn_shag.treebank import MISSING, columns_of
 
 # Columns that can be learned.
@@ -88,7 +88,7 @@ def read_tags(columns, sentence):
     for name in columns:
         values = read_column(sentence, name)
         if name == "lemma" and set(values) != {MISSING}:
-            pairs = zip(compose_words(sentence.forms), values, strict=True)
+            pairs = zip(join_accents(sentence.forms), values, strict=True)
             values = (v if v == MISSING else edit_script(form, v) for form, v in pairs)
         tags.append(tuple(values))
     return tuple(tags)
@@ -223,4 +223,4 @@ def finish_lemmas(lemmas, sentences, found):
 def _zip_rows(columns, forms, tags, others):
     tags = [""] * len(forms) if columns[0] == "lemma" else tags
     others = (MISSING,) * len(forms) if others is None else others
-    return zip(compose_words(forms), tags, others, strict=True)
+    return zip(join_accents(forms), tags, others, strict=True)
