@@ -44,13 +44,14 @@ def test_texts_keep_their_length(rng):
 def test_final_marks_without_dependents_go(monkeypatch, words, heads, n_left):
     monkeypatch.setattr(_augmentation, "SHARES", {"unfinished": 1.0})
     n, n_copied = 2 + len(words), n_left * (n_left < len(words))
-    examples = without_heads(None, np.array([0, 2, n]), np.arange(n)[:, np.newaxis], np.ones(2))
+    examples = without_heads(None, np.array([0, 2, n]), np.arange(n)[:, np.newaxis], np.arange(2))
     examples = examples._replace(heads=np.array([2, 0, *heads]))
     found, text = add_copies(examples, [["before", "this"], words], np.random.RandomState(0))
     assert text[:2] == [["before", "this"], words]
     assert (text[2:], found.copied.tolist()) == (([words[:n_left]], [1]) if n_copied else ([], []))
     assert found.tags.ravel().tolist() == [*range(n), *range(2, 2 + n_copied)]
     assert found.heads[n:].tolist() == heads[:n_copied]
+    assert found.weights.tolist() == [0, 1, 1][: 2 + (n_copied > 0)]
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
@@ -105,8 +106,20 @@ def test_apostrophes_may_be_others(english):
         assert all(are_same) == augment
 
 
+def test_copies_change_no_schedule(english, monkeypatch):
+    n = sum(map(len, english[:60]))
+    monkeypatch.setattr(Tagger, "_schedule", ((n + 1, 100, 1, 0.1), (np.inf, 100, 2, 0.1)))
+    assert small(estimator=Tagger, max_iter="auto").fit(english[:60]).n_iter_ == 1
+
+
 def test_lemmas_of_other_spellings():
-    lemmas = {"n't\tPART": "not", "n\u2019t\tX": "nt", "''\t''": "q", "a\tDET": "a"}
+    lemmas = {
+        "n't\tPART": "not",
+        "n't\tX": "not",
+        "n\u2019t\tX": "nt",
+        "''\t''": "q",
+        "a\tDET": "a",
+    }
     found = respell_lemmas(lemmas)
     assert found | lemmas == found
     assert [found[f"n{sign}t\tPART"] for sign in "'\u2019`"] == ["not"] * 3
