@@ -7,8 +7,10 @@ import pytest
 
 from sklearn_shag import BiaffineParser, Tagger
 from sklearn_shag.conditional import without_heads
+from sklearn_shag.encoding import list_values
 from sklearn_shag.network import _augmentation, _estimators
 from sklearn_shag.network._augmentation import add_copies, respell, respell_lemmas
+from sklearn_shag.network._tags import read_tags
 from sklearn_shag.treebank import DependencyTree
 from tests.estimators import assert_same_model, same
 
@@ -25,11 +27,11 @@ def small(tags="upos", estimator=BiaffineParser, **parameters):
 def test_texts_keep_their_length(rng):
     assert respell("I\u2019m \u0130 stra\u00dfe", "capitals", rng) == "I\u2019M \u0130 STRA\u00dfE"
     assert respell("I\u2019M \u0130 STRASSE", "small letters", rng) == "i\u2019m \u0130 strasse"
-    text = 'I \u2018can\'t\u2019 "go" \u00abup\u00bb'
+    text = '\u00bbI \u2018can\'t\u2019 "go" \u00abup\u00bb'
     found = {respell(text, "quotes", rng) for _ in range(200)}
     assert {len(each) for each in found} == {len(text)}
-    assert {'I \'can\'t\' "go" "up"', "I `can't' \u201ego\u201c \u201eup\u201c"} <= found
-    assert "I \u2018can\u2019t\u2019 \u201cgo\u201d \u201cup\u201d" in found
+    assert {'"I \'can\'t\' "go" "up"', "\u201cI `can't' \u201ego\u201c \u201eup\u201c"} <= found
+    assert "\u201dI \u2018can\u2019t\u2019 \u201cgo\u201d \u201cup\u201d" in found
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_apostrophes_may_be_others(english):
         are_same = [
             (a.upos, a.lemmas) == (b.upos, b.lemmas) for a, b in zip(plain, found, strict=True)
         ]
-        assert all(are_same) == augment
+        assert all(are_same) == augment == ("n`t\tPART" in tagger.lemmas_)
 
 
 def test_copies_change_no_schedule(english, monkeypatch):
@@ -141,3 +143,11 @@ def test_decomposed_words_are_those_they_compose(english):
         assert list(other.forms) == forms
         assert (one.upos, one.lemmas, one.deprels) == (other.upos, other.lemmas, other.deprels)
         assert one.heads.tolist() == other.heads.tolist()
+    assert parser.predict_tags([["\u00ad"]])[0].size == 1
+
+
+def test_decomposed_words_are_learned_composed():
+    trees = [DependencyTree([form], lemmas=["\u00e4s"]) for form in ("\u00e4s", "a\u0308s")]
+    assert len({read_tags(["lemma"], tree) for tree in trees}) == 1
+    trees[1] = DependencyTree(trees[1].forms, lemmas=trees[1].forms)
+    assert list_values(["lemma", "form"], trees, 2) == {"lemma": ["\u00e4s"], "form": ["\u00e4s"]}
