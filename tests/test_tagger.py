@@ -118,6 +118,7 @@ def test_every_parameter_counts(trees):
         {"learning_rate_init": 1e-3},
         {"alpha": 1.0},
         {"min_count": 4},
+        {"augment": False},
         {"random_state": 1},
     ]
     one, few = small().fit(trees).weights_.values, trees

@@ -96,9 +96,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
             fraction = SET_ASIDE
         chosen, held_out = set_aside(trees.kept.size, fraction, rng)
         start = self._start(trees, chosen, rng)
-        codes, tags = self._encode_examples(trees, start)
-        labels = encode_labels(trees.labels, start.labels)
-        examples = Examples(codes, trees.indptr, trees.heads, labels, tags, trees.weights)
+        examples = self._encode_examples(trees, start, rng)
         validate, given = None, trees.given
         if self.early_stopping:
             score = partial(self._score_learned, start)
@@ -165,9 +163,11 @@ class ArcParser(CalibratedMixin, ConditionalParser):
                 f"{name}={getattr(self, name)!r}. Leave it as it was."
             )
 
-    def _encode_examples(self, trees, start):
-        """Return the codes of the sentences of trees, and of tags learned along, or None."""
-        return encode_columns(start.columns, trees.sentences, trees.indptr), None
+    def _encode_examples(self, trees, start, rng):
+        """Return the Examples of trees; a subclass may add tags, and copies drawn with `rng`."""
+        codes = encode_columns(start.columns, trees.sentences, trees.indptr)
+        labels = encode_labels(trees.labels, start.labels)
+        return Examples(codes, trees.indptr, trees.heads, labels, None, trees.weights)
 
     def _label_by(self, score_labels):
         """Return the labellers of a chunk, as `_labellers` does, from a function for scores."""

@@ -19,9 +19,27 @@ class Examples(NamedTuple):
     labels: np.ndarray  # (n_tokens,), -1 where they or heads are not known
     tags: np.ndarray | None  # (n_tokens, n_columns), -1 where they are not known
     weights: np.ndarray  # (n_sentences,)
+    # (n_copies,), the original of each of the last sentences, which are altered copies. They are
+    # for training with their originals, and for nothing else.
+    copied: np.ndarray = np.zeros(0, dtype=np.int64)
 
     _by_token = ("codes", "heads", "labels", "tags")
     _by_sentence = ("weights",)
+
+    @property
+    def n_originals(self):
+        """The number of sentences that are no copies."""
+        return self.indptr.size - 1 - self.copied.size
+
+    def with_copies(self, chosen):
+        """Return the indices of chosen originals, and of their copies."""
+        return np.append(chosen, self.n_originals + np.flatnonzero(np.isin(self.copied, chosen)))
+
+
+def without_heads(codes, indptr, tags, weights):
+    """Make Examples whose heads and labels are not known; arrays as there."""
+    unknown = np.full(indptr[-1], -1)
+    return Examples(codes, indptr, unknown, unknown, tags, weights)
 
 
 def set_aside(n_sentences, fraction, rng):

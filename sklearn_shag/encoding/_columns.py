@@ -19,6 +19,7 @@ from sklearn_shag.treebank import (
     check_column_name,
     check_share,
     columns_of,
+    compose_words,
 )
 from sklearn_shag.utils._messages import shorten, warn
 
@@ -233,7 +234,10 @@ def _read_columns(names, readers, sentences):
 
 
 def _read_source(source, sentences):
-    """Read a source: distinct values, their index for each token, whether any is not ``_``."""
+    """Read a source: distinct values, their index for each token, whether any is not ``_``.
+
+    Words have composed letters, so some values may be equal.
+    """
     tokens = [
         _read_tree_column(sentence, source) if isinstance(sentence, DependencyTree) else sentence
         for sentence in sentences
@@ -247,6 +251,10 @@ def _read_source(source, sentences):
         pairs = (reversed(feats.split("|")) for feats in distinct)
         split = (map(str.partition, of_value, repeat("=")) for of_value in pairs)
         distinct = [{name: value for name, _, value in of_value} for of_value in split]
+    elif source == "form":
+        distinct = compose_words(distinct)
+    elif source == "lemma":
+        distinct = list(zip(*map(compose_words, zip(*distinct, strict=True)), strict=True))
     if len(places) > FEW_TOKENS:
         places = np.array(places)
     return distinct, places, own != {MISSING}

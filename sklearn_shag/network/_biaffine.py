@@ -10,8 +10,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from sklearn_shag.conditional import ArcParser
-from sklearn_shag.encoding import ask_vectors, check_sentences, collect_labels
+from sklearn_shag.conditional import ArcParser, Examples
+from sklearn_shag.encoding import ask_vectors, check_sentences, collect_labels, encode_labels
 from sklearn_shag.network._estimators import NetworkStart, TagLearner
 from sklearn_shag.network._network import label_scores, make_network, read_sentences
 from sklearn_shag.network._tagger import Tagger
@@ -77,6 +77,10 @@ class BiaffineParser(TagLearner, ArcParser):
         keeps the vectors in half precision, using a temporary file above 2**30 bytes, and scales
         each dimension to mean 0 and the same deviation. Model files hold what was learned from the
         vectors but not the callable: pass it to :func:`~sklearn_shag.load_model`.
+    augment : bool, default=True
+        Whether to learn from altered copies of some sentences too: without the final mark, with
+        other quotation marks and apostrophes, in capitals, or all in small letters. It has no
+        effect unless tags are learned, from words alone and without vectors in context.
     nonprojective : {"lift", "drop"}, default="lift"
         What to do with training trees that have crossing arcs: lift arcs to the head's head, the
         shortest first (see :func:`~sklearn_shag.treebank.lift`), or leave the sentence out.
@@ -204,6 +208,7 @@ class BiaffineParser(TagLearner, ArcParser):
         alpha: float = 0.0,
         min_count: int = 2,
         embeddings: Any = None,
+        augment: bool = True,
         nonprojective: Literal["lift", "drop"] = "lift",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -227,6 +232,7 @@ class BiaffineParser(TagLearner, ArcParser):
         self.alpha = alpha
         self.min_count = min_count
         self.embeddings = embeddings
+        self.augment = augment
         self.nonprojective = nonprojective
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -317,11 +323,12 @@ class BiaffineParser(TagLearner, ArcParser):
         tags = [read_tags(columns, sentence) for sentence in sentences]
         return self._new_start(sentences, collect_labels(labels), columns, tags, rng)
 
-    def _encode_examples(self, trees, start):
+    def _encode_examples(self, trees, start, rng):
         tags = [read_tags(start.tag_values, sentence) for sentence in trees.sentences]
-        text = trees.sentences, trees.indptr
-        codes = self._encode_columns(start.columns, start.weights, *text)
-        return codes, encode_tags(start.tag_values, tags, trees.heads.size)
+        known = trees.heads, encode_labels(trees.labels, start.labels)
+        tags = encode_tags(start.tag_values, tags, trees.heads.size)
+        examples = Examples(None, trees.indptr, *known, tags, trees.weights)
+        return self._encode_words(examples, start, trees.sentences, rng)
 
     def _score_learned(self, start, values, batch):
         given = start.weights.vectors, start.weights.moments

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.conditional import Examples, run_passes
+from sklearn_shag.conditional import run_passes
 from sklearn_shag.encoding import (
     LETTERS,
     OF_WORDS,
@@ -32,6 +32,7 @@ from sklearn_shag.encoding import (
     split_features,
     take_sentences,
 )
+from sklearn_shag.network._augmentation import add_copies
 from sklearn_shag.network._network import open_network, read_sentences
 from sklearn_shag.network._parameters import (
     NO_MOMENTS,
@@ -128,22 +129,21 @@ class NetworkLearner(BaseEstimator):
         weights = weights._replace(values=values)
         return NetworkStart(None, vocabulary, labels, tag_values, sizes, weights)
 
-    def _learn_tags(self, start, codes, indptr, tags, weights, rng):
+    def _learn_tags(self, start, examples, rng):
         """Train on tags alone, without heads; return fitted attributes."""
-        unknown = np.full(indptr[-1], -1)
-        examples = Examples(codes, indptr, unknown, unknown, tags, weights)
-        learned, history = self._train(start, examples, np.arange(indptr.size - 1), rng)
+        learned, history = self._train(start, examples, np.arange(examples.n_originals), rng)
         del history["validation_scores_"]  # no sentences were set aside
         return {"vocabulary_": start.vocabulary, "weights_": learned, **history}
 
     def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1):
-        """Train on the chosen examples; return weights, and fitted attributes about training.
+        """Train on chosen originals and their copies; return weights, and fitted attributes.
 
         `loss_curve_` holds the loss of trees, or the loss of tags if no arcs are scored.
         """
+        chosen = examples.with_copies(chosen)
         n_tokens = int(np.diff(examples.indptr)[chosen].sum())
-        # By all examples: for calibration, a half of them must be trained like the whole.
-        schedule = self._choose_schedule(examples.indptr[-1])
+        # By all originals: for calibration, a half of them must be trained like the whole.
+        schedule = self._choose_schedule(examples.indptr[examples.n_originals])
         dropout, max_iter = schedule.pop("dropout"), schedule["max_iter"]
         trainer = Trainer(
             start.sizes,
@@ -187,6 +187,7 @@ class TagLearner(NetworkLearner):
         **NetworkLearner._parameter_constraints,
         "columns": [StrOptions({"auto"}), list, tuple],
         "embeddings": [None, callable, HasMethods("__getitem__"), HasMethods("transform")],
+        "augment": ["boolean"],
     }
 
     # Model files hold the vectors of words, or moments of vectors in context, instead.
@@ -255,6 +256,19 @@ class TagLearner(NetworkLearner):
         """Return Columns, Sizes, the Network, and an array of the known tags of each column."""
         labels = getattr(self, "labels_", None)
         return keep(self, (self.vocabulary_, labels, self.tag_values_, self.weights_), _open_reader)
+
+    def _makes_copies(self, start):
+        """Tell whether to learn from altered copies, which have nothing but words to read."""
+        reads_words = {source for source, _ in start.columns.readers} == {"form"}
+        reads_words &= not start.weights.moments.size
+        return self.augment and reads_words and bool(self._list_tag_columns())
+
+    def _encode_words(self, examples, start, sentences, rng):
+        """Return Examples with codes, and with altered copies if these are wanted."""
+        if self._makes_copies(start):
+            examples, sentences = add_copies(examples, sentences, rng)
+        given = start.columns, start.weights, sentences, examples.indptr
+        return examples._replace(codes=self._encode_columns(*given))
 
     def _encode(self, sentences, symbols, indptr, check=True):
         columns, *_ = self._network()

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
+from sklearn_shag.conditional import without_heads
 from sklearn_shag.encoding import Batch, check_sentences
 from sklearn_shag.network._altered_text import add_altered
 from sklearn_shag.network._characters import (
@@ -116,8 +117,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         other quotation marks and apostrophes, in capitals, all in small letters, with signs around
         words, or with no space before the next sentence.
     patterns : sequence of str, default=()
-        Regular expressions of which each match is one token, such as ``r"[A-Z]+-\d+"`` for names
-        of tickets. Those that match web and mail addresses, ``&amp;`` and the like, hashtags and
+        Regular expressions of which each match is one token, such as ``r"[A-Z]+-[0-9]+"`` for
+        tickets. Those that match web and mail addresses, ``&amp;`` and the like, hashtags and
         mentions are added, unless most of their matches in training are several tokens.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights, the order of pieces of text, and random replacement and
@@ -287,7 +288,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         places, is_own, indptr = cut_into_pieces(text, paragraphs)
         codes = encode_characters(number_columns(vocabulary), columns)[places]
         tags = np.where(is_own, ends[places], -1)[:, np.newaxis]
-        learned |= self._learn_tags(start, codes, indptr, tags, np.ones(indptr.size - 1), rng)
+        examples = without_heads(codes, indptr, tags, np.ones(indptr.size - 1))
+        learned |= self._learn_tags(start, examples, rng)
         vars(self).update(learned, tag_values_=start.tag_values)
         return self
 

@@ -11,7 +11,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_shag.conditional import without_heads
 from sklearn_shag.encoding import ask_vectors, check_sentences, read_column
+from sklearn_shag.network._augmentation import respell_lemmas
 from sklearn_shag.network._estimators import TagLearner
 from sklearn_shag.network._tags import LEARNED, collect_lemmas, encode_tags, read_tags
 from sklearn_shag.treebank import MISSING, DependencyTree, Sentences, TreeTransformer, with_tags
@@ -54,6 +56,8 @@ class Tagger(TreeTransformer, TagLearner):
     embeddings : None, mapping, pair of words and vectors, KeyedVectors, callable, object with \
             `transform`, or pair of vectors of words and one of the last two, default=None
         Pretrained vectors of words or vectors in context, as for :class:`BiaffineParser`.
+    augment : bool, default=True
+        Whether to learn from altered copies of some sentences too, as :class:`BiaffineParser` does.
     cv : int, cross-validation generator or iterable, default=5
         The folds of :meth:`fit_transform`. If it is an int, they are drawn at random.
     random_state : int, RandomState instance or None, default=None
@@ -138,6 +142,7 @@ class Tagger(TreeTransformer, TagLearner):
         alpha: float = 0.0,
         min_count: int = 2,
         embeddings: Any = None,
+        augment: bool = True,
         cv: Any = 5,
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
@@ -153,6 +158,7 @@ class Tagger(TreeTransformer, TagLearner):
         self.alpha = alpha
         self.min_count = min_count
         self.embeddings = embeddings
+        self.augment = augment
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -204,10 +210,12 @@ class Tagger(TreeTransformer, TagLearner):
         rng = check_random_state(self.random_state)
         start = self._new_start(sentences, None, columns, tags, rng)
         indptr = np.cumsum([0, *map(len, sentences)])
-        codes = self._encode_columns(start.columns, start.weights, sentences, indptr)
         coded = encode_tags(start.tag_values, tags, indptr[-1])
-        learned = self._learn_tags(start, codes, indptr, coded, weights, rng)
+        examples = without_heads(None, indptr, coded, weights)
+        examples = self._encode_words(examples, start, sentences, rng)
+        learned = self._learn_tags(start, examples, rng)
         lemmas = collect_lemmas(columns, sentences, tags, weights) if "lemma" in columns else {}
+        lemmas = respell_lemmas(lemmas) if self._makes_copies(start) else lemmas
         vars(self).update(lemmas_=lemmas, **self._list_learned(start), **learned)
         return self
 

@@ -9,7 +9,7 @@ from unicodedata import normalize
 import numpy as np
 
 from sklearn_shag.encoding import encode_labels, read_column
-from sklearn_shag.treebank import MISSING, columns_of
+from sklearn_shag.treebank import MISSING, columns_of, compose_words
 
 # Columns that can be learned.
 LEARNED = tuple(each.name for each in columns_of("tag", "features", "word") if each.score)
@@ -89,7 +89,7 @@ def read_tags(columns, sentence):
     for name in columns:
         values = read_column(sentence, name)
         if name == "lemma" and set(values) != {MISSING}:
-            pairs = zip(sentence.forms, values, strict=True)
+            pairs = zip(compose_words(sentence.forms), values, strict=True)
             values = (v if v == MISSING else edit_script(form, v) for form, v in pairs)
         tags.append(tuple(values))
     return tuple(tags)
@@ -225,4 +225,5 @@ def finish_lemmas(lemmas, sentences, found):
 
 def _zip_rows(columns, forms, tags, others):
     tags = [""] * len(forms) if columns[0] == "lemma" else tags
-    return zip(forms, tags, (MISSING,) * len(forms) if others is None else others, strict=True)
+    others = (MISSING,) * len(forms) if others is None else others
+    return zip(compose_words(forms), tags, others, strict=True)

@@ -71,6 +71,11 @@ def compose(form):
     return normalize("NFC", form).replace(SOFT_HYPHEN, "") or form
 
 
+def compose_words(words):
+    """Return the list of the composed forms of words."""
+    return list(words) if "".join(words).isascii() else list(map(compose, words))
+
+
 def compose_text(text):
     """Compose a text grapheme by grapheme.
 

@@ -1,0 +1,153 @@
+"""Altered copies to learn from: what is altered, where copies go, and what they are good for."""
+
+from unicodedata import normalize
+
+import numpy as np
+import pytest
+
+from sklearn_shag import BiaffineParser, Tagger
+from sklearn_shag.conditional import without_heads
+from sklearn_shag.encoding import list_values
+from sklearn_shag.network import _augmentation, _estimators
+from sklearn_shag.network._augmentation import add_copies, respell, respell_lemmas
+from sklearn_shag.network._tags import read_tags
+from sklearn_shag.treebank import DependencyTree
+from tests.estimators import assert_same_model, same
+
+COLUMNS = ("upos", "lemma")
+CURLY = str.maketrans("'", "\u2019")
+
+
+def small(tags="upos", estimator=BiaffineParser, **parameters):
+    settings = {"hidden_layer_sizes": [16], "batch_size": 100, "max_iter": 1, "random_state": 0}
+    return estimator(tags=tags, **(settings | parameters))
+
+
+@pytest.mark.parametrize("rng", [np.random.default_rng(0), np.random.RandomState(0)])
+def test_texts_keep_their_length(rng):
+    assert respell("I\u2019m \u0130 stra\u00dfe", "capitals", rng) == "I\u2019M \u0130 STRA\u00dfE"
+    assert respell("I\u2019M \u0130 STRASSE", "small letters", rng) == "i\u2019m \u0130 strasse"
+    text = '\u00bbI \u2018can\'t\u2019 "go" \u00abup\u00bb'
+    found = {respell(text, "quotes", rng) for _ in range(200)}
+    assert {len(each) for each in found} == {len(text)}
+    assert {'"I \'can\'t\' "go" "up"', "\u201cI `can't' \u201ego\u201c \u201eup\u201c"} <= found
+    assert "\u201dI \u2018can\u2019t\u2019 \u201cgo\u201d \u201cup\u201d" in found
+
+
+@pytest.mark.parametrize(
+    ("words", "heads", "n_left"),
+    [
+        (["Go", "on", "!", ")"], [0, 1, 1, 3], 2),  # the last mark depends on the one before it
+        (["Go", "on", "!", ")"], [0, 1, 4, 1], 4),
+        (["!", "?"], [-1, -1], 1),
+        (["Go", "_"], [0, 1], 2),
+    ],
+)
+def test_final_marks_without_dependents_go(monkeypatch, words, heads, n_left):
+    monkeypatch.setattr(_augmentation, "SHARES", {"unfinished": 1.0})
+    n, n_copied = 2 + len(words), n_left * (n_left < len(words))
+    examples = without_heads(None, np.array([0, 2, n]), np.arange(n)[:, np.newaxis], np.arange(2))
+    examples = examples._replace(heads=np.array([2, 0, *heads]))
+    found, text = add_copies(examples, [["before", "this"], words], np.random.RandomState(0))
+    assert text[:2] == [["before", "this"], words]
+    assert (text[2:], found.copied.tolist()) == (([words[:n_left]], [1]) if n_copied else ([], []))
+    assert found.tags.ravel().tolist() == [*range(n), *range(2, 2 + n_copied)]
+    assert found.heads[n:].tolist() == heads[:n_copied]
+    assert found.weights.tolist() == [0, 1, 1][: 2 + (n_copied > 0)]
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_copies_are_where_their_originals_are(english, monkeypatch, early_stopping):
+    """And nowhere where sentences are set aside, or parsed by a model of the other half."""
+    trained, asked, run, answer = [], [], _estimators.run_passes, BiaffineParser._answer
+
+    def run_passes(trainer, examples, chosen, **others):
+        trained.append((examples, chosen))
+        return run(trainer, examples, chosen, **others)
+
+    def parse(parser, batch, *known):
+        asked.append(batch.indptr.size - 1)
+        return answer(parser, batch, *known)
+
+    monkeypatch.setattr(_estimators, "run_passes", run_passes)
+    monkeypatch.setattr(BiaffineParser, "_answer", parse)
+    one = small(early_stopping=early_stopping).fit(english[80:0:-1])
+    for examples, chosen in trained:
+        n = examples.n_originals
+        copies = np.isin(examples.copied, chosen[chosen < n])
+        assert copies.any()
+        assert (chosen[chosen >= n] - n).tolist() == np.flatnonzero(copies).tolist()
+    whole, *halves = ((chosen < n).sum() for _, chosen in trained)
+    assert asked == ([80 - whole] if early_stopping else halves[::-1])
+    assert_same_model(one, small(early_stopping=early_stopping).fit(english[1:81]))
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {},
+        {"tags": None, "columns": ["form"]},
+        {"columns": ["form", "lemma"]},
+        {"embeddings": lambda X: [np.ones((len(sentence), 2)) for sentence in X]},
+    ],
+)
+def test_words_alone_are_altered_and_only_where_tags_are_learned(english, others):
+    models = [small(**others, augment=augment).fit(english[:60]) for augment in (True, False)]
+    assert same(*([model.weights_.values] for model in models)) == bool(others)
+
+
+def test_apostrophes_may_be_others(english):
+    train = [tree for tree in english if "n't" in tree.forms]
+    curly = [[form.translate(CURLY) for form in tree.forms] for tree in train]
+    for augment in (True, False):
+        tagger = small(COLUMNS, Tagger, max_iter=6, augment=augment).fit(8 * train + english[:60])
+        plain, found = tagger.transform(train), tagger.transform(curly)
+        are_same = [
+            (a.upos, a.lemmas) == (b.upos, b.lemmas) for a, b in zip(plain, found, strict=True)
+        ]
+        assert all(are_same) == augment == ("n`t\tPART" in tagger.lemmas_)
+
+
+def test_copies_change_no_schedule(english, monkeypatch):
+    n = sum(map(len, english[:60]))
+    monkeypatch.setattr(Tagger, "_schedule", ((n + 1, 100, 1, 0.1), (np.inf, 100, 2, 0.1)))
+    assert small(estimator=Tagger, max_iter="auto").fit(english[:60]).n_iter_ == 1
+
+
+def test_lemmas_of_other_spellings():
+    lemmas = {
+        "n't\tPART": "not",
+        "n't\tX": "not",
+        "n\u2019t\tX": "nt",
+        "''\t''": "q",
+        "a\tDET": "a",
+    }
+    found = respell_lemmas(lemmas)
+    assert found | lemmas == found
+    assert [found[f"n{sign}t\tPART"] for sign in "'\u2019`"] == ["not"] * 3
+    assert found["``\t''"] == "q"
+    assert "``\t``" not in found
+
+
+def test_decomposed_words_are_those_they_compose(english):
+    change = str.maketrans("ae", "\u00e4\u00e9")
+    trees = [
+        DependencyTree(
+            [f.translate(change) for f in t.forms], t.heads, upos=t.upos, lemmas=t.lemmas
+        )
+        for t in english[:80]
+    ]
+    split = [["\u00ad".join(normalize("NFD", form)) for form in tree.forms] for tree in trees]
+    parser = small(COLUMNS, max_iter=4).fit(trees)
+    for one, other, forms in zip(parser.parse(trees), parser.parse(split), split, strict=True):
+        assert list(other.forms) == forms
+        assert (one.upos, one.lemmas, one.deprels) == (other.upos, other.lemmas, other.deprels)
+        assert one.heads.tolist() == other.heads.tolist()
+    assert parser.predict_tags([["\u00ad"]])[0].size == 1
+
+
+def test_decomposed_words_are_learned_composed():
+    trees = [DependencyTree([form], lemmas=["\u00e4s"]) for form in ("\u00e4s", "a\u0308s")]
+    assert len({read_tags(["lemma"], tree) for tree in trees}) == 1
+    trees[1] = DependencyTree(trees[1].forms, lemmas=trees[1].forms)
+    assert list_values(["lemma", "form"], trees, 2) == {"lemma": ["\u00e4s"], "form": ["\u00e4s"]}
