@@ -51,16 +51,8 @@ LEARNERS = {
     "crf": CRFParser(),
     "biaffine": BiaffineParser(),
 }
-OF_NEW_MODELS = (
-    "model",
-    "symbols",
-    "columns",
-    "tags",
-    "embeddings",
-    "min_count",
-    "text",
-    "pattern",
-)
+OF_NEW_MODELS = ("model", "symbols", "columns", "tags", "embeddings", "min_count")
+OF_NEW_MODELS += ("text", "pattern")
 N_NETWORKS = 3  # of an ensemble, beside a linear model
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_shag.encoding import UNKNOWN, number_values, place_codes
 from sklearn_shag.network._augmentation import APOSTROPHES, QUOTATION_MARKS
-from sklearn_shag.treebank import SOFT_HYPHEN, blank_spaces
+from sklearn_shag.treebank import blank_spaces
 
 # Characters of a piece of text, and of the margins on both sides that the network reads, too.
 PIECE, MARGIN = 400, 40
@@ -101,7 +101,7 @@ def iter_columns(text, paragraphs):
 
 
 def _is_letter(sign):
-    return sign.isalpha() or category(sign)[0] == "M" or sign == SOFT_HYPHEN
+    return sign.isalpha() or category(sign)[0] == "M"
 
 
 def shape_of(sign):

@@ -38,7 +38,6 @@ from sklearn_shag.treebank import (
     compose_text,
     correct_ends,
     cut_sentences,
-    is_composed,
     iter_text,
     list_paragraphs,
     list_tokens,
@@ -367,32 +366,24 @@ class Splitter(TreeTransformer, NetworkLearner):
 
     def _find_ends(self, text, lines=False):
         """Predict the kind of end at each character, int8 (n_characters,)."""
-        if is_composed(text):
-            return self._find_composed_ends(text, lines)
+        parts = self.vocabulary_, self.weights_, self.tag_values_, self.patterns_
+        known, network, kinds, patterns = keep(self, parts, _open_splitter)
         composed, last, composed_last = compose_text(text)
-        ends = np.zeros(len(text), dtype=np.int8)
-        ends[last] = self._find_composed_ends(composed, lines)[composed_last]
-        return ends
-
-    def _find_composed_ends(self, text, lines):
-        """Predict the kind of end at each character of a composed text, int8 (n_characters,)."""
-        parts = self.vocabulary_, self.weights_, self.tag_values_
-        known, network, kinds = keep(self, parts, _open_splitter)
-        paragraphs = list_paragraphs(text, lines)
-        familiar = read_unknown_as_known(text, known["character"])
+        paragraphs = list_paragraphs(composed, lines)
+        familiar = read_unknown_as_known(composed, known["character"])
         codes = encode_characters(known, iter_columns(familiar, paragraphs))
-        places, is_own, indptr = cut_into_pieces(text, paragraphs)
-        batch = Batch(codes[places], indptr)
-        scores = np.nan_to_num(read_sentences(network, batch, with_scores=True).tag_scores[is_own])
-        ends, likely = np.zeros(len(text), dtype=np.int8), np.zeros(len(text))
-        ends[places[is_own]] = kinds[scores.argmax(axis=1)]
-        *others, of_sentence = scores.T.astype(np.float64)
-        likely[places[is_own]] = of_sentence - np.maximum.reduce(others)
-        patterns = keep(self, (self.patterns_,), compile_patterns)
+        places, is_own, indptr = cut_into_pieces(composed, paragraphs)
+        scores = read_sentences(network, Batch(codes[places], indptr), with_scores=True).tag_scores
+        scores = np.nan_to_num(scores[is_own].T.astype(np.float64))
+        found, likely = np.zeros(len(composed), dtype=np.int8), np.zeros(len(composed))
+        found[places[is_own]] = kinds[scores.argmax(axis=0)]
+        likely[places[is_own]] = scores[-1] - scores[:-1].max(axis=0)
         allowed = {"keeps_space": self._keeps_space, "patterns": patterns}
-        correct_ends(ends, text, paragraphs, lines=lines, **allowed)
+        correct_ends(found, composed, paragraphs, lines=lines, **allowed)
         if self.max_tokens is not None:
-            cut_sentences(ends, likely, self.max_tokens)
+            cut_sentences(found, likely, self.max_tokens)
+        ends = np.zeros(len(text), dtype=np.int8)
+        ends[last] = found[composed_last]
         return ends
 
     def _keeps_space(self, before, behind):
@@ -478,11 +469,11 @@ def _check_trees(X):
     return trees
 
 
-def _open_splitter(vocabulary, weights, tag_values):
-    """Return the code of each known value of each column, the Network, and the kinds of ends."""
+def _open_splitter(vocabulary, weights, tag_values, patterns):
+    """Return the codes of known values by column, the Network, the kinds of ends, and patterns."""
     network = open_network(weights, vocabulary, tag_values=tag_values)
     kinds = np.array([ENDS.index(name) for name in tag_values["end"]], dtype=np.int8)
-    return number_columns(vocabulary), network, kinds
+    return number_columns(vocabulary), network, kinds, compile_patterns(patterns)
 
 
 def _compose_ends(text, ends):

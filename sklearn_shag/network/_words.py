@@ -6,8 +6,8 @@ from os.path import commonprefix
 
 from sklearn_shag.treebank import compose, is_spelled, list_tokens
 
-# For unknown tokens of several words: the most letters of the ending in a rule, and the most of
-# these letters that the first word keeps.
+# For unknown tokens that are not their words put together: the most letters of the ending in a
+# rule, and the most of these letters that the first word keeps.
 LONGEST_ENDING, MORE = 8, 3
 # A token is always split that was so many times, in any capitals, and in its own never seen whole.
 EVIDENCE = 3
@@ -28,6 +28,8 @@ def learn_words(trees):
         ((chosen, _),) = counts.most_common(1)
         is_sure = not n_whole and n_split[form.lower()] >= EVIDENCE
         (words if is_sure else ambiguous)[form] = list(chosen)
+        if is_spelled(form, chosen):
+            continue  # the network learns where words end in such tokens
         first, *others = (word.lower() for word in chosen)
         n_same = len(commonprefix([form.lower(), first]))  # noqa: RUF071  (they are no paths)
         shortest = max(1, n_same - MORE, len(form) - LONGEST_ENDING)
@@ -58,8 +60,5 @@ def split_by_ending(form, endings):
     """Return the words of an unknown token by its longest known ending; None without any."""
     for k in range(max(1, len(form) - LONGEST_ENDING), len(form)):
         if ending := endings.get(form[k:].lower()):
-            first, *others = (
-                spell_words(form[k:], ending) if is_spelled(form[k:], ending) else ending
-            )
-            return [form[:k] + first, *others]
+            return [form[:k] + ending[0], *ending[1:]]
     return None

@@ -30,13 +30,7 @@ from sklearn_shag.treebank._conversions import (
     to_token_list,
 )
 from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph, pad_cells
-from sklearn_shag.treebank._graphemes import (
-    SOFT_HYPHEN,
-    compose,
-    compose_text,
-    compose_words,
-    is_composed,
-)
+from sklearn_shag.treebank._graphemes import compose, compose_text, compose_words
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
 from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces
 from sklearn_shag.treebank._projectivity import (

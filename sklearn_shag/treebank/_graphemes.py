@@ -68,7 +68,7 @@ def find_joined(text):
 
 def compose(form):
     """Compose the letters and accents of a form (NFC), and leave out its soft hyphens."""
-    return normalize("NFC", form).replace(SOFT_HYPHEN, "") or form
+    return normalize("NFC", form.replace(SOFT_HYPHEN, "")) or form
 
 
 def compose_words(words):
@@ -87,14 +87,12 @@ def compose_text(text):
     -------
     composed : str
     ends, composed_ends : int ndarrays of shape (n_graphemes,)
-        The last characters of graphemes, in the text and in the composed text.
+        The last characters of graphemes, in the text and in the composed text. In a text that is
+        composed already, all characters count as graphemes.
     """
+    if is_normalized("NFC", text) and SOFT_HYPHEN not in text:
+        return text, *2 * (np.arange(len(text)),)
     ends = np.flatnonzero(~find_joined(text))
     graphemes = (text[begin:end] for begin, end in pairwise([0, *(ends + 1).tolist()]))
     composed = list(map(compose, graphemes))
     return "".join(composed), ends, np.cumsum(list(map(len, composed))) - 1
-
-
-def is_composed(text):
-    """Return whether a text is its own composed form."""
-    return is_normalized("NFC", text) and SOFT_HYPHEN not in text
