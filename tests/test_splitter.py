@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from itertools import count
 from pathlib import Path
-from unicodedata import is_normalized
+from unicodedata import is_normalized, normalize
 
 import numpy as np
 import pytest
@@ -32,16 +32,19 @@ from sklearn_shag.treebank import (
     ConlluError,
     DependencyTree,
     MultiwordToken,
+    compose,
     correct_ends,
     cut_sentences,
     iter_text,
     join_text,
     list_paragraphs,
+    list_tokens,
     read_conllu,
     to_text,
     to_trees,
     write_conllu,
 )
+from sklearn_shag.treebank._graphemes import find_joined
 from tests.faults import not_refused
 from tests.test_streaming import read_at_once
 
@@ -371,6 +374,182 @@ def test_long_sentences_are_cut_where_an_end_is_likeliest():
     cut_sentences(ends, np.array([9, 0, 0, 3, 1, 2, 0, 5, 4, 0, 8, 9.0]), 5)
     assert np.flatnonzero(ends == 4).tolist() == [1, 3, 7, 11]
     assert np.flatnonzero(ends == 2).tolist() == [0, 2, 4, 5, 6, 8, 9, 10]
+
+
+# Text as it is
+
+
+def joined(splitter, text):
+    """The tokens of a text, with "+" between their words, and "|" between sentences."""
+    return " | ".join(
+        " ".join("+".join(token.words) for token in list_tokens(tree))
+        for tree in splitter.split_text(text)
+    )
+
+
+def sentence_of(text):
+    """A tree of tokens with spaces between them, of which a final full stop has none before it."""
+    tree = DependencyTree(text.split())
+    return tree.with_comments([f"# text = {text.replace(' .', '.')}"])
+
+
+OWN = """The girl saw a red bird .
+My uncle reads old maps .
+We walked home early .
+The cook sells fresh soup .
+Her cat sleeps at night .
+They live by the sea .
+An old man shut the gate .
+The bus was late again .
+I like milk with honey .
+The boys play in the yard .
+He wrote a short letter .
+Rain fell on the roofs .
+The judge asked a question .
+Our dog barks all day .
+You can leave it there ."""
+
+
+def test_few_sentences_suffice():
+    """Nothing in them has a space in a token, so nothing else has."""
+    splitter = Splitter(random_state=0).fit([sentence_of(line) for line in OWN.splitlines()])
+    assert splitter.spaces_ == []
+    text = "The farmer keeps brown cows. Some people never travel. 2 moo\u00a03 Green teas are bad."
+    (*others, last) = splitter.split_text(text)
+    assert all(form.isalnum() for tree in others for form in tree.forms[:-1])
+    assert not any(" " in form for tree in (*others, last) for form in tree.forms)
+    assert [tree.forms[-1] for tree in (*others, last)] == ["."] * 3
+
+
+def test_white_space_is_in_tokens_as_in_training():
+    trees = [tree_of([f"{k}0 000", "and", "more"]) for k in range(1, 9)]
+    trees = [tree.with_comments([f"# text = {tree.forms[0]} and more"]) for tree in trees]
+    splitter = Splitter(hidden_layer_sizes=[16], random_state=0).fit(trees)
+    assert splitter.spaces_ == ["99"]
+    assert joined(splitter, "20 000 and more") == "20 000 and more"
+    assert not splitter._keeps_space("a", "0")
+
+
+def test_prefixes_of_unknown_nouns_are_words():
+    """In a made-up language; which tokens have two words, only their beginnings tell."""
+    rng = np.random.RandomState(0)
+    prefixes = ["ha", "ba", "we", "le"]
+
+    def draw_noun():
+        return "".join("dgkmnprstvz"[rng.randint(11)] + "aeiou"[rng.randint(5)] for _ in "abc")
+
+    def draw_sentence(nouns):
+        forms, tokens = [], []
+        for noun in rng.choice(nouns, rng.randint(3, 8)):
+            if rng.randint(2):
+                prefix = prefixes[rng.randint(4)]
+                place = len(forms) + 1
+                tokens.append(MultiwordToken(place, place + 1, prefix + noun))
+                forms.append(prefix)
+            forms.append(noun)
+        tree = DependencyTree([*forms, "."]).with_multiword_tokens(tokens)
+        text = " ".join(token.form for token in list_tokens(tree))
+        return tree.with_comments([f"# text = {text.replace(' .', '.')}"])
+
+    nouns = [draw_noun() for _ in range(400)]
+    train, test = ([draw_sentence(part) for _ in range(100)] for part in (nouns[:200], nouns[200:]))
+    splitter = Splitter(hidden_layer_sizes=[32], random_state=0).fit(train)
+    found = splitter.split_text(to_text(test)[0])
+    true, split = (
+        [t.words for tree in trees for t in list_tokens(tree)] for trees in (test, found)
+    )
+    assert np.mean([a == b for a, b in zip(true, split, strict=True)]) >= 0.95
+
+
+def test_tokens_end_between_graphemes(bundled):
+    """What a reader sees as one letter stays together, whatever the network thinks."""
+    for text, expected in [
+        ("The cafe\u0301 was", "The cafe\u0301 was"),
+        ("Great\u2764\ufe0f", "Great \u2764\ufe0f"),
+        (
+            "so \U0001f1e9\U0001f1ea\U0001f1eb\U0001f1f7, yes",
+            "so \U0001f1e9\U0001f1ea \U0001f1eb\U0001f1f7 , yes",
+        ),
+        ("\U0001f469\u200d\U0001f4bb nice", "\U0001f469\u200d\U0001f4bb nice"),
+        ("\U0001f44d\U0001f3fd!!!", "\U0001f44d\U0001f3fd !!!"),
+        (
+            "The im\u00adple\u00admen\u00adta\u00adtion was",
+            "The im\u00adple\u00admen\u00adta\u00adtion was",
+        ),
+    ]:
+        (tree,) = bundled[0].split_text(text)
+        assert " ".join(tree.forms) == expected
+
+
+def test_decomposed_text_is_parsed_as_composed(bundled):
+    text = "The caf\u00e9s weren\u2019t op\u00e9n to Mr. Dvo\u0159\u00e1k, no\u00ebl or \u1e69ouls."
+    plain = bundled.parse_text(text)
+    other = normalize("NFD", text).replace("wer", "we\u00adr")
+    found = bundled.parse_text(other)
+    assert join_text(found) == other
+    for one, two in zip(plain, found, strict=True):
+        assert (one.upos, one.lemmas, one.deprels) == (two.upos, two.lemmas, two.deprels)
+        assert one.heads.tolist() == two.heads.tolist()
+        assert one.forms == tuple(map(compose, two.forms))
+
+
+GRAPHEMES = st.text(
+    st.sampled_from(
+        " \n\t\u00a0\u2028ab\u00e9.1\u0301\u0308\u20e3\ufe0f\u200d\u200c\u00ad\U0001f469\U0001f3fd\U0001f1e9"
+        "\u0915\u094d\u0937\u0e33\u1100\u1161\u11a8\uac00\u0600\u0903\U000e0067\uff9e\U0001f1ea"
+    )
+)
+
+
+@given(GRAPHEMES)
+@settings(max_examples=500)
+def test_graphemes_are_those_of_the_standard(text):
+    """Only a boundary beside white space may be inside one, and soft hyphens are inside."""
+    clusters = pytest.importorskip("regex").compile(r"\X").finditer(text)
+    inside = {k for found in clusters for k in range(found.start(), found.end() - 1)}
+    stays = {k for k in inside if not (text[k].isspace() or text[k + 1].isspace())}
+    found = find_joined(text)
+    assert stays <= set(np.flatnonzero(found).tolist())
+    assert not any(found[k] and (text[k] + text[k + 1]).isspace() for k in range(len(text) - 1))
+
+
+def test_a_treebank_without_spaces_is_warned_of():
+    trees = [DependencyTree(["Cats", "sleep", ",", "eat", "."])] * 3
+    with pytest.warns(UserWarning, match="SpaceAfter=No"):
+        Splitter(hidden_layer_sizes=[2], max_iter=1).fit(trees)
+
+
+def test_patterns_are_one_token(english, tmp_path, capsys):
+    params = {"hidden_layer_sizes": [8], "max_iter": 1, "random_state": 0}
+    splitter = Splitter(patterns=[r"[A-Z]+-\d+", r"New York"], **params).fit(english[:20])
+    text = "(see ABC-12, http://a.b/c?d=e#f.) New York a.b@c-d.org AT&amp;T #tag @me"
+    forms = [form for tree in splitter.split_text(text) for form in tree.forms]
+    wanted = {"ABC-12", "http://a.b/c?d=e#f", "New York", "a.b@c-d.org", "AT&amp;T", "#tag", "@me"}
+    assert wanted <= set(forms)
+    save_model(splitter, tmp_path / "m.npz")
+    loaded = load_model(tmp_path / "m.npz")
+    assert [t.forms for t in loaded.split_text(text)] == [
+        t.forms for t in splitter.split_text(text)
+    ]
+    with pytest.raises(ValueError, match="patterns must hold regular expressions"):
+        Splitter(patterns=["("]).fit(english[:2])
+    write_conllu(english[:2], tmp_path / "a.conllu")
+    command = ["train", str(tmp_path / "a.conllu"), "-o", "-", "--model", "first"]
+    assert main([*command, "--pattern", "a"]) == 1
+    assert "--text" in capsys.readouterr().err
+
+
+def test_treebanks_decide_about_hashtags():
+    apart = [sentence_of("I like # tags .") for _ in range(4)]
+    apart = [tree.with_comments(["# text = I like #tags."]) for tree in apart]
+    params = {"hidden_layer_sizes": [2], "max_iter": 1}
+    assert not any(
+        "#" in p for p in Splitter(**params).fit(apart).patterns_ if "@" in p and "w." not in p
+    )
+    whole = [sentence_of("I like #tags .") for _ in range(4)]
+    assert len(Splitter(**params).fit(whole).patterns_) == 1 + len(
+        Splitter(**params).fit(apart).patterns_
+    )
 
 
 # Strange text

@@ -10,7 +10,7 @@ from sklearn_shag.treebank import SENTENCE, TOKEN, marks_punctuation
 
 RUN_ON, SIGNED = "run on", "signed"
 # Shares of sentences of which a copy is made, beside those for networks over words.
-SHARES_OF_TEXT = {RUN_ON: 0.02, SIGNED: 0.05}
+SHARES_OF_TEXT = {RUN_ON: 0.01, SIGNED: 0.03}
 # Signs that stand before and behind a few tokens, often without a space; those that surround
 # something, and such as only stand between.
 SIGNS = ["''", "\u2018\u2019", "\u201c\u201d", '""', "()", "[]", "<>", "**", "__", "\u00ab\u00bb"]
@@ -90,17 +90,19 @@ def _alter_tokens(tokens, following, kind, rng):
 
 
 def _put_signs(tokens, rng):
-    """Put signs before one to three TextTokens of a sentence and behind them."""
-    first, n = rng.randint(len(tokens)), rng.randint(1, 4)
-    before, inner, behind = tokens[:first], tokens[first : first + n], tokens[first + n :]
+    """Put signs before one to three TextTokens of a sentence, not the last, and behind them."""
+    if len(tokens) == 1:
+        return tokens
+    first, n = rng.randint(len(tokens) - 1), rng.randint(1, 4)
+    last = min(first + n, len(tokens) - 1)
+    before, inner, behind = tokens[:first], tokens[first:last], tokens[last:]
     opening, closing = SIGNS[rng.randint(len(SIGNS))]
     space = inner[0].space
     if rng.randint(2):  # no space outside
-        space, behind = "", [token._replace(space="") for token in behind[:1]] + behind[1:]
+        space, behind = "", [behind[0]._replace(space=""), *behind[1:]]
     if opening:
         inner = [_make_sign(space, opening), inner[0]._replace(space=""), *inner[1:]]
-    closed = _make_sign("", closing).close(inner[-1].ends[-1])
-    return [*before, *inner[:-1], inner[-1].close(TOKEN), closed, *behind]
+    return [*before, *inner, _make_sign("", closing), *behind]
 
 
 def _make_sign(space, sign):
