@@ -495,7 +495,8 @@ def test_decomposed_text_is_parsed_as_composed(bundled):
 
 GRAPHEMES = st.text(
     st.sampled_from(
-        " \n\t\u00a0\u2028ab\u00e9.1\u0301\u0308\u20e3\ufe0f\u200d\u200c\u00ad\U0001f469\U0001f3fd\U0001f1e9"
+        " \n\t\u00a0\u2028ab\u00e9.1\u0301\u0308\u20e3\ufe0f\u200d\u200c\u00ad\U0001f469\U0001f3fd"
+        "\U0001f1e9"
         "\u0915\u094d\u0937\u0e33\u1100\u1161\u11a8\uac00\u0600\u0903\U000e0067\uff9e\U0001f1ea"
     )
 )

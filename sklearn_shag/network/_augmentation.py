@@ -1,15 +1,23 @@
 """Altered copies of sentences to learn from: text as it is differs from what treebanks hold."""
 
-from itertools import islice
+from itertools import chain, islice, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.treebank import marks_punctuation
+from sklearn_shag.treebank import SENTENCE, TOKEN, marks_punctuation
 
 QUOTES, CAPITALS, SMALL, UNFINISHED = "quotes", "capitals", "small letters", "unfinished"
 # Shares of sentences of which a copy is made. Those that the change would leave as they are, such
 # as sentences without any quotation mark, have none.
 SHARES = {UNFINISHED: 0.1, QUOTES: 0.1, CAPITALS: 0.02, SMALL: 0.02}
+# The same for splitters alone.
+RUN_ON, SIGNED = "run on", "signed"
+SHARES_OF_TEXT = {RUN_ON: 0.01, SIGNED: 0.03}
+# Signs that surround something, and such as stand between, often without a space.
+_PAIRS = "''\u2018\u2019\u201c\u201d\"\"()[]<>**__\u00ab\u00bb"
+_BETWEEN = ("\u2026", "...", "\u2014", "\u2013", "--", ">", "/", "|", "=")
+SURROUNDING = [*zip(_PAIRS[::2], _PAIRS[1::2], strict=True), *(("", sign) for sign in _BETWEEN)]
 
 # Signs that stand for each other, some of which only open or only close a quotation: straight,
 # curly, low, reversed and angle ones, accents, primes, letters, and signs of full width.
@@ -124,3 +132,79 @@ def _alter(words, heads, kind, rng):
         return words[:n]
     signs = iter(respell("".join(words), kind, rng))
     return ["".join(islice(signs, len(word))) for word in words]
+
+
+class TextToken(NamedTuple):
+    """A token of a text, with the white space before it, and the kind of end at each character."""
+
+    text: str
+    ends: tuple
+
+    def glue(self):
+        """Return the token without white space before it."""
+        form = self.text.lstrip()
+        return TextToken(form, self.ends[len(self.text) - len(form) :])
+
+
+def add_altered(text, ends, rng):
+    """Add altered copies of some sentences to a text, drawn at random, each as a paragraph.
+
+    They are altered as copies for networks over words are. Some more have the next sentence right
+    behind them, without a space, or have signs around a few tokens.
+
+    Parameters
+    ----------
+    text : str
+    ends : int8 ndarray of shape (n_characters,)
+        The kind of end at each character.
+    rng : RandomState
+
+    Returns
+    -------
+    text : str
+    ends : int8 ndarray of shape (n_characters,)
+    """
+    cuts = pairwise([0, *(np.flatnonzero(ends >= TOKEN) + 1).tolist()])
+    tokens = [TextToken(text[a:b], tuple(ends[a:b].tolist())) for a, b in cuts]
+    cuts = pairwise([0, *(k for k, each in enumerate(tokens, 1) if each.ends[-1] == SENTENCE)])
+    sentences = [[tokens[a].glue(), *tokens[a + 1 : b]] for a, b in cuts]
+    added = []
+    for kind, share in (SHARES | SHARES_OF_TEXT).items():
+        for s in np.flatnonzero(rng.uniform(size=len(sentences)) < share).tolist():
+            altered = _alter_tokens(sentences[s], sentences[s + 1 : s + 2], kind, rng)
+            if altered != sentences[s]:
+                added += [TextToken("\n\n", (0, 0)), *altered]
+    text += "".join(token.text for token in added)
+    return text, np.array([*ends.tolist(), *chain(*(token.ends for token in added))], dtype=np.int8)
+
+
+def _alter_tokens(tokens, following, kind, rng):
+    """Alter the TextTokens of a sentence; `following` holds those of the next one, if any."""
+    if kind == SIGNED:
+        return _put_signs(tokens, rng) if len(tokens) > 1 else tokens
+    is_mark = [marks_punctuation(token.text.strip()) for token in tokens]
+    if kind == RUN_ON:
+        return [*tokens, *following[0]] if following and is_mark[-1] else tokens
+    if kind == UNFINISHED:
+        n = len(tokens)
+        while n > 1 and is_mark[n - 1]:
+            n -= 1
+        *others, last = tokens[:n]
+        return [*others, last._replace(ends=(*last.ends[:-1], SENTENCE))]
+    signs = iter(respell("".join(token.text for token in tokens), kind, rng))
+    return [each._replace(text="".join(islice(signs, len(each.text)))) for each in tokens]
+
+
+def _put_signs(tokens, rng):
+    """Put signs before one to three TextTokens of a sentence, not the last, and behind them."""
+    first, n = rng.randint(len(tokens) - 1), rng.randint(1, 4)
+    last = min(first + n, len(tokens) - 1)
+    inner, behind = tokens[first:last], tokens[last:]
+    signs = SURROUNDING[rng.randint(len(SURROUNDING))]
+    *opening, closing = (TextToken(s, (*[0] * (len(s) - 1), TOKEN)) for s in signs if s)
+    space = [TextToken(" ", (0,))] if inner[0].text[0] == " " else []
+    if rng.randint(2):  # no space outside
+        space, behind = [], [behind[0].glue(), *behind[1:]]
+    if opening:
+        inner = [*space, *opening, inner[0].glue(), *inner[1:]]
+    return [*tokens[:first], *inner, closing, *behind]

@@ -1,8 +1,10 @@
 """The network over characters: where tokens and sentences of a text end."""
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import chain, count, pairwise
+from itertools import accumulate, chain, count, pairwise
+from os.path import commonprefix
 from typing import Literal, NamedTuple, Self, TextIO
 
 import numpy as np
@@ -12,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag._parser import Parser
 from sklearn_shag.conditional import without_heads
 from sklearn_shag.encoding import Batch, check_sentences
-from sklearn_shag.network._altered_text import add_altered
+from sklearn_shag.network._augmentation import add_altered
 from sklearn_shag.network._characters import (
     cut_into_pieces,
     encode_characters,
@@ -24,7 +26,6 @@ from sklearn_shag.network._characters import (
 )
 from sklearn_shag.network._estimators import NetworkLearner
 from sklearn_shag.network._network import open_network, read_sentences
-from sklearn_shag.network._words import learn_words, spell_words, split_by_ending
 from sklearn_shag.treebank import (
     ENDS,
     SENTENCE,
@@ -38,6 +39,7 @@ from sklearn_shag.treebank import (
     compose_text,
     correct_ends,
     cut_sentences,
+    is_spelled,
     iter_text,
     list_paragraphs,
     list_tokens,
@@ -50,6 +52,11 @@ from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import fit_context
 from sklearn_shag.utils._typing import FilePath, RandomSeed
 
+# For unknown tokens that are not their words put together: the most letters of the ending in a
+# rule, and the most of these letters that the first word keeps.
+LONGEST_ENDING, MORE = 8, 3
+# A token is always split that was so many times, in any capitals, and in its own never seen whole.
+EVIDENCE = 3
 ALONE = 0.1  # share of training sentences that get a blank line before them
 # What is one token, unless most of what matches in training is not: addresses of the web and of
 # mail, characters as HTML writes them, and names of topics and people.
@@ -275,7 +282,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         _warn_if_spaces_are_unknown(trees)
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
         text, ends = _compose_ends(*to_text(trees, set(alone.tolist())))
-        learned = learn_words(trees) | {"spaces_": _list_spaces(text, ends)}
+        learned = _learn_words(trees) | {"spaces_": _list_spaces(text, ends)}
         learned["patterns_"] = [*_choose_patterns(text, ends), *self.patterns]
         if self.augment:
             text, ends = add_altered(text, ends, rng)
@@ -401,10 +408,10 @@ class Splitter(TreeTransformer, NetworkLearner):
         if words is None and (seems_several or cuts):
             words = self.ambiguous_.get(known)
         if words is not None:
-            return spell_words(plain, words)
+            return _spell_words(plain, words)
         if cuts:
             return [compose(form[begin:end]) for begin, end in pairwise([0, *cuts, len(form)])]
-        return split_by_ending(plain, self.endings_) if seems_several else None
+        return _split_by_ending(plain, self.endings_) if seems_several else None
 
     def transform(self, X: Sentences) -> list[DependencyTree]:
         """Return sentences, which are already split, unchanged.
@@ -500,28 +507,73 @@ def compile_patterns(patterns):
 def _choose_patterns(text, ends):
     """List the built-in patterns of which at least half of what matches is one training token."""
     is_end = np.append(ends >= TOKEN, True)
-    chosen = []
-    for pattern in PATTERNS:
-        spans = [match.span() for match in re.finditer(pattern, text)]
-        right = [
-            is_end[end - 1]
-            and not is_end[begin : end - 1].any()
-            and (is_end[begin - 1] or text[begin - 1] == " ")
-            for begin, end in spans
-        ]
-        if 2 * sum(right) >= len(right):
-            chosen.append(pattern)
-    return chosen
+
+    def is_token(match):
+        begin, end = match.span()
+        is_begin = is_end[begin - 1] or text[begin - 1] == " "
+        return is_begin and is_end[end - 1] and not is_end[begin : end - 1].any()
+
+    right = {p: list(map(is_token, re.finditer(p, text))) for p in PATTERNS}
+    return [pattern for pattern, found in right.items() if 2 * sum(found) >= len(found)]
 
 
 def _warn_if_spaces_are_unknown(trees):
-    tokens = chain.from_iterable(map(list_tokens, trees))
-    if not any(tree.text for tree in trees) and not any(
-        "SpaceAfter=No" in token.misc for token in tokens
-    ):
+    misc = "|".join(token.misc for tree in trees for token in list_tokens(tree))
+    if "SpaceAfter=No" not in misc and not any(tree.text for tree in trees):
         warn(
             "X does not say where tokens have no space between them: no tree has the comment "
             "text, and no token has SpaceAfter=No in MISC. So punctuation will stay glued to "
             "words in other text. Add one of the two to the treebank, and fit again.",
             UserWarning,
         )
+
+
+def _learn_words(trees):
+    """Return `words_`, `ambiguous_` and `endings_`, learned from tokens of several words."""
+    seen, n_split = defaultdict(Counter), Counter()
+    for token in chain.from_iterable(map(list_tokens, trees)):
+        words = tuple(map(compose, token.words)) if len(token.words) > 1 else None
+        seen[form := compose(token.form)][words] += 1
+        n_split[form.lower()] += words is not None
+    words, ambiguous, ended = {}, {}, defaultdict(Counter)
+    for form, counts in sorted(seen.items()):
+        n_whole = counts.pop(None, 0)
+        if not counts:
+            continue
+        ((chosen, _),) = counts.most_common(1)
+        is_sure = not n_whole and n_split[form.lower()] >= EVIDENCE
+        (words if is_sure else ambiguous)[form] = list(chosen)
+        if is_spelled(form, chosen):
+            continue  # the network learns where words end in such tokens
+        first, *others = (word.lower() for word in chosen)
+        n_same = len(commonprefix([form.lower(), first]))  # noqa: RUF071  (they are no paths)
+        shortest = max(1, n_same - MORE, len(form) - LONGEST_ENDING)
+        for k in range(shortest, min(n_same, len(form) - 1) + 1):
+            ended[form[k:].lower()][first[k:], *others] += 1
+    for form, counts in seen.items():
+        if not counts and form.lower() in words:  # only seen whole in its own capitals
+            ambiguous[form] = _spell_words(form, words[form.lower()])
+    endings = {
+        letters: list(counts.most_common(1)[0][0])
+        for letters, counts in sorted(ended.items())
+        if counts.total() > 1  # one token is no rule
+    }
+    return {"words_": words, "ambiguous_": ambiguous, "endings_": endings}
+
+
+def _spell_words(form, words):
+    """Spell the words of a token, known in other capitals, as the token is spelled."""
+    if is_spelled(form, words):
+        return [form[a:b] for a, b in pairwise(accumulate(map(len, words), initial=0))]
+    if form.isupper() and len(form) > 1:
+        return [word.upper() for word in words]
+    first, *others = words
+    return [first[:1].upper() + first[1:], *others] if form[0].isupper() else words
+
+
+def _split_by_ending(form, endings):
+    """Return the words of an unknown token by its longest known ending; None without any."""
+    for k in range(max(1, len(form) - LONGEST_ENDING), len(form)):
+        if ending := endings.get(form[k:].lower()):
+            return [form[:k] + ending[0], *ending[1:]]
+    return None

@@ -23,7 +23,8 @@ _KINDS = re.compile(
     "|(?P<h>[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e\u1100-\u115f\ua960-\ua97c"
     "\U000110bd\U000110cd\U000111c2\U000111c3\U000113d1\U0001193f\U00011941"
     "\U00011a84-\U00011a89\U00011d46\U00011f02])"
-    "|(?P<f>[\U0001f1e6-\U0001f1ff])"
+    "|(?P<f>[\U0001f1e6-\U0001f1ff])|(?P<s>\\s)|(?P<l>[^\\W\\d_])|(?P<o>.)",
+    flags=re.DOTALL,
 )
 # A grapheme in terms of these kinds, after Unicode Standard Annex 29: what belongs to the next
 # character, then the two letters of a flag or another character, then what belongs to it. White
@@ -34,12 +35,9 @@ _GRAPHEME = re.compile(f"{_BASE}(?:t|v[vtj]*l?|j(?:{_BASE})?)*")
 
 @lru_cache(maxsize=2**16)
 def _kind_of(sign):
-    """Return the kind of a character: a group of _KINDS, "t" for marks, "s", "l", or "o"."""
-    if found := _KINDS.match(sign):
-        return found.lastgroup
-    if category(sign)[0] == "M":
-        return "t"
-    return "s" if sign.isspace() else "l" if sign.isalpha() else "o"
+    """Return the kind of a character, a group of _KINDS; marks belong to the one before."""
+    kind = _KINDS.match(sign).lastgroup
+    return "t" if kind == "o" and category(sign)[0] == "M" else kind
 
 
 def find_joined(text):
