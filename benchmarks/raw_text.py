@@ -10,15 +10,20 @@ average of three networks and a linear model, on test sets, as the official eval
 does; scores are F1 in percent, means over seeds. With --without-spaces the words of all sentences
 stand side by side, as in languages that are written so. `strange` splits 100,000 strings drawn from
 all of Unicode and a megabyte of each of several strange texts, and compares what comes back with
-what was given; its seconds should grow with the length of a text, and not faster.
+what was given. The strings must be valid CoNLL-U, with no end inside a grapheme (needs the packages
+udtools and regex); seconds should grow with the length of a text, and not faster.
 """
 
 import argparse
 import random
 import sys
+from io import StringIO
+from unicodedata import category, is_normalized
 
 import numpy as np
+import regex
 from _measure import Report, load, seconds_of
+from udtools.validator import Validator
 
 from sklearn_shag import AveragedParser, BiaffineParser, CRFParser, Splitter, make_parser_pipeline
 from sklearn_shag.datasets import load_english
@@ -28,6 +33,10 @@ from sklearn_shag.treebank import DependencyTree, join_text, to_text
 from sklearn_shag.utils._parallel import one_thread
 
 TREEBANKS = ["English-EWT", "French-Sequoia", "Afrikaans-AfriBooms", "Turkish-IMST", "Tamil-TTB"]
+CLUSTERED = (
+    "e\u0301\u0308\u20e3\ufe0f\u200d\u200c\u00ad\U0001f469\U0001f3fd\U0001f1e9\U0001f1ea\u0915\u094d\u0937"
+    "\u0e33\u1100\u1161\u11a8\uac00\u0600\u0903\U000e0067\uff9e"
+)
 OF_SPLITTING = ("Tokens", "Sentences", "Words")
 
 
@@ -90,22 +99,43 @@ def parse(treebank, seed, average):
 
 
 def draw_text(rng):
-    """Draw a string of any characters that a file can hold, not blank."""
+    """Draw a string of assigned characters that a file can hold, not blank.
+
+    Marks, joiners, flags and letters that belong together are frequent.
+    """
     while True:
-        spaces = rng.choices(" \n\t\r\u00a0\u2028", k=rng.randrange(6))
+        spaces = rng.choices(" \n\t\r\x0b\x0c\x1c\x85\u00a0\u2003\u2028\u3000", k=rng.randrange(6))
         highest = rng.choice([0x80, 0x500, 0x3000, 0x110000])
         letters = [chr(rng.randrange(1, highest)) for _ in range(rng.randrange(1, 40))]
+        letters += rng.choices(CLUSTERED, k=rng.randrange(12))
         text = "".join(rng.sample(both := spaces + letters, len(both)))
-        if text.strip() and not any("\ud800" <= sign <= "\udfff" for sign in text):
+        text = "".join(sign for sign in text if category(sign) not in ("Cs", "Cn"))
+        if text.strip() and "\ufffd" not in text:  # which the validator takes for a wrong encoding
             return text
+
+
+def count_cut_graphemes(text, trees):
+    """Count the ends of tokens inside graphemes, as the library regex sees them."""
+    ends = {end for tree in trees for _, end in tree.spans}
+    found = ((each.start(), each.end()) for each in regex.finditer(r"\X", text))
+    inside = (k for begin, end in found for k in range(begin + 1, end) if k in ends)
+    return sum(not (text[k - 1].isspace() or text[k].isspace()) for k in inside)
 
 
 def go_strange(report, n_strings):
     splitter, rng = Splitter(random_state=0).fit(load_english().data), random.Random(0)
-    wrong = sum(
-        join_text(splitter.split_text(text)) != text for text in map(draw_text, [rng] * n_strings)
-    )
-    report.add("random strings", [{"strings": n_strings, "that do not come back": wrong}])
+    # The official validator, at the level of the form of files.
+    validator = Validator(lang="ud", level=1, output=None)
+    counts = dict.fromkeys(("strings", "that do not come back", "graphemes cut", "not valid"), 0)
+    for text in map(draw_text, [rng] * n_strings):
+        trees = splitter.split_text(text)
+        counts["strings"] += 1
+        counts["that do not come back"] += join_text(trees) != text
+        counts["graphemes cut"] += count_cut_graphemes(text, trees)
+        if is_normalized("NFC", text):
+            file = StringIO("".join(tree.to_conllu() for tree in trees), newline="\n")
+            counts["not valid"] += bool(validator.validate_file_handle(file).error_tracker)
+    report.add("random strings", [counts])
     rows = []
     for name, unit in {
         "no space": "a",

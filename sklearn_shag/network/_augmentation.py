@@ -11,9 +11,10 @@ QUOTES, CAPITALS, SMALL, UNFINISHED = "quotes", "capitals", "small letters", "un
 # Shares of sentences of which a copy is made. Those that the change would leave as they are, such
 # as sentences without any quotation mark, have none.
 SHARES = {UNFINISHED: 0.1, QUOTES: 0.1, CAPITALS: 0.02, SMALL: 0.02}
-# The same for splitters alone.
+# The same for splitters, which lose more by them on plain text.
 RUN_ON, SIGNED = "run on", "signed"
-SHARES_OF_TEXT = {RUN_ON: 0.01, SIGNED: 0.03}
+SHARES_OF_TEXT = {UNFINISHED: 0.04, QUOTES: 0.05, CAPITALS: 0.01, SMALL: 0.01}
+SHARES_OF_TEXT |= {RUN_ON: 0.005, SIGNED: 0.02}
 # Signs that surround something, and such as stand between, often without a space.
 _PAIRS = "''\u2018\u2019\u201c\u201d\"\"()[]<>**__\u00ab\u00bb"
 _BETWEEN = ("\u2026", "...", "\u2014", "\u2013", "--", ">", "/", "|", "=")
@@ -169,7 +170,7 @@ def add_altered(text, ends, rng):
     cuts = pairwise([0, *(k for k, each in enumerate(tokens, 1) if each.ends[-1] == SENTENCE)])
     sentences = [[tokens[a].glue(), *tokens[a + 1 : b]] for a, b in cuts]
     added = []
-    for kind, share in (SHARES | SHARES_OF_TEXT).items():
+    for kind, share in SHARES_OF_TEXT.items():
         for s in np.flatnonzero(rng.uniform(size=len(sentences)) < share).tolist():
             altered = _alter_tokens(sentences[s], sentences[s + 1 : s + 2], kind, rng)
             if altered != sentences[s]:

@@ -63,7 +63,7 @@ ALONE = 0.1  # share of training sentences that get a blank line before them
 PATTERNS = (
     r"(?<!\w)(?i:https?://|ftp://|www\.)[^\s<>\"]*[\w/#=&%+~-]",
     r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-    r"\w*&amp;\w*|&#?\w+;",
+    r"(?<!\w)\w*&amp;\w*|&#?\w+;",
     r"(?<!\w)[#@][^\W\d]\w*",
 )
 
@@ -107,8 +107,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         characters and 2,000 otherwise.
     max_iter : "auto" or int, default="auto"
         Number of passes over the text. "auto" means 200 for fewer than 2,000 training characters,
-        60 for fewer than 10,000, 20 for fewer than 100,000, 12 for fewer than 300,000, 8 for fewer
-        than 600,000, and 4 otherwise.
+        60 for fewer than 10,000, and 20 for fewer than 100,000. It means 12 for fewer than 300,000,
+        8 for fewer than 600,000, and 4 otherwise.
     learning_rate_init : float, default=5e-3
         Learning rate of Adam after the first few steps; it then falls to a fiftieth.
     alpha : float, default=0.0
@@ -119,9 +119,9 @@ class Splitter(TreeTransformer, NetworkLearner):
         Longer sentences, as in text without punctuation, are cut where an end is likeliest, since
         the time to parse one grows with the cube of its length. None leaves them whole.
     augment : bool, default=True
-        Whether to learn from altered copies of some sentences, too: without the final mark, with
-        other quotation marks and apostrophes, in capitals, all in small letters, with signs around
-        words, or with no space before the next sentence.
+        Whether to learn from altered copies of some sentences, too. They are without the final
+        mark, with other quotation marks and apostrophes, in capitals, all in small letters, with
+        signs around words, or with no space before the next sentence.
     patterns : sequence of str, default=()
         Regular expressions of which each match is one token, such as ``r"[A-Z]+-[0-9]+"`` for
         tickets. Those that match web and mail addresses, ``&amp;`` and the like, hashtags and
