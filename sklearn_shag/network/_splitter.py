@@ -106,7 +106,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         Approximate number of characters per step. "auto" means 500 for fewer than 100,000 training
         characters and 2,000 otherwise.
     max_iter : "auto" or int, default="auto"
-        Number of passes over the text. "auto" means 200 for fewer than 2,000 training characters,
+        Number of passes over the text. "auto" means 200 for fewer than 3,000 training characters,
         60 for fewer than 10,000, and 20 for fewer than 100,000. It means 12 for fewer than 300,000,
         8 for fewer than 600,000, and 4 otherwise.
     learning_rate_init : float, default=5e-3
@@ -202,7 +202,7 @@ class Splitter(TreeTransformer, NetworkLearner):
 
     # As SCHEDULE, but for characters, which are more and less diverse than tokens.
     _schedule = (
-        (2_000, 500, 200, 0.1),
+        (3_000, 500, 200, 0.1),
         (10_000, 500, 60, 0.1),
         (100_000, 500, 20, 0.1),
         (300_000, 2000, 12, 0.1),
