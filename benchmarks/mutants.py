@@ -35,6 +35,9 @@ NO_END = 77  # status of a process that was ended for that
 TESTS = {
     "treebank/_drawing": ("tree", "displays"),
     "treebank/_token_feature": ("token_feature",),
+    **dict.fromkeys(("treebank/_graphemes", "treebank/_text"), ("splitter", "horizontal")),
+    **dict.fromkeys(("network/_splitter", "network/_characters"), ("splitter",)),
+    "network/_augmentation": ("augmentation", "splitter"),
     "treebank/": (
         *("conllu", "tree", "tree_structure", "partial_trees", "horizontal", "token_feature"),
         *("sources", "displays", "punctuation", "unknown_symbols", "tagger", "conversions"),
