@@ -56,9 +56,9 @@ def measure_latency(model):
         seconds = minima({"parse": lambda text=text: model.parse_text(text)})["parse"]
         rows.append({"sentences": n_sentences, "ms a text": 1000 * seconds})
         rows[-1]["ms a sentence"] = 1000 * seconds / n_sentences
-    longest = "word " * 500  # tokens, as many as a sentence can have
+    longest = "word " * 500
     seconds = minima({"parse": lambda: model.parse_text(longest)})["parse"]
-    print(f"500 tokens without a full stop take {seconds:.2f} s")
+    print(f"500 words without a full stop take {seconds:.2f} s")
     return rows
 
 

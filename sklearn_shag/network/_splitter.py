@@ -210,9 +210,11 @@ class Splitter(TreeTransformer, NetworkLearner):
         (np.inf, 2000, 4, 0.1),
     )
 
+    # What old model files do not hold.
     tag_values_: dict[str, list[str]] = {"end": ["inside", "token", "multiword", "sentence"]}
     spaces_: list[str] | None = None
     patterns_: list[str] = []
+
     words_: dict[str, list[str]]
     ambiguous_: dict[str, list[str]]
     endings_: dict[str, list[str]]
@@ -498,6 +500,7 @@ def _list_spaces(text, ends):
 
 
 def compile_patterns(patterns):
+    """Compile regular expressions; raise a ValueError if one is none."""
     try:
         return list(map(re.compile, patterns))
     except (re.error, TypeError) as error:
