@@ -108,7 +108,7 @@ class Splitter(TreeTransformer, NetworkLearner):
     max_iter : "auto" or int, default="auto"
         Number of passes over the text. "auto" means 200 for fewer than 3,000 training characters,
         60 for fewer than 10,000, and 20 for fewer than 100,000. It means 12 for fewer than 300,000,
-        8 for fewer than 600,000, and 4 otherwise.
+        8 for fewer than 600,000, and 5 otherwise.
     learning_rate_init : float, default=5e-3
         Learning rate of Adam after the first few steps; it then falls to a fiftieth.
     alpha : float, default=0.0
@@ -207,7 +207,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         (100_000, 500, 20, 0.1),
         (300_000, 2000, 12, 0.1),
         (600_000, 2000, 8, 0.1),
-        (np.inf, 2000, 4, 0.1),
+        (np.inf, 2000, 5, 0.1),
     )
 
     # What old model files do not hold.
