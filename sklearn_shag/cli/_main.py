@@ -192,8 +192,7 @@ def _add_train(commands):
     help = """also learn to split text, so that the model parses raw text with parse --input text;
     without --tags, all columns that have values are learned (default: no splitting)"""
     parser.add_argument("--text", action="store_true", default=None, help=help)
-    help = """with --text, a regular expression of which each match is one token, as web and mail
-    addresses are; may be given several times (default: none)"""
+    help = "with --text, a regular expression of single tokens; may be repeated (default: none)"
     parser.add_argument("--pattern", action="append", metavar="REGEX", help=help)
     help = f"""word vectors for networks and taggers: a text file, possibly .gz, as written by
     word2vec, fastText and GloVe, of which the first {N_VECTORS:,} are read (default: none)"""

@@ -187,9 +187,7 @@ def _alter_tokens(tokens, following, kind, rng):
     if kind == RUN_ON:
         return [*tokens, *following[0]] if following and is_mark[-1] else tokens
     if kind == UNFINISHED:
-        n = len(tokens)
-        while n > 1 and is_mark[n - 1]:
-            n -= 1
+        n = next((n for n in range(len(tokens), 1, -1) if not is_mark[n - 1]), 1)
         *others, last = tokens[:n]
         return [*others, last._replace(ends=(*last.ends[:-1], SENTENCE))]
     signs = iter(respell("".join(token.text for token in tokens), kind, rng))

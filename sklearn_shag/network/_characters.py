@@ -1,5 +1,6 @@
 """Characters as a network reads them: columns, rare signs as familiar ones, pieces of text."""
 
+import re
 from itertools import pairwise
 from unicodedata import category, normalize
 
@@ -7,7 +8,6 @@ import numpy as np
 
 from sklearn_shag.encoding import UNKNOWN, number_values, place_codes
 from sklearn_shag.network._augmentation import APOSTROPHES, QUOTATION_MARKS
-from sklearn_shag.treebank import blank_spaces
 
 # Characters of a piece of text, and of the margins on both sides that the network reads, too.
 PIECE, MARGIN = 400, 40
@@ -73,7 +73,7 @@ def iter_columns(text, paragraphs):
 
     The places are the index of the value of each character.
     """
-    text = blank_spaces(text)
+    text = re.sub(r"\s", " ", text)
     points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     distinct, places = np.unique(points, return_inverse=True)
     signs, n = list(map(chr, distinct.tolist())), distinct.size

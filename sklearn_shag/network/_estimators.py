@@ -260,8 +260,8 @@ class TagLearner(NetworkLearner):
     def _makes_copies(self, start):
         """Tell whether to learn from altered copies, which have nothing but words to read."""
         reads_words = {source for source, _ in start.columns.readers} == {"form"}
-        reads_words &= not start.weights.moments.size
-        return self.augment and reads_words and bool(self._list_tag_columns())
+        in_context = start.weights.moments.size > 0
+        return self.augment and reads_words and not in_context and bool(self._list_tag_columns())
 
     def _encode_words(self, examples, start, sentences, rng):
         """Return Examples with codes, and with altered copies if these are wanted."""

@@ -369,9 +369,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         text = piece.text
         if not text.strip():
             return
-        ends = self._find_ends(text, lines)
         place = piece.n_characters, piece.begins_paragraph
-        yield from to_trees(text, ends, self._words_of, numbers, *place)
+        yield from to_trees(text, self._find_ends(text, lines), self._words_of, numbers, *place)
 
     def _find_ends(self, text, lines=False):
         """Predict the kind of end at each character, int8 (n_characters,)."""
@@ -387,8 +386,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         found, likely = np.zeros(len(composed), dtype=np.int8), np.zeros(len(composed))
         found[places[is_own]] = kinds[scores.argmax(axis=0)]
         likely[places[is_own]] = scores[-1] - scores[:-1].max(axis=0)
-        allowed = {"keeps_space": self._keeps_space, "patterns": patterns}
-        correct_ends(found, composed, paragraphs, lines=lines, **allowed)
+        correct_ends(found, composed, paragraphs, lines, self._keeps_space, patterns)
         if self.max_tokens is not None:
             cut_sentences(found, likely, self.max_tokens)
         ends = np.zeros(len(text), dtype=np.int8)
@@ -406,10 +404,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         """
         plain = compose(form)
         known = plain if plain in self.words_ or plain in self.ambiguous_ else plain.lower()
-        words = self.words_.get(known)
-        if words is None and (seems_several or cuts):
-            words = self.ambiguous_.get(known)
-        if words is not None:
+        words = self.words_.get(known) or ((seems_several or cuts) and self.ambiguous_.get(known))
+        if words:
             return _spell_words(plain, words)
         if cuts:
             return [compose(form[begin:end]) for begin, end in pairwise([0, *cuts, len(form)])]
@@ -466,7 +462,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         text, true = to_text(_check_trees(X))
         scores, found = [], self._find_ends(text)
         for least in (TOKEN, SENTENCE):
-            places = [np.flatnonzero(ends >= least).tolist() for ends in (true, found)]
+            places = (np.flatnonzero(ends >= least).tolist() for ends in (true, found))
             one, other = (set(pairwise([-1, *of_side])) for of_side in places)
             scores.append(2 * len(one & other) / (len(one) + len(other)))
         return float(np.mean(scores))

@@ -51,7 +51,6 @@ from sklearn_shag.treebank._text import (
     SENTENCE,
     TOKEN,
     TextPiece,
-    blank_spaces,
     check_text,
     correct_ends,
     cut_sentences,

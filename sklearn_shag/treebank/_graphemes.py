@@ -19,12 +19,10 @@ _KINDS = re.compile(
     "|(?P<v>[\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d\u1039\u17d2\u1a60\u1b44\u1bab\ua9c0\uaaf6"
     "\U00010a3f\U00011133\U000113d0\U0001193e\U00011a3a\U00011a47\U00011a99\U00011f42])"
     "|(?P<t>[\u200c\u0e33\u0eb3\u1160-\u11ff\ud7b0-\ud7fb\uff9e\uff9f\U0001f3fb-\U0001f3ff"
-    "\U000e0020-\U000e007f])"
-    "|(?P<h>[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e\u1100-\u115f\ua960-\ua97c"
-    "\U000110bd\U000110cd\U000111c2\U000111c3\U000113d1\U0001193f\U00011941"
+    "\U000e0020-\U000e007f])|(?P<h>[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e\u1100-\u115f"
+    "\ua960-\ua97c\U000110bd\U000110cd\U000111c2\U000111c3\U000113d1\U0001193f\U00011941"
     "\U00011a84-\U00011a89\U00011d46\U00011f02])"
-    "|(?P<f>[\U0001f1e6-\U0001f1ff])|(?P<s>\\s)|(?P<l>[^\\W\\d_])|(?P<o>.)",
-    flags=re.DOTALL,
+    "|(?P<f>[\U0001f1e6-\U0001f1ff])|(?P<s>\\s)|(?P<l>[^\\W\\d_])|(?P<o>(?s:.))"
 )
 # A grapheme in terms of these kinds, after Unicode Standard Annex 29: what belongs to the next
 # character, then the two letters of a flag or another character, then what belongs to it. White
@@ -52,15 +50,11 @@ def find_joined(text):
     joined : bool ndarray of shape (n_characters,)
     """
     joined = np.zeros(len(text), dtype=bool)
-    if text.isascii():
-        return joined
     kind_of = {sign: _kind_of(sign) for sign in set(text)}
     if not {"j", "v", "t", "h", "f"} & set(kind_of.values()):
         return joined
     for found in _GRAPHEME.finditer("".join(map(kind_of.__getitem__, text))):
-        begin, end = found.span()
-        if end - begin > 1:
-            joined[begin : end - 1] = True
+        joined[found.start() : found.end() - 1] = True
     return joined
 
 

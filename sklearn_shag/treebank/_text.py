@@ -274,11 +274,6 @@ def list_tokens(tree):
     return found
 
 
-def blank_spaces(text):
-    """Replace each character of white space by a space."""
-    return _SPACE.sub(" ", text)
-
-
 def check_text(text):
     """Check that a text is a str, is not blank, and has no NUL or surrogate.
 
@@ -316,7 +311,7 @@ def list_paragraphs(text, lines=False):
     return [*found, (begin, end)]
 
 
-def correct_ends(ends, text, paragraphs, *, lines=False, keeps_space=None, patterns=()):
+def correct_ends(ends, text, paragraphs, lines=False, keeps_space=None, patterns=()):
     """Correct ends in place, so that they are possible ones.
 
     Nothing ends inside a grapheme or at white space. Tokens end before white space, unless the
@@ -343,9 +338,7 @@ def correct_ends(ends, text, paragraphs, *, lines=False, keeps_space=None, patte
         highest = np.maximum.reduceat(ends, np.append(0, last[:-1] + 1))
         ends[:] = INSIDE
         ends[last] = highest
-    is_space = np.zeros(len(text) + 1, dtype=bool)
-    is_space[[match.start() for match in _SPACE.finditer(text)]] = True
-    is_space[-1] = True  # behind the text, and before it
+    is_space = np.array([*map(str.isspace, text), True])  # the last one also stands before the text
     ends[is_space[:-1]] = INSIDE
     last = [match.start() for match in _BEFORE_BREAK.finditer(text)]
     ends[last] = np.maximum(ends[last], TOKEN)
