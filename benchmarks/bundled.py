@@ -19,7 +19,7 @@ from _measure import Report, load, minima, seconds_of
 from sklearn_shag import BiaffineParser, Splitter, load_model, make_parser_pipeline, save_model
 from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.network import LEARNED
-from sklearn_shag.network._parameters import view_parameters
+from sklearn_shag.network._parameters import sizes_of, view_parameters
 from sklearn_shag.treebank import to_text
 from sklearn_shag.utils._parallel import one_thread
 
@@ -28,7 +28,8 @@ STEP, BITS = 1 / 16, 5
 
 def round_network(learner):
     """Round the numbers of a network."""
-    _, sizes, *_ = learner._network()
+    labels = getattr(learner, "labels_", None)
+    sizes = sizes_of(learner.weights_, learner.vocabulary_, labels, learner.tag_values_)
     values = learner.weights_.values.astype(np.float32)
     tables = view_parameters(sizes, values).embeddings
     n_embeddings = sum(table.size for table in tables)

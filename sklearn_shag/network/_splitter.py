@@ -58,9 +58,10 @@ LONGEST_ENDING, MORE = 8, 3
 # A token is always split that was so many times, in any capitals, and in its own never seen whole.
 EVIDENCE = 3
 ALONE = 0.1  # share of training sentences that get a blank line before them
-# What is one token, unless most of what matches in training is not: addresses of the web and of
-# mail, characters as HTML writes them, and names of topics and people.
+# What is one token, unless most of what matches in training is not: signs between words, addresses
+# of the web and of mail, characters as HTML writes them, and names of topics and people.
 PATTERNS = (
+    r"(?<=\w)[<>\u2014\u2026](?=\w)",
     r"(?<!\w)(?i:https?://|ftp://|www\.)[^\s<>\"]*[\w/#=&%+~-]",
     r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
     r"(?<!\w)\w*&amp;\w*|&#?\w+;",
@@ -124,8 +125,9 @@ class Splitter(TreeTransformer, NetworkLearner):
         signs around words, or with no space before the next sentence.
     patterns : sequence of str, default=()
         Regular expressions of which each match is one token, such as ``r"[A-Z]+-[0-9]+"`` for
-        tickets. Those that match web and mail addresses, ``&amp;`` and the like, hashtags and
-        mentions are added, unless most of their matches in training are several tokens.
+        tickets. Those that match web and mail addresses, ``&amp;`` and the like, hashtags,
+        mentions, and ``>`` or a dash between letters are added, unless most of their matches in
+        training are something else.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights, the order of pieces of text, and random replacement and
         dropout.
