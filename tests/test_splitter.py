@@ -776,6 +776,41 @@ def test_bundled_parser_fills_in_all_columns(bundled):
     assert all(tree.xpos and tree.feats and tree.deprels for tree in trees)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Julie Andrews sang a song.", "Julie Andrews sang a song ."),
+        ("She needs an IV drip.", "She needs an IV drip ."),
+        ("I can't, I'm ill; it's his.", "I ca+n't , I+'m ill ; it+'s his ."),
+        ("He wouldn\u2019t go.", "He would+n\u2019t go ."),
+        ("It's here.Where are you?", "It+'s here . | Where are you ?"),
+        ("A <p>Hello there", "A < p > Hello there"),
+        ("He left\u2026 and went.", "He left \u2026 and went ."),
+        ("She said \u2018no\u2019 to him.", "She said \u2018 no \u2019 to him ."),
+        ("He said 'don't' to me.", "He said ' do+n't ' to me ."),
+        ("AT&amp;T is big.", "AT&amp;T is big ."),
+        ("See http://a.com/b?c=d&e=f#g, please.", "See http://a.com/b?c=d&e=f#g , please ."),
+        ("Ask john.doe@example.co.uk.", "Ask john.doe@example.co.uk ."),
+    ],
+)
+def test_bundled_parser_splits_text_as_it_is(bundled, text, expected):
+    assert joined(bundled[0], text) == expected
+
+
+def test_bundled_parser_reads_text_as_it_is(bundled):
+    (tree,) = bundled.parse_text("This is an unfinished sentence")
+    assert (tree.upos[-1], tree.lemmas[-1]) == ("NOUN", "sentence")
+    straight, curly = (bundled.parse_text(f"He wouldn{sign}t go.")[0] for sign in "'\u2019")
+    assert (curly.upos, curly.lemmas, curly.deprels) == (
+        straight.upos,
+        straight.lemmas,
+        straight.deprels,
+    )
+    assert curly.heads.tolist() == straight.heads.tolist()
+    bare = bundled.parse_text("we went home and then it rained " * 60)
+    assert max(map(len, bare)) <= 120
+
+
 def test_bundled_parsers_have_names(tmp_path, monkeypatch, capsys, model):
     """A file of that name comes first."""
     with pytest.raises(ValueError, match=r"english, got 'klingon'.*fetch_treebank"):

@@ -51,16 +51,15 @@ def find_joined(text):
     """
     joined = np.zeros(len(text), dtype=bool)
     kind_of = {sign: _kind_of(sign) for sign in set(text)}
-    if not {"j", "v", "t", "h", "f"} & set(kind_of.values()):
-        return joined
-    for found in _GRAPHEME.finditer("".join(map(kind_of.__getitem__, text))):
-        joined[found.start() : found.end() - 1] = True
+    if {"j", "v", "t", "h", "f"} & set(kind_of.values()):
+        for found in _GRAPHEME.finditer("".join(map(kind_of.__getitem__, text))):
+            joined[found.start() : found.end() - 1] = True
     return joined
 
 
 def compose(form):
     """Compose the letters and accents of a form (NFC), and leave out its soft hyphens."""
-    return normalize("NFC", form.replace(SOFT_HYPHEN, "")) or form
+    return form if form.isascii() else normalize("NFC", form.replace(SOFT_HYPHEN, "")) or form
 
 
 def compose_words(words):

@@ -1,8 +1,8 @@
 """Text without annotation: sentences of tokens, one per line, and raw text, to and from trees."""
 
 import re
-from bisect import bisect
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -407,11 +407,12 @@ def to_trees(text, ends, words_of, numbers, first_character=0, begins_paragraph=
         the white space around it.
     """
     places = np.flatnonzero(ends >= TOKEN)
-    cuts = (np.flatnonzero(ends == WORD) + 1).tolist()
+    cuts = np.flatnonzero(ends == WORD)
+    spans = pairwise([0, *np.searchsorted(cuts, places).tolist()])  # of the cuts in each token
     begin = len(text) - len(text.lstrip())
     before = f"SpacesBefore={_escape_spaces(text[:begin])}|" if begin else ""
     rows, forms, shown = [], [], []
-    for kind, stop in zip(ends[places].tolist(), (places + 1).tolist(), strict=True):
+    for kind, stop, span in zip(ends[places].tolist(), (places + 1).tolist(), spans, strict=True):
         behind = _skip_space(text, stop)
         form, space = text[begin:stop], text[stop:behind]
         # Sorted by name in lower case, as other programs write it.
@@ -419,7 +420,7 @@ def to_trees(text, ends, words_of, numbers, first_character=0, begins_paragraph=
         if space != " ":
             misc = (f"SpacesAfter={_escape_spaces(space)}|" if space else "SpaceAfter=No|") + misc
         shown += [form, " " if space else ""]
-        inside = [place - begin for place in cuts[bisect(cuts, begin) : bisect(cuts, stop)]]
+        inside = (cuts[slice(*span)] + 1 - begin).tolist() if span[0] < span[1] else []
         words = None if _SPACE.search(form) else words_of(form, kind == MULTIWORD, inside)
         if words is not None:
             n_words = len(forms)
