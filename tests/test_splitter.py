@@ -532,6 +532,10 @@ def test_patterns_are_one_token(english, tmp_path, capsys):
     assert [t.forms for t in loaded.split_text(text)] == [
         t.forms for t in splitter.split_text(text)
     ]
+    loaded.patterns_ = ["", " ?cat ", "sat\\s+on"]
+    text = "The cat sat\n on it. A cat sat on it."
+    assert_keeps(loaded.split_text(text), text)
+    assert [tree.forms.count("sat on") for tree in loaded.split_text(text, lines=True)] == [0, 1]
     with pytest.raises(ValueError, match="patterns must hold regular expressions"):
         Splitter(patterns=["("]).fit(english[:2])
     write_conllu(english[:2], tmp_path / "a.conllu")

@@ -352,9 +352,9 @@ def correct_ends(ends, text, paragraphs, lines=False, keeps_space=None, patterns
     for pattern in patterns:
         for match in pattern.finditer(text):
             begin, end = match.span()
-            if begin < end and not (
-                joined[end - 1] or joined[begin - 1] or _BREAK.search(match.group())
-            ):
+            # Neither empty matches nor those with white space at an end are tokens.
+            is_none = _BREAK.search(f" {match.group()} ")
+            if not (is_none or joined[end - 1] or joined[begin - 1]):
                 ends[begin : end - 1] = INSIDE
                 last = [end - 1] if is_space[begin - 1] else [begin - 1, end - 1]
                 ends[last] = np.maximum(ends[last], TOKEN)
