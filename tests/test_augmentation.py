@@ -11,7 +11,7 @@ from sklearn_shag.encoding import list_values
 from sklearn_shag.network import _augmentation, _estimators
 from sklearn_shag.network._augmentation import add_copies, respell, respell_lemmas
 from sklearn_shag.network._tags import read_tags
-from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.treebank import ENDS, SENTENCE, DependencyTree
 from tests.estimators import assert_same_model, same
 
 COLUMNS = ("upos", "lemma")
@@ -151,3 +151,29 @@ def test_decomposed_words_are_learned_composed():
     assert len({read_tags(["lemma"], tree) for tree in trees}) == 1
     trees[1] = DependencyTree(trees[1].forms, lemmas=trees[1].forms)
     assert list_values(["lemma", "form"], trees, 2) == {"lemma": ["\u00e4s"], "form": ["\u00e4s"]}
+
+
+def read_ends(marked):
+    """The text and its ends: a bar stands behind each token, and a hash behind each sentence."""
+    kinds = {"|": ENDS.index("token"), "#": SENTENCE}
+    pairs = zip(marked, marked[1:] + " ", strict=True)
+    signs = [(sign, kinds.get(behind, 0)) for sign, behind in pairs if sign not in kinds]
+    return "".join(sign for sign, _ in signs), np.array([kind for _, kind in signs], dtype=np.int8)
+
+
+@pytest.mark.parametrize(
+    ("kind", "added"),
+    [
+        ("unfinished", ["It| was|n't| (|ha#", "No#"]),
+        ("run on", ["It| was|n't| (|ha|)|.#Oh#"]),  # no mark ends the second, and none is behind
+        ("capitals", ["IT| WAS|N'T| (|HA|)|.#", "OH#", "NO|.#"]),
+        ("signed", ["It| was|\u2026|n't| (|ha|)|.#", "\u00ab|No|\u00bb|.#"]),
+    ],
+)
+def test_texts_are_altered_with_their_ends(monkeypatch, kind, added):
+    monkeypatch.setattr(_augmentation, "SHARES_OF_TEXT", {kind: 1.0})
+    marked = "It| was|n't| (|ha|)|.# Oh# No|.#"
+    found = _augmentation.add_altered(*read_ends(marked), np.random.RandomState(3))
+    expected = read_ends("\n\n".join([marked, *added]))
+    assert found[0] == expected[0]
+    assert found[1].tolist() == expected[1].tolist()

@@ -536,6 +536,8 @@ def test_patterns_are_one_token(english, tmp_path, capsys):
     text = "The cat sat\n on it. A cat sat on it."
     assert_keeps(loaded.split_text(text), text)
     assert [tree.forms.count("sat on") for tree in loaded.split_text(text, lines=True)] == [0, 1]
+    loaded.patterns_ = ["\u20e3b"]  # begins inside a grapheme
+    assert not any(form[0] == "\u20e3" for form in loaded.split_text("1\u20e3b")[0].forms)
     with pytest.raises(ValueError, match="patterns must hold regular expressions"):
         Splitter(patterns=["("]).fit(english[:2])
     write_conllu(english[:2], tmp_path / "a.conllu")
@@ -551,7 +553,8 @@ def test_treebanks_decide_about_hashtags():
     assert not any(
         "#" in p for p in Splitter(**params).fit(apart).patterns_ if "@" in p and "w." not in p
     )
-    whole = [sentence_of("I like #tags .") for _ in range(4)]
+    whole = [sentence_of("I like ( #tags ) .") for _ in range(4)]
+    whole = [tree.with_comments(["# text = I like (#tags)."]) for tree in whole]
     assert len(Splitter(**params).fit(whole).patterns_) == 1 + len(
         Splitter(**params).fit(apart).patterns_
     )
@@ -811,6 +814,10 @@ def test_bundled_parser_reads_text_as_it_is(bundled):
         straight.deprels,
     )
     assert curly.heads.tolist() == straight.heads.tolist()
+    both = with_params(bundled[0], max_tokens=8)
+    assert joined(both, "i like tea with milk she reads old books") == (
+        "i like tea with milk | she reads old books"
+    )
     bare = bundled.parse_text("we went home and then it rained " * 60)
     assert max(map(len, bare)) <= 120
 
