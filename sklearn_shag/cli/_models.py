@@ -51,8 +51,8 @@ LEARNERS = {
     "crf": CRFParser(),
     "biaffine": BiaffineParser(),
 }
-OF_NEW_MODELS = ("model", "symbols", "columns", "tags", "embeddings", "min_count")
-OF_NEW_MODELS += ("text", "pattern")
+# Options of new models, which --continue refuses.
+OF_NEW = ("model", "symbols", "columns", "tags", "embeddings", "min_count", "text", "pattern")
 N_NETWORKS = 3  # of an ensemble, beside a linear model
 
 
@@ -154,7 +154,7 @@ def _make_part(name, options, seed):
 
 def _load_model(options):
     """Load a model for further training, and return it with the learner in it."""
-    wrong = [f"--{name.replace('_', '-')}" for name in list_given(options, *OF_NEW_MODELS)]
+    wrong = [f"--{name.replace('_', '-')}" for name in list_given(options, *OF_NEW)]
     if wrong:
         raise ValueError(
             f"--continue goes on with a model as it is; leave out {' and '.join(wrong)}."

@@ -385,12 +385,13 @@ class Splitter(TreeTransformer, NetworkLearner):
         codes = encode_characters(known, iter_columns(familiar, paragraphs))
         places, is_own, indptr = cut_into_pieces(composed, paragraphs)
         scores = read_sentences(network, Batch(codes[places], indptr), with_scores=True).tag_scores
-        scores = np.nan_to_num(scores[is_own].T.astype(np.float64))
-        found, likely = np.zeros(len(composed), dtype=np.int8), np.zeros(len(composed))
-        found[places[is_own]] = kinds[scores.argmax(axis=0)]
-        likely[places[is_own]] = scores[-1] - scores[:-1].max(axis=0)
+        places, scores = places[is_own], scores[is_own]
+        found = np.zeros(len(composed), dtype=np.int8)
+        found[places] = kinds[scores.argmax(axis=1)]
         correct_ends(found, composed, paragraphs, lines, self._keeps_space, patterns)
-        if self.max_tokens is not None:
+        if self.max_tokens is not None and np.count_nonzero(found) > self.max_tokens:
+            scores, likely = np.nan_to_num(scores.astype(np.float64)), np.zeros(len(composed))
+            likely[places] = scores[:, -1] - scores[:, :-1].max(axis=1)
             cut_sentences(found, likely, self.max_tokens)
         ends = np.zeros(len(text), dtype=np.int8)
         ends[last] = found[composed_last]

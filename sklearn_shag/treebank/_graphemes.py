@@ -15,9 +15,8 @@ SOFT_HYPHEN = "\xad"
 # skin, and tags of flags); characters that belong to the next one (signs before Arabic and Indic
 # numbers and letters, and beginnings of Hangul syllables); and the letters of flags.
 _KINDS = re.compile(
-    "(?P<j>[\xad\u200d])"
-    "|(?P<v>[\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d\u1039\u17d2\u1a60\u1b44\u1bab\ua9c0\uaaf6"
-    "\U00010a3f\U00011133\U000113d0\U0001193e\U00011a3a\U00011a47\U00011a99\U00011f42])"
+    "(?P<j>[\xad\u200d])|(?P<v>[\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d\u1039\u17d2\u1a60\u1b44\u1bab"
+    "\ua9c0\uaaf6\U00010a3f\U00011133\U000113d0\U0001193e\U00011a3a\U00011a47\U00011a99\U00011f42])"
     "|(?P<t>[\u200c\u0e33\u0eb3\u1160-\u11ff\ud7b0-\ud7fb\uff9e\uff9f\U0001f3fb-\U0001f3ff"
     "\U000e0020-\U000e007f])|(?P<h>[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e\u1100-\u115f"
     "\ua960-\ua97c\U000110bd\U000110cd\U000111c2\U000111c3\U000113d1\U0001193f\U00011941"
