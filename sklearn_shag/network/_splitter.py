@@ -292,7 +292,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         if self.augment:
             text, ends = add_altered(text, ends, rng)
         paragraphs = list_paragraphs(text)
-        known = list_known(iter_columns(text, paragraphs), self.min_count)["character"]
+        # Of these columns only the first is made; the others are made of familiar characters.
+        known = list_known([next(iter_columns(text, paragraphs))], self.min_count)["character"]
         columns = list(iter_columns(read_unknown_as_known(text, set(known)), paragraphs))
         vocabulary = list_known(columns, self.min_count) | {"character": known}
         start = self._begin(vocabulary, rng, None, {"end": list(ENDS)})
