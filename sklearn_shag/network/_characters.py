@@ -77,10 +77,10 @@ def iter_columns(text, paragraphs):
     """
     text = re.sub(r"\s", " ", text)
     points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
-    distinct, places = np.unique(points, return_inverse=True)
+    distinct, places = _number(points)
     signs, n = list(map(chr, distinct.tolist())), distinct.size
     yield "character", signs, np.bincount(places), places
-    pairs, of_pairs = np.unique(places * n + np.append(places[1:], places[-1]), return_inverse=True)
+    pairs, of_pairs = _number(places * n + np.append(places[1:], places[-1]))
     values = [signs[pair // n] + signs[pair % n] for pair in pairs.tolist()]
     yield "pair", values, np.bincount(of_pairs), of_pairs
     # Shapes are ASCII.
@@ -88,9 +88,9 @@ def iter_columns(text, paragraphs):
     shapes = np.pad(shapes, (BEFORE, AFTER), constant_values=ord(" "))
     windows = np.lib.stride_tricks.sliding_window_view(shapes, size).copy()
     windows[[end - 1 for _, end in paragraphs], -1] = ord(" ")  # no paragraph sees the next one
-    numbers = windows @ 128 ** np.arange(size)
-    distinct, firsts, of_windows = np.unique(numbers, return_index=True, return_inverse=True)
-    values = ["".join(map(chr, window)) for window in windows[firsts].tolist()]
+    powers = 128 ** np.arange(size)
+    distinct, of_windows = _number(windows @ powers)
+    values = ["".join(map(chr, w)) for w in (distinct[:, np.newaxis] // powers % 128).tolist()]
     yield "shapes", values, np.bincount(of_windows), of_windows
     in_word = np.array([_is_letter(sign) or sign.isdigit() for sign in signs])[places]
     begins = np.flatnonzero(np.append(True, ~(in_word[1:] & in_word[:-1])))
@@ -100,6 +100,12 @@ def iter_columns(text, paragraphs):
     of_words = np.array([numbers[word] for word in words])
     lengths = np.diff(begins, append=len(text))
     yield "word", list(numbers), np.bincount(of_words), np.repeat(of_words, lengths)
+
+
+def _number(values):
+    """Return the distinct values in order, and the index of each value."""
+    # With return_index the sort is stable, which is twice as fast for what repeats as text does.
+    return np.unique(values, return_index=True, return_inverse=True)[::2]
 
 
 def _is_letter(sign):

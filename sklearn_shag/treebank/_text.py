@@ -29,7 +29,7 @@ INSIDE, WORD, TOKEN, MULTIWORD, SENTENCE = range(len(ENDS))
 _BEGINS_PARAGRAPH = re.compile(r"#\s*new(par|doc)\b")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _LINE_END = re.compile(r"[\r\n]\s*")  # the line ends of Python's text files, with blank lines
-_SPACE = re.compile(r"\s")
+_SPACE, _SPACES = re.compile(r"\s"), re.compile(r"\s*")
 # White space that no form can hold: several characters, or one that ends lines or columns, also for
 # other readers.
 _BREAK = re.compile(r"\s\s|[\t\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
@@ -338,7 +338,8 @@ def correct_ends(ends, text, paragraphs, lines=False, keeps_space=None, patterns
         highest = np.maximum.reduceat(ends, np.append(0, last[:-1] + 1))
         ends[:] = INSIDE
         ends[last] = highest
-    is_space = np.array([*map(str.isspace, text), True])  # the last one also stands before the text
+    # A space at the end also stands before the text.
+    is_space = np.fromiter(map(str.isspace, text + " "), bool, len(text) + 1)
     ends[is_space[:-1]] = INSIDE
     last = [match.start() for match in _BEFORE_BREAK.finditer(text)]
     ends[last] = np.maximum(ends[last], TOKEN)
@@ -413,7 +414,7 @@ def to_trees(text, ends, words_of, numbers, first_character=0, begins_paragraph=
     before = f"SpacesBefore={_escape_spaces(text[:begin])}|" if begin else ""
     rows, forms, shown = [], [], []
     for kind, stop, span in zip(ends[places].tolist(), (places + 1).tolist(), spans, strict=True):
-        behind = _skip_space(text, stop)
+        behind = _SPACES.match(text, stop).end()
         form, space = text[begin:stop], text[stop:behind]
         # Sorted by name in lower case, as other programs write it.
         misc = f"{before}TokenRange={first_character + begin}:{first_character + stop}"
@@ -421,12 +422,14 @@ def to_trees(text, ends, words_of, numbers, first_character=0, begins_paragraph=
             misc = (f"SpacesAfter={_escape_spaces(space)}|" if space else "SpaceAfter=No|") + misc
         shown += [form, " " if space else ""]
         inside = (cuts[slice(*span)] + 1 - begin).tolist() if span[0] < span[1] else []
-        words = None if _SPACE.search(form) else words_of(form, kind == MULTIWORD, inside)
-        if words is not None:
+        words = words_of(form, kind == MULTIWORD, inside)
+        if words is None or _SPACE.search(form):  # a token with white space is a single word
+            words = [form]
+        else:
             n_words = len(forms)
             rows.append(_format_row(f"{n_words + 1}-{n_words + len(words)}", form, misc))
             misc = MISSING
-        for word in words or [form]:
+        for word in words:
             forms.append(word)
             rows.append(_format_row(len(forms), word, misc))
         begin, before = behind, ""
@@ -436,12 +439,6 @@ def to_trees(text, ends, words_of, numbers, first_character=0, begins_paragraph=
             yield _make_tree(tuple(forms), "\n".join([*comments, *rows]))
             begins_paragraph = _BLANK_LINES.search(space) is not None
             rows, forms, shown = [], [], []
-
-
-def _skip_space(text, place):
-    while place < len(text) and text[place].isspace():
-        place += 1
-    return place
 
 
 def _format_row(number, form, misc):
