@@ -135,7 +135,7 @@ def test_every_text_comes_back_wherever_things_end(text, seed, max_tokens):
     ends = rng.integers(0, len(ENDS), len(text), dtype=np.int8) * rng.integers(0, 2, dtype=np.int8)
     correct_ends(ends, text, list_paragraphs(text), keeps_space=lambda *around: True)
     if max_tokens is not None:
-        cut_sentences(ends, rng.normal(size=ends.size), max_tokens)
+        cut_sentences(ends, rng.normal(size=ends.size).__getitem__, max_tokens)
 
     def words_of(form, seems_several, cuts):
         assert all(0 < cut < len(form) and not form[cut - 1].isspace() for cut in cuts)
@@ -371,7 +371,7 @@ def test_long_sentences_are_cut(splitter):
 def test_long_sentences_are_cut_where_an_end_is_likeliest():
     ends = np.full(12, 2, dtype=np.int8)
     ends[[1, 11]] = 4
-    cut_sentences(ends, np.array([9, 0, 0, 3, 1, 2, 0, 5, 4, 0, 8, 9.0]), 5)
+    cut_sentences(ends, np.array([9, 0, 0, 3, 1, 2, 0, 5, 4, 0, 8, 9.0]).__getitem__, 5)
     assert np.flatnonzero(ends == 4).tolist() == [1, 3, 7, 11]
     assert np.flatnonzero(ends == 2).tolist() == [0, 2, 4, 5, 6, 8, 9, 10]
 
@@ -660,7 +660,7 @@ def test_only_the_limit_cuts_lines():
         corrected = ends.copy()
         correct_ends(corrected, text, list_paragraphs(text, lines=True), lines=True)
         if limit is not None:
-            cut_sentences(corrected, np.arange(14.0), limit)
+            cut_sentences(corrected, np.arange(14.0).__getitem__, limit)
         assert np.flatnonzero(corrected == 4).tolist() == expected
         assert corrected[3] == 3
 

@@ -371,10 +371,9 @@ class Splitter(TreeTransformer, NetworkLearner):
     def _split(self, piece, numbers, lines):
         """Yield the sentences of a TextPiece, numbered; with `lines`, each line is one."""
         text = piece.text
-        if not text.strip():
-            return
-        place = piece.n_characters, piece.begins_paragraph
-        yield from to_trees(text, self._find_ends(text, lines), self._words_of, numbers, *place)
+        if text.strip():
+            place = piece.n_characters, piece.begins_paragraph
+            yield from to_trees(text, self._find_ends(text, lines), self._words_of, numbers, *place)
 
     def _find_ends(self, text, lines=False):
         """Predict the kind of end at each character, int8 (n_characters,)."""
@@ -385,15 +384,18 @@ class Splitter(TreeTransformer, NetworkLearner):
         familiar = read_unknown_as_known(composed, known["character"])
         codes = encode_characters(known, iter_columns(familiar, paragraphs))
         places, is_own, indptr = cut_into_pieces(composed, paragraphs)
-        scores = read_sentences(network, Batch(codes[places], indptr), with_scores=True).tag_scores
-        places, scores = places[is_own], scores[is_own]
+        *_, best, scores = read_sentences(network, Batch(codes[places], indptr), with_scores=True)
+        places, best, scores = places[is_own], best[is_own, 0], scores[is_own]
         found = np.zeros(len(composed), dtype=np.int8)
-        found[places] = kinds[scores.argmax(axis=1)]
+        found[places] = kinds[best]
         correct_ends(found, composed, paragraphs, lines, self._keeps_space, patterns)
-        if self.max_tokens is not None and np.count_nonzero(found) > self.max_tokens:
-            scores, likely = np.nan_to_num(scores.astype(np.float64)), np.zeros(len(composed))
-            likely[places] = scores[:, -1] - scores[:, :-1].max(axis=1)
-            cut_sentences(found, likely, self.max_tokens)
+
+        def likely(characters):
+            rows = scores[np.searchsorted(places, characters)].astype(np.float64)
+            *others, end = np.nan_to_num(rows).T
+            return end - np.max(others, axis=0)
+
+        cut_sentences(found, likely, self.max_tokens or len(composed))
         ends = np.zeros(len(text), dtype=np.int8)
         ends[last] = found[composed_last]
         return ends

@@ -368,8 +368,9 @@ def cut_sentences(ends, likely, max_tokens):
     ----------
     ends : int8 ndarray of shape (n_characters,)
         The kind of end at each character.
-    likely : float ndarray of shape (n_characters,)
-        The higher, the likelier is the end of a sentence.
+    likely : callable
+        Takes the indices of characters; returns numbers, which are higher the likelier each is the
+        end of a sentence.
     max_tokens : int
         Limit of the length of a sentence.
     """
@@ -379,7 +380,7 @@ def cut_sentences(ends, likely, max_tokens):
     for stop, length in zip(stops.tolist(), lengths.tolist(), strict=True):
         first = stop - length + 1
         while stop - first >= max_tokens:
-            first += int(likely[places[first : first + max_tokens]].argmax()) + 1
+            first += int(likely(places[first : first + max_tokens]).argmax()) + 1
             ends[places[first - 1]] = SENTENCE
 
 
