@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag.encoding import Batch, check_allowed, check_heads, check_sentences, check_trees
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.parsing import (
+    UNIQUE,
     Answers,
     Calibration,
     Forest,
@@ -522,7 +523,7 @@ class Parser(BaseEstimator, ABC):
         y: Heads | None = None,
         *,
         allowed: Allowed | None = None,
-        unique_relations: UniqueRelations = (),
+        unique_relations: UniqueRelations = "auto",
     ) -> ObjectArray:
         """Label the arcs of predicted or given trees with their relations.
 
@@ -535,10 +536,12 @@ class Parser(BaseEstimator, ABC):
             None predicts them.
         allowed : None or sequence of length n_sentences, default=None
             As for :meth:`predict`, if heads are predicted.
-        unique_relations : sequence of str or tuple of str, default=()
+        unique_relations : "auto" or sequence of str or tuple of str, default="auto"
             Relations, or groups of them, that each head may have at most once, such as
-            ``[("nsubj", "csubj"), "obj"]``. Subtypes such as nsubj:pass count as their relation.
-            Where several arcs compete, the most probable compatible labels are chosen.
+            ``[("nsubj", "csubj"), "obj"]``. Subtypes such as nsubj:pass count as their relation,
+            except nsubj:outer and csubj:outer. Where several arcs compete, the most probable
+            compatible labels are chosen. "auto" means the attribute `unique_relations_`, and none
+            for parsers without it.
 
         Returns
         -------
@@ -576,8 +579,13 @@ class Parser(BaseEstimator, ABC):
 
     def _group_labels(self, unique_relations):
         """Return the group of each label, (n_labels,), -1 for none; or None without groups."""
+        is_auto = isinstance(unique_relations, str) and unique_relations == "auto"
+        if is_auto:
+            unique_relations = getattr(self, "unique_relations_", ())
         if isinstance(unique_relations, str):
-            raise TypeError(f"unique_relations must be a list, got the text {unique_relations!r}.")
+            raise TypeError(
+                f"unique_relations must be 'auto' or a list, got the text {unique_relations!r}."
+            )
         if not unique_relations:
             return None
         groups, count = np.full(len(getattr(self, "labels_", ())), -1), 0
@@ -585,10 +593,13 @@ class Parser(BaseEstimator, ABC):
             names = (group,) if isinstance(group, str) else group
             if not (isinstance(names, tuple | list) and all(isinstance(n, str) for n in names)):
                 raise TypeError(f"unique_relations holds {group!r}, which names no relations.")
-            chosen = [label.partition(":")[0] in names for label in self.labels_]
+            bases = (label.partition(":") for label in self.labels_)
+            chosen = [base in names and subtype != "outer" for base, _, subtype in bases]
             groups[chosen] = count
             count += any(chosen)
         if not count:
+            return None
+        if groups.min() >= 0 and is_auto:
             return None
         if groups.min() >= 0:
             raise ValueError(
@@ -691,7 +702,7 @@ class Parser(BaseEstimator, ABC):
         *,
         allowed: Allowed | None = None,
         keep_heads: bool = False,
-        unique_relations: UniqueRelations = (),
+        unique_relations: UniqueRelations = "auto",
         confidence: bool = False,
         n_best: int | None = None,
         n_samples: int | None = None,
@@ -708,7 +719,7 @@ class Parser(BaseEstimator, ABC):
         keep_heads : bool, default=False
             Whether to keep the heads of the trees in X, with their relations, and predict only
             unknown ones (-1). Otherwise, heads in X are ignored.
-        unique_relations : sequence of str or tuple of str, default=()
+        unique_relations : "auto" or sequence of str or tuple of str, default="auto"
             As for :meth:`predict_labels`; relations that are kept do not count.
         confidence : bool, default=False
             Whether to write into each tree how probable it is: as the comment "score" its log
@@ -936,11 +947,12 @@ def _share_by_counts(parser, codes, indptr, heads):
 
 
 class CalibratedMixin:
-    """Mixin of parsers that learn to correct their probabilities of heads and labels."""
+    """Mixin of parsers that learn on held-out trees to correct their probabilities and labels."""
 
     # For models from older files.
     temperatures_: FloatArray = np.ones(2)
     uniform_shares_: FloatArray = np.zeros(2)
+    unique_relations_: tuple[str, ...] = ()
 
     @property
     def _of_heads(self):
@@ -953,7 +965,7 @@ class CalibratedMixin:
         return probabilities
 
     def _answer(self, batch, heads, labels, weights):
-        """Compute the uncorrected probabilities of the heads and labels of sentences.
+        """Compute the uncorrected probabilities of heads and labels, and losses by unique ones.
 
         Parameters
         ----------
@@ -965,14 +977,23 @@ class CalibratedMixin:
         Returns
         -------
         of_heads, of_labels : Answers
+        losses : ndarray of shape (n_sentences, 2)
+            As for :func:`learn_calibrations`; 0 if no relation can be made unique.
         """
-        vars(self).update(learn_calibrations([]))
+        vars(self).update(learn_calibrations([]), unique_relations_=UNIQUE)
+        groups = self._group_labels("auto")
         lengths = np.diff(batch.indptr)
         weights = np.repeat(weights, lengths)
         batch = batch._replace(known=list_heads(batch, np.maximum(heads, 0)))
-        marginals, found = zip(*ask(self, list_uncertain, batch), strict=True)
+        want = partial(list_uncertain, self.decoder, groups)
+        marginals, found, predicted = zip(*ask(self, want, batch), strict=True)
         sizes = np.repeat(lengths + 1, lengths)
         of_heads = Answers(np.concatenate(list(map(np.ravel, marginals))), sizes, heads, weights)
         found = np.concatenate(found)
         sizes = np.full(heads.size, found.shape[1])
-        return of_heads, Answers(found.ravel(), sizes, labels, weights)
+        chosen, plain, unique = np.concatenate(predicted).T
+        counted = weights * (heads >= 0) * (groups is not None)
+        lost = counted * (chosen == heads) * (1.0 * (plain == labels) - (unique == labels))
+        losses = list_heads(batch, np.stack([counted, lost], axis=1))
+        of_labels = Answers(found.ravel(), sizes, labels, weights)
+        return of_heads, of_labels, np.array([part.sum(axis=0) for part in losses])

@@ -194,7 +194,7 @@ class TagLearner(NetworkLearner):
     _unsaved_params = ("embeddings",)
 
     tag_values_: dict[str, list[str]]
-    lemmas_ = {}  # if none are learned, as in old model files
+    lemmas_, tag_combinations_ = {}, []  # if none are learned, as in old model files
     embeddings_name_: str | None = None
 
     @property
@@ -255,7 +255,8 @@ class TagLearner(NetworkLearner):
     def _network(self):
         """Return Columns, Sizes, the Network, and an array of the known tags of each column."""
         labels = getattr(self, "labels_", None)
-        return keep(self, (self.vocabulary_, labels, self.tag_values_, self.weights_), _open_reader)
+        parts = self.vocabulary_, labels, self.tag_values_, self.tag_combinations_, self.weights_
+        return keep(self, parts, _open_reader)
 
     def _makes_copies(self, start):
         """Tell whether to learn from altered copies, which have nothing but words to read."""
@@ -389,10 +390,11 @@ class TagLearner(NetworkLearner):
             return [softmax(scores[:, part], axis=1) for part in network.tags]
 
         finish = partial(finish_lemmas, self.lemmas_, batch.sentences)
-        return Tagging(values, codes, proba, finish if "lemma" in values else None)
+        finish = finish if "lemma" in values else None
+        return Tagging(values, codes, proba, finish, self.tag_combinations_)
 
 
-def _open_reader(vocabulary, labels, tag_values, weights):
+def _open_reader(vocabulary, labels, tag_values, combinations, weights):
     tags = {name: np.array(values, dtype=object) for name, values in tag_values.items()}
-    network = open_network(weights, vocabulary, labels, tag_values)
+    network = open_network(weights, vocabulary, labels, tag_values, combinations)
     return make_columns(vocabulary), network.sizes, network, tags

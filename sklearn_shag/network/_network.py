@@ -29,6 +29,7 @@ from sklearn_shag.network._parameters import (
     vector_sizes,
     view_parameters,
 )
+from sklearn_shag.network._tags import encode_combinations, fit_together
 from sklearn_shag.utils._parallel import one_thread
 
 # Rows of tokens that prediction reads at once; their arrays fit into the cache.
@@ -42,6 +43,7 @@ class Network(NamedTuple):
     parameters: Parameters
     tables: list  # for each group the vectors of its values, learned or given
     tags: list  # for each learned column the slice of its tags among all tags
+    combinations: dict = {}  # codes of the combinations of tags that may be predicted, by column
 
 
 class NetworkScores(NamedTuple):
@@ -77,10 +79,12 @@ def make_network(sizes, flat, vectors=None, moments=None):
     return Network(sizes, parameters, tables, tags)
 
 
-def open_network(weights, vocabulary, labels=None, tag_values=None):
+def open_network(weights, vocabulary, labels=None, tag_values=None, combinations=()):
     """Make the Network of NetworkWeights, with known values as for :func:`sizes_of`."""
     sizes = sizes_of(weights, vocabulary, labels, tag_values)
-    return make_network(sizes, weights.values.astype(np.float32), weights.vectors, weights.moments)
+    values = weights.values.astype(np.float32)
+    network = make_network(sizes, values, weights.vectors, weights.moments)
+    return network._replace(combinations=encode_combinations(tag_values or {}, combinations))
 
 
 def encode_tokens(network, tokens, noise, alone=None):
@@ -186,6 +190,7 @@ def read_sentences(network, batch, with_scores=False):
             tags = tags[~tokens.are_roots()]
             best = [tags[:, columns].argmax(axis=1) for columns in network.tags]
             best = np.array(best, dtype=np.int64).T.reshape(len(tags), n_columns)
+            fit_together(best, [tags[:, columns] for columns in network.tags], network.combinations)
             of_labels = vectors.label_modifiers, vectors.label_heads
             if not with_scores:
                 tags = tags[:, :0].copy()  # a view would keep the whole array

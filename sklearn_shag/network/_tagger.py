@@ -15,7 +15,13 @@ from sklearn_shag.conditional import without_heads
 from sklearn_shag.encoding import ask_vectors, check_sentences, read_column
 from sklearn_shag.network._augmentation import respell_lemmas
 from sklearn_shag.network._estimators import TagLearner
-from sklearn_shag.network._tags import LEARNED, collect_lemmas, encode_tags, read_tags
+from sklearn_shag.network._tags import (
+    LEARNED,
+    collect_lemmas,
+    encode_tags,
+    list_combinations,
+    read_tags,
+)
 from sklearn_shag.treebank import MISSING, DependencyTree, Sentences, TreeTransformer, with_tags
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
@@ -80,6 +86,9 @@ class Tagger(TreeTransformer, TagLearner):
         The values of the first column.
     tag_column_ : str
         The first column.
+    tag_combinations_ : list of list of str
+        The combinations of values, without lemmas, that training tokens have, of which a token gets
+        the most probable one. Empty for a single column.
     lemmas_ : dict of str to str
         The known lemmas, by the form and the value of the first column, with a tab between them.
         Empty if none are learned.
@@ -128,6 +137,7 @@ class Tagger(TreeTransformer, TagLearner):
     }
 
     lemmas_: dict[str, str]
+    tag_combinations_: list[list[str]] = []
 
     def __init__(
         self,
@@ -216,7 +226,9 @@ class Tagger(TreeTransformer, TagLearner):
         learned = self._learn_tags(start, examples, rng)
         lemmas = collect_lemmas(columns, sentences, tags, weights) if "lemma" in columns else {}
         lemmas = respell_lemmas(lemmas) if self._makes_copies(start) else lemmas
-        vars(self).update(lemmas_=lemmas, **self._list_learned(start), **learned)
+        combinations = list_combinations(start.tag_values, tags)
+        vars(self).update(lemmas_=lemmas, tag_combinations_=combinations)
+        vars(self).update(self._list_learned(start) | learned)
         return self
 
     @fit_context

@@ -4,6 +4,7 @@ from sklearn_shag.parsing._calibration import (
     LARGEST_SHARE,
     LARGEST_TEMPERATURE,
     MIN_SENTENCES,
+    UNIQUE,
     Answers,
     Calibration,
     average_choices,

@@ -46,6 +46,7 @@ class Tagging(NamedTuple):
     # Takes places of sentences, or None for all; returns (n_tokens, n_values) of each column.
     proba: Callable
     finish: Callable | None = None  # takes found values by column, returns them with lemmas
+    combinations: list = []  # those that may be found, sorted; if there are none, all may
 
 
 class Scored(NamedTuple):
@@ -234,12 +235,16 @@ class Forest:
             self.drawn_by[rung.places] = rung.number
         return samples
 
-    def labels(self, heads, groups=None):
-        """Labels of the arcs of trees, (n_tokens,) str objects; one of each group by head."""
+    def label_codes(self, heads, groups=None):
+        """Codes of the labels of the arcs of trees, (n_tokens,); one of each group by head."""
         labels = self.scored.label(heads)
         if groups is not None:
             keep_apart(self.batch.indptr, heads, labels, self.scored.label_proba(heads), groups)
-        return self.scored.label_names[labels]
+        return labels
+
+    def labels(self, heads, groups=None):
+        """Labels of the arcs of trees, (n_tokens,) str objects; one of each group by head."""
+        return self.scored.label_names[self.label_codes(heads, groups)]
 
     def columns(self):
         """Values of the learned columns of tokens, by name, each (n_tokens,)."""
@@ -421,13 +426,22 @@ def list_label_proba(decoder, forest):
     return list_heads(forest.batch, forest.scored.label_proba(_find_heads(decoder, forest)))
 
 
-def list_uncertain(forest):
-    """List marginals, and probabilities of the labels of known heads, (n_tokens_i, n_labels)."""
+def list_uncertain(decoder, groups, forest):
+    """List marginals, probabilities of the labels of known heads, and predictions.
+
+    The predictions of a sentence, (n_tokens_i, 3), are heads, labels, and labels of which one of
+    each group goes with a head; all are 0 without groups.
+    """
     found = np.zeros((forest.batch.indptr[-1], 0))
+    predicted = np.zeros((len(found), 3), dtype=np.int64)
     if forest.scored.label_proba is not None:
         found = forest.scored.label_proba(_find_heads(None, forest))
-    parts = list_marginals(forest.batch, forest.marginals), list_heads(forest.batch, found)
-    return list(zip(*parts, strict=True))
+    if groups is not None:
+        heads = forest.best(decoder)
+        labels = (forest.label_codes(heads, each) for each in (None, groups))
+        predicted = np.stack([heads, *labels], axis=1)
+    parts = (list_heads(forest.batch, each) for each in (found, predicted))
+    return list(zip(list_marginals(forest.batch, forest.marginals), *parts, strict=True))
 
 
 def _find_heads(decoder, forest):

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, TextIO, TypeAlias
+from typing import Any, Literal, TextIO, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike as ArrayLike  # for others
@@ -25,4 +25,4 @@ FilePath: TypeAlias = str | os.PathLike[str]
 Files: TypeAlias = FilePath | TextIO | Sequence[FilePath | TextIO]
 RandomSeed: TypeAlias = int | np.random.RandomState | None
 Symbols: TypeAlias = str | Sequence[str]
-UniqueRelations: TypeAlias = Sequence[str | tuple[str, ...]]
+UniqueRelations: TypeAlias = Literal["auto"] | Sequence[str | tuple[str, ...]]
