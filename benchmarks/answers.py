@@ -75,7 +75,7 @@ def _pair(scores):
 
 
 def measure_unique(parser, trees):
-    parsed = parser.parse(trees)
+    parsed = parser.parse(trees, unique_relations=())
     row = {"LAS": f"{100 * labeled_attachment_score(trees, parsed):.2f}"}
     for name, groups in UNIQUE.items():
         apart = parser.parse(trees, unique_relations=groups)

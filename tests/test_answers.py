@@ -458,7 +458,7 @@ class TestUniqueRelations:
     @pytest.mark.parametrize("kind", ["CRF", "first"])
     def test_are_at_most_one_of_each_head(self, kind, english):
         model = clone(ESTIMATORS[kind]).fit(english[:150])
-        free = model.parse(english[300:])
+        free = model.parse(english[300:], unique_relations=())
         apart = model.parse(english[300:], unique_relations=self.GROUPS)
         assert self.count(free) > 1 == self.count(apart)
         for one, other in zip(free, apart, strict=True):
@@ -473,7 +473,7 @@ class TestUniqueRelations:
         """By enumeration of all labels of the arcs of a head."""
         text = english[300:330]
         trees = crf.parse(text, unique_relations=self.GROUPS)
-        free = crf.parse(text)
+        free = crf.parse(text, unique_relations=())
         probabilities = crf.predict_label_proba(text, [tree.heads for tree in trees])
         probabilities = [np.maximum(rows, 1e-300) for rows in probabilities]
         names = crf.labels_.tolist()
@@ -512,7 +512,7 @@ class TestUniqueRelations:
         return best
 
     def test_that_are_no_list_or_all_are_refused(self, crf, english):
-        with pytest.raises(TypeError, match="must be a list, got the text 'nsubj'"):
+        with pytest.raises(TypeError, match="must be 'auto' or a list, got the text 'nsubj'"):
             crf.parse(english[:1], unique_relations="nsubj")
         with pytest.raises(TypeError, match="holds 3, which names no relations"):
             crf.parse(english[:1], unique_relations=[3])

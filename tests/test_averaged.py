@@ -315,6 +315,23 @@ def test_members_that_learned_another_column_have_no_say_in_tags(test, knowing):
     assert frozen([tagged]).tag_column_ is None
 
 
+def test_averaged_tags_fit_together(english):
+    """They are a combination that training tokens of any member have."""
+    settings = {"hidden_layer_sizes": [8], "max_iter": 2, "calibrate": False}
+    network = BiaffineParser(tags=("upos", "xpos", "feats"), random_state=0, **settings)
+    members = [clone(network).fit(part) for part in (english[:30], english[30:60])]
+    model, text = frozen(members), english[100:130]
+
+    def count(known):
+        rows = [row for t in model.parse(text) for row in zip(t.upos, t.xpos, t.feats, strict=True)]
+        return sum(row not in known for row in rows)
+
+    known = [set(map(tuple, member.tagger_.tag_combinations_)) for member in members]
+    assert count(known[0] | known[1]) == 0 < max(map(count, known))
+    members[0].tagger_.tag_combinations_ = []  # as in old model files
+    assert count(known[0] | known[1]) > 0
+
+
 def test_networks_read_sentences_once(test, knowing, monkeypatch):
     """For marginals, labels and tags; probabilities of tags are for averages that parse."""
     n_read, asked, average = [], [], _averaged.average_choices

@@ -8,11 +8,21 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import AveragedParser, BiaffineParser, CRFParser, SpectralSHAG, Tagger
+from sklearn_shag import (
+    AveragedParser,
+    BiaffineParser,
+    CRFParser,
+    DeterministicSHAG,
+    SpectralSHAG,
+    Tagger,
+    load_model,
+    save_model,
+)
 from sklearn_shag.encoding import encode_columns, forget_rare, list_values, make_columns
 from sklearn_shag.network import _estimators
 from sklearn_shag.parsing import calibrate
 from sklearn_shag.parsing._calibration import Answers, learn_calibrations
+from sklearn_shag.treebank import DependencyTree
 from tests.estimators import ESTIMATORS, same
 from tests.loops import over
 
@@ -76,12 +86,14 @@ def test_what_was_distorted_is_put_right(rng):
     true = (truth.cumsum(axis=1) < rng.random((n_tokens, 1))).sum(axis=1)
     true[::7] = -1
     answers = Answers(raw.ravel(), np.full(n_tokens, n_choices), true, np.ones(n_tokens))
-    found = learn_calibrations([(answers, answers)])
+    found = learn_calibrations([(answers, answers, np.ones((1, 2)))])
     assert_allclose(found["temperatures_"], 1 / temperature, rtol=0.03)
     assert_allclose(found["uniform_shares_"], share, atol=0.01)
     assert_array_equal(learn_calibrations([])["temperatures_"], 1)
     unknown = answers._replace(true=np.full(n_tokens, -1))
-    assert_array_equal(learn_calibrations([(unknown, unknown)])["uniform_shares_"], 0)
+    assert_array_equal(
+        learn_calibrations([(unknown, unknown, np.ones((1, 2)))])["uniform_shares_"], 0
+    )
 
 
 @over("make", [make_linear, make_average])
@@ -162,7 +174,7 @@ def test_warm_start_leaves_it(trees):
 
 @over("name", sorted(set(ESTIMATORS) - {"network", "chain", "random trees"}))
 def test_probabilities_of_labels(english, name):
-    """They sum to 1, and the most probable one is the label."""
+    """They sum to 1, and the most probable one is the label, whatever the others of its head."""
     model, text = copy.deepcopy(ESTIMATORS[name]).fit(english[:60]), english[60:80]
     if not model._has_labels:
         with pytest.raises(ValueError, match="knows no relations"):
@@ -170,9 +182,9 @@ def test_probabilities_of_labels(english, name):
         return
     parts = zip(
         model.predict_label_proba(text, text),
-        model.predict_labels(text, text),
+        model.predict_labels(text, text, unique_relations=()),
         model.predict_label_proba(text),
-        model.predict_labels(text),
+        model.predict_labels(text, unique_relations=()),
         strict=True,
     )
     for probabilities, labels, of_predicted, predicted in parts:
@@ -216,3 +228,64 @@ def test_halves_are_trained_as_the_whole(english, monkeypatch):
     # The folds that the tagger of all trees is fitted to are no halves of that kind.
     assert dropouts.count(0.2) == 2
     assert dropouts.count(0.1) == 3 + (1 + 1) + 2 * (1 + 3)
+
+
+def rename(trees, **names):
+    """Give relations other names."""
+    columns = ("lemmas", "upos", "xpos", "feats")
+    return [
+        DependencyTree(
+            tree.forms,
+            tree.heads,
+            deprels=[names.get(relation.partition(":")[0], relation) for relation in tree.deprels],
+            **{name: getattr(tree, name) for name in columns},
+        )
+        for tree in trees
+    ]
+
+
+@pytest.mark.parametrize(("n_lost", "is_on"), [(0, True), (13, True), (15, False)])
+def test_relations_are_unique_if_that_costs_next_to_nothing(n_lost, is_on):
+    """In 10,000 tokens ten may be lost, and as many more as the square root of all, by Poisson."""
+    answers = Answers(np.full(2, 0.5), np.full(1, 2), np.zeros(1, dtype=int), np.ones(1))
+    losses = np.stack([np.full(1000, 10.0), np.arange(1000) < n_lost], axis=1)
+    for parts in ([losses], np.split(losses, 2)):
+        learned = learn_calibrations([(answers, answers, part) for part in parts])
+        assert learned["unique_relations_"] == (("nsubj", "obj") if is_on else ())
+    unknown = learn_calibrations([(answers, answers, np.zeros((20, 2)))])
+    assert unknown["unique_relations_"] == learn_calibrations([])["unique_relations_"] == ()
+
+
+@over(("make", "n"), [(make_linear, 300), (make_average, 200)])
+def test_unique_relations_are_found_in_training(english, make, n, tmp_path):
+    model, test = make().fit(english[:n]), english[300:]
+    assert model.unique_relations_ == ("nsubj", "obj")
+    labels = model.predict_labels(test, unique_relations=["nsubj", "obj"])
+    assert same(model.predict_labels(test), labels)
+    assert not same(model.predict_labels(test, unique_relations=()), labels)
+    assert [tree.deprels for tree in model.parse(test)] == list(map(tuple, labels))
+    save_model(model, tmp_path / "model.npz")
+    assert same(load_model(tmp_path / "model.npz").predict_labels(test), labels)
+
+
+def test_relations_that_are_not_unique_or_unknown(english):
+    """Where objects are subjects, most heads have two; nobody knows without held-out trees."""
+    fit = make_linear().fit
+    assert fit(rename(english[:300], obj="nsubj")).unique_relations_ == ()
+    assert fit(rename(english[:300], nsubj="subj", obj="comp")).unique_relations_ == ()
+    assert fit(english[:19]).unique_relations_ == ()
+    assert make_linear(calibrate=False).fit(english[:300]).unique_relations_ == ()
+    only = [DependencyTree(list("ab"), [2, 0], upos=list("XY"), deprels=["nsubj", "obj"])] * 30
+    assert [tree.deprels for tree in fit(only).parse(only[:1])] == [("nsubj", "obj")]
+
+
+@pytest.mark.parametrize(
+    ("relation", "n"), [("nsubj:outer", 2), ("csubj:outer", 2), ("csubj:pass", 1)]
+)
+def test_subjects_of_an_outer_clause_stay_beside_others(relation, n):
+    """As in "The problem is he left"; subjects of passives count."""
+    tree = DependencyTree(list("abcd"), [3, 3, 0, 3], deprels=[relation, "nsubj", "root", "punct"])
+    model = DeterministicSHAG().fit([tree])
+    groups = [("nsubj", "csubj")]
+    (labels,) = model.predict_labels([tree], [tree.heads], unique_relations=groups)
+    assert sum("subj" in label for label in labels) == n

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+from copy import copy
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
 from sklearn_shag import Tagger
+from sklearn_shag.encoding import Batch
 from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
 from tests.estimators import assert_same_model
 from tests.faults import not_refused
@@ -156,6 +158,33 @@ LINES = """\
 3\tgood\tgood\tADJ\tJJ\tDegree=Pos\t0\troot\t_\t_
 
 """
+
+
+def combine(trees):
+    """The combinations of the tags of tokens."""
+    return [row for tree in trees for row in zip(tree.xpos, tree.upos, tree.feats, strict=True)]
+
+
+def test_tags_fit_together(trees, english):
+    """A combination that training did not have becomes the most probable one that it had."""
+    tagger, text = small(("xpos", "lemma", "upos", "feats")).fit(trees), english[100:130]
+    known = sorted(set(combine(trees)))
+    assert list(map(tuple, tagger.tag_combinations_)) == known
+    free = copy(tagger)
+    free.tag_combinations_ = []  # as in old model files
+    indptr = np.cumsum([0, *map(len, text)])
+    of_xpos, _, of_upos, of_feats = free._tagging(Batch(None, indptr, text)).proba()
+    values = [tagger.tag_values_[name] for name in ("xpos", "upos", "feats")]
+    codes = np.array([[own.index(v) for own, v in zip(values, row, strict=True)] for row in known])
+    logs = np.log(of_xpos)[:, codes[:, 0]] + np.log(of_upos)[:, codes[:, 1]]
+    best = (logs + np.log(of_feats)[:, codes[:, 2]]).argmax(axis=1)
+    rows = zip(combine(tagger.transform(text)), combine(free.transform(text)), best, strict=True)
+    n_unknown = 0
+    for row, alone, place in rows:
+        n_unknown += alone not in known
+        assert row == (alone if alone in known else known[place])
+    assert n_unknown > 100
+    assert small(("lemma", "upos")).fit(trees).tag_combinations_ == []
 
 
 def test_files_keep_all_but_tags(trees):

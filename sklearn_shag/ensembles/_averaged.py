@@ -358,7 +358,7 @@ def _average_tagging(members, batch):
             fit_together(found[-1], list(map(log_of, of_columns)), combinations)
         return np.concatenate(found)
 
-    return Tagging(values, codes, proba, first.finish)
+    return Tagging(values, codes, proba, first.finish, known)
 
 
 def _average_proba(names, members):
