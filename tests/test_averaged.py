@@ -319,7 +319,7 @@ def test_averaged_tags_fit_together(english):
     """They are a combination that training tokens of any member have."""
     settings = {"hidden_layer_sizes": [8], "max_iter": 2, "calibrate": False}
     network = BiaffineParser(tags=("upos", "xpos", "feats"), random_state=0, **settings)
-    members = [clone(network).fit(part) for part in (english[:30], english[30:60])]
+    members = [clone(network).fit(part) for part in (english[:60], english[60:65])]
     model, text = frozen(members), english[100:130]
 
     def count(known):
