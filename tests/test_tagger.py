@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
 from sklearn_shag import Tagger
 from sklearn_shag.encoding import Batch
+from sklearn_shag.network import fit_together
 from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
 from tests.estimators import assert_same_model
 from tests.faults import not_refused
@@ -185,6 +186,12 @@ def test_tags_fit_together(trees, english):
         assert row == (alone if alone in known else known[place])
     assert n_unknown > 100
     assert small(("lemma", "upos")).fit(trees).tag_combinations_ == []
+
+
+def test_combinations_behind_the_last_known_one():
+    codes = np.array([[1, 1], [0, 0], [0, 1]])
+    fit_together(codes, [np.zeros((3, 2))] * 2, {0: np.array([0]), 1: np.array([0])})
+    assert not codes.any()
 
 
 def test_files_keep_all_but_tags(trees):
