@@ -541,6 +541,9 @@ def test_masked_words_are_missing_columns():
 
     cases = [(column, f"All values of the column '{column}.* run its script") for column in columns]
     assert not not_refused(cases, predict)
+    cases = [([column], r"it says nothing\..* run its script") for column in columns]
+    learned = DependencyTree(masked.forms, [0, *[1] * 29])
+    assert not not_refused(cases, lambda columns: CRFParser(columns).fit([learned]))
 
 
 def test_short_sentences_may_have_no_features():

@@ -23,7 +23,8 @@ _MULTIWORD_TOKEN = re.compile(r"\n(\d+)-(\d+)\t(.*?)\t.*\t(.*)")
 _EMPTY_NODE = re.compile(r"\n(\d+)\.\d+\t(.*)")
 _VISIBLE = re.compile(rb"[^ \n]")  # a character of a line that is not blank
 _COLUMNS = [name.upper() for name in DEFAULT_FIELDS]
-_PLUS = re.compile(rb"^# *global\.columns *=(.*)", re.MULTILINE)  # names columns, in that order
+# The comment that names the columns, in the first comments of a file.
+_DECLARATION = re.compile(rb"\s*(?:#.*\n)*?# *global\.columns *=(.*)")
 _BLANK_LINE = re.compile(rb"\n *+(?:\n|\Z)")  # with the line end before it
 _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
 
@@ -93,7 +94,7 @@ class EmptyNode(NamedTuple):
 def split_sentences(piece):
     """Yield the number of lines before each sentence, and the text between its blank lines."""
     text, line, end = piece.text, 0, 0
-    if b"global.columns" in text:
+    if not piece.n_lines:
         _refuse_other_columns(piece)
     while visible := _VISIBLE.search(text, end):
         start = max(end, text.rfind(b"\n", end, visible.start()) + 1)
@@ -105,17 +106,17 @@ def split_sentences(piece):
 
 
 def _refuse_other_columns(piece):
-    """Raise a ConlluError if lines of a piece are CoNLL-U Plus with other columns than CoNLL-U."""
-    for found in _PLUS.finditer(piece.text):
-        names = found[1].decode(errors="replace").split()
-        if names != _COLUMNS:
-            line = piece.n_lines + 1 + piece.text.count(b"\n", 0, found.start())
-            message = (
-                f"CoNLL-U Plus, with the columns {shorten(' '.join(names))}, is not read; delete "
-                f"this line, and write {' '.join(_COLUMNS)}, in this order, with '_' for no value "
-                f"(cut -f 1-10 if they come first)"
-            )
-            raise ConlluError(piece.path, line, message)
+    """Raise a ConlluError if a file, given its first piece, is CoNLL-U Plus with other columns."""
+    found = _DECLARATION.match(piece.text)
+    names = found[1].decode(errors="replace").split() if found else _COLUMNS
+    if names != _COLUMNS:
+        message = (
+            f"CoNLL-U Plus, with the columns {shorten(' '.join(names))}, is not read; delete this "
+            f"line, and write {' '.join(_COLUMNS)}, in this order, with '_' for no value (cut -f "
+            f"1-10 if they come first)"
+        )
+        line = 1 + piece.text.count(b"\n", 0, found.start(1))
+        raise ConlluError(piece.path, line, message)
 
 
 def parse_sentence(path, first_line, block):
