@@ -21,8 +21,8 @@ from sklearn_shag.utils._param_validation import check_sample_weight
 _READ = "Read a treebank with sklearn_shag.treebank.read_conllu(path)"
 # The first row whose type fits is taken.
 _SENTENCES = {
-    str: f"If it is text, call parse_text of a pipeline with a Splitter. {_READ}. Put the symbols "
-    "of one sentence in a list of lists: [['DET', 'NOUN']].",
+    str: f"{_READ}, or, if it is text, call parse_text of a pipeline with a Splitter. Put the "
+    "symbols of one sentence in a list of lists: [['DET', 'NOUN']].",
     os.PathLike | io.IOBase: f"{_READ}.",
     Bunch: "Pass the trees in it, its .data or its .train.",
     DependencyTree: "Put one sentence in a list: [sentence].",
