@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import re
 from collections import Counter
 
 import numpy as np
@@ -393,6 +394,25 @@ def test_symbols_may_be_integers():
 def test_strange_input_gets_one_clear_error(X, error, message):
     with pytest.raises(error, match=message):
         SpectralAutomaton().fit(X)
+
+
+@over("estimator", [SpectralAutomaton(2), EMAutomaton(2, random_state=0, tol=0.1)])
+def test_columns_of_symbols_with_lengths_are_refused(estimator):
+    """As for hmmlearn; what the message says makes the sequences that were meant."""
+    X, lengths = np.array([[1], [2], [1], [2], [2]]), [3, 2]
+    for given in (X, X.tolist()):
+        with pytest.raises(ValueError, match=r"\[5, 2\].* X = np.split") as caught:
+            estimator.fit(given, lengths)
+    remedy = re.search(r"X = (.*)\.", str(caught.value))[1]
+    split = eval(remedy, {"np": np, "X": X, "lengths": lengths})
+    assert [sequence.tolist() for sequence in split] == [[1, 2, 1], [2, 2]]
+    estimator.fit(split, ["a", "b"]).score(split, [0, 1])
+    with pytest.raises(ValueError, match="as for hmmlearn"):
+        estimator.score(X, lengths)
+    with pytest.warns(UserWarning, match="X is taken for 5 sequences of one symbol") as caught:
+        estimator.fit(X)
+    assert len(caught) == 1
+    estimator.fit(X.tolist(), [1] * 5)  # lists of them are meant
 
 
 def test_strange_predictions(models):

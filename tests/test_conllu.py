@@ -22,6 +22,8 @@ from sklearn_shag.treebank import (
 )
 from tests.loops import over
 
+COLUMNS = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC"
+
 
 def lines(text):
     """Turn the readable form, with columns separated by spaces, into lines with tabs."""
@@ -207,6 +209,8 @@ BAD_SENTENCES = {
     "a CR in a word": (words(0).replace("w", "a\rb"), 1, "old Macs"),
     "not UTF-8": (words(0, 1) + WORD.format(3, 1).replace("w", "\udce9"), 3, "not valid UTF-8"),
     "comment not UTF-8": ("# ok\n# \udcff\n" + words(0), 2, "not valid UTF-8"),
+    "two files, a comment first": ("\ufeff# c\n" + words(0), 1, "line begins with a byte order"),
+    "two files, a word first": ("# c\n\ufeff" + words(0), 2, "the line begins with .*remove"),
 }
 
 
@@ -253,6 +257,16 @@ class TestErrors:
         error = pickle.loads(pickle.dumps(ConlluError("a.conllu", 7, "wrong")))
         assert isinstance(error, ValueError)
         assert (str(error), error.path, error.line) == ("a.conllu:7: wrong", "a.conllu", 7)
+
+    @over("names", ["ID FORM HEAD", f"{COLUMNS} MWE", COLUMNS.replace("LEMMA UPOS", "UPOS LEMMA")])
+    def test_other_columns_are_refused(self, names):
+        """Whatever is done with bad sentences: ten columns in another order would look good."""
+        plain, plus = (f"\n# c\n# global.columns = {c}\n{words(0)}" for c in (COLUMNS, names))
+        assert write(read(plain)) == plain[1:] + "\n"
+        for on_error in ("raise", "skip", "warn"):
+            with pytest.raises(ConlluError, match=f"CoNLL-U Plus.* '{names}'.*cut ") as caught:
+                read(plus, on_error=on_error)
+            assert caught.value.line == 3
 
     @pytest.mark.parametrize("on_error", ["raise", "skip", "warn"])
     def test_bad_gzip(self, tmp_path, on_error):

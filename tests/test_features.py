@@ -447,9 +447,11 @@ def test_automatic_columns():
         (tagged(symbols=["A", "B"], upos=["A", "B"]), ("upos", "form", "suffix.3")),
         ([["A", "B"]], ("symbol",)),
         ([*tagged(upos=["A", "B"]), ["A", "B"]], ("symbol",)),
-        ([DependencyTree(["_", "_"], [2, 0], upos=["A", "B"])], ("upos",)),
     ]
     assert [choose_columns("auto", trees) for trees, _ in cases] == [names for _, names in cases]
+    with pytest.warns(UnknownSymbolWarning, match="All forms of X are '_'.* run its script"):
+        names = choose_columns("auto", [DependencyTree(["_", "_"], [2, 0], upos=["A", "B"])])
+    assert names == ("upos",)
 
 
 def test_affixes_have_lengths():
@@ -537,8 +539,11 @@ def test_masked_words_are_missing_columns():
     def predict(column):
         CRFParser(["upos", column], n_features=64, random_state=0).fit([full()]).predict([masked])
 
-    cases = [(column, f"All values of the column '{column}") for column in columns]
+    cases = [(column, f"All values of the column '{column}.* run its script") for column in columns]
     assert not not_refused(cases, predict)
+    cases = [([column], r"it says nothing\..* run its script") for column in columns]
+    learned = DependencyTree(masked.forms, [0, *[1] * 29])
+    assert not not_refused(cases, lambda columns: CRFParser(columns).fit([learned]))
 
 
 def test_short_sentences_may_have_no_features():

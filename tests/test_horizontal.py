@@ -65,6 +65,7 @@ def test_files_as_of_conllu(folder, monkeypatch):
         (b"a b\n\nc\td\n", r"b\.txt:3: the line holds a tab, as in CoNLL-U"),
         (b"a\rb\r", r"b\.txt:1: the line holds '.*', the line end of old Macs"),
         (b"a\nb \xff\n", r"b\.txt:2: a character is not valid UTF-8"),
+        ("\ufeffa\n\ufeffb\n".encode(), r"b\.txt:2: the line begins with a byte order mark"),
         (b"\xff\xfea\0", r"b\.txt:1: this is text in UTF-16"),
     ],
 )

@@ -573,6 +573,8 @@ def test_what_is_no_text_is_refused(splitter, tmp_path):
         Splitter().split_text("a")
     with pytest.raises(TypeError, match="DependencyTree"):
         Splitter().fit([["a", "b"]])
+    with pytest.raises(ValueError, match=r"All forms of X are '_'.* run its script"):
+        Splitter().fit([DependencyTree(["_", "_"])] * 20)
     with pytest.raises(ValueError, match="max_tokens"):
         Splitter(max_tokens=0).fit([DependencyTree(["a"])])
 
@@ -692,6 +694,8 @@ def test_pipelines_parse_text(model, english):
     assert list(model.iter_parse_text(io.StringIO(text), chunk_size=1)) == expected
     with pytest.raises(AttributeError, match=r"make_parser_pipeline\(Splitter\(\)"):
         make_parser_pipeline(model[1], model[2]).parse_text(text)
+    for method in (model.predict, model.parse, model.predict_marginals, model.score, model.fit):
+        assert not not_refused([(text, "parse_text"), ([text], "parse_text")], method, TypeError)
 
 
 # The command line

@@ -15,7 +15,9 @@ from sklearn_shag.encoding._sentences import CheckedSentences
 from sklearn_shag.treebank import (
     ATTRIBUTES,
     MISSING,
+    WITHHELD,
     DependencyTree,
+    UnknownSymbolWarning,
     check_column_name,
     check_share,
     columns_of,
@@ -164,6 +166,8 @@ def _find_columns(sentences):
     found = [n for n in _READ if any(set(read_column(s, n)) != {MISSING} for s in sentences)]
     same = any(all(s.symbols == read_column(s, name) for s in sentences) for name in found)
     suffix = ["suffix"] if "form" in found else []
+    if not suffix:
+        warn(f"All forms of X are {MISSING!r}: no words are read. {WITHHELD}", UnknownSymbolWarning)
     return (*([] if same else ["symbol"]), *found, *suffix)
 
 
@@ -282,6 +286,11 @@ def _make_reader(name):
     return ColumnReader(FEATURES, lambda parsed: [feats.get(feature, MISSING) for feats in parsed])
 
 
+def _advise_on_forms(name):
+    """Return advice, with the space before it, on a column of forms without values, or ""."""
+    return f" {WITHHELD}" if _make_reader(name).source == "form" else ""
+
+
 def _require_trees(names, sentences):
     """Raise a TypeError for plain sequences, which hold only symbols or words."""
     for index, sentence in enumerate(sentences):
@@ -335,6 +344,7 @@ def list_values(names, sentences, min_count):
             raise ValueError(
                 f"All values of the column {name!r} of X ({len(places)} tokens) are "
                 f"{MISSING!r}: it says nothing. Leave it out of columns, or tag the text first."
+                f"{_advise_on_forms(name)}"
             )
         counts = Counter()
         for value, count in zip(values, np.bincount(places).tolist(), strict=True):
@@ -389,7 +399,7 @@ def encode_columns(columns, sentences, indptr, check=True):
             raise ValueError(
                 f"All values of the column {name!r} of X ({n_tokens} tokens) are {MISSING!r}, "
                 f"but not in training: what was learned from it cannot be used. Fill the column, "
-                f"or train a parser without it."
+                f"or train a parser without it.{_advise_on_forms(name)}"
             )
         if check and name in TAGS:
             silent = [code in (UNKNOWN, code_of.get(MISSING)) for code in of_values]

@@ -21,7 +21,8 @@ from sklearn_shag.utils._param_validation import check_sample_weight
 _READ = "Read a treebank with sklearn_shag.treebank.read_conllu(path)"
 # The first row whose type fits is taken.
 _SENTENCES = {
-    str: f"{_READ}. Put the symbols of one sentence in a list of lists: [['DET', 'NOUN']].",
+    str: f"{_READ}, or, if it is text, call parse_text of a pipeline with a Splitter. Put the "
+    "symbols of one sentence in a list of lists: [['DET', 'NOUN']].",
     os.PathLike | io.IOBase: f"{_READ}.",
     Bunch: "Pass the trees in it, its .data or its .train.",
     DependencyTree: "Put one sentence in a list: [sentence].",
@@ -239,7 +240,7 @@ def _symbols_of(sentence, index):
         raise TypeError(
             f"X[{index}] is the string {shorten(sentence)}, not a sequence of symbols. If its "
             f"symbols are separated by spaces, pass X[{index}].split(); if X is one sentence, put "
-            f"it in a list: [X]."
+            f"it in a list: [X]; if it is text, call parse_text of a pipeline with a Splitter."
         )
     if isinstance(sentence, np.ndarray) and sentence.ndim != 1:
         raise TypeError(f"X[{index}] is an array of {sentence.ndim} dimensions; a sentence has 1.")

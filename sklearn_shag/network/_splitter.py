@@ -28,8 +28,10 @@ from sklearn_shag.network._estimators import NetworkLearner
 from sklearn_shag.network._network import open_network, read_sentences
 from sklearn_shag.treebank import (
     ENDS,
+    MISSING,
     SENTENCE,
     TOKEN,
+    WITHHELD,
     DependencyTree,
     Sentences,
     TextPiece,
@@ -478,6 +480,8 @@ class Splitter(TreeTransformer, NetworkLearner):
 def _check_trees(X):
     trees, _ = check_sentences(X)
     require_trees(trees, "X", "where tokens and sentences end is")
+    if {MISSING}.issuperset(chain.from_iterable(tree.forms for tree in trees)):
+        raise ValueError(f"All forms of X are {MISSING!r}: they are no text. {WITHHELD}")
     return trees
 
 

@@ -15,6 +15,7 @@ from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
     MISSING,
     PLACES,
+    WITHHELD,
     UnknownSymbolWarning,
     check_column_name,
     check_share,

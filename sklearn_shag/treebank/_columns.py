@@ -10,6 +10,8 @@ from sklearn_shag.utils._heads import UNKNOWN, check_tree
 from sklearn_shag.utils._messages import shorten, warn
 
 MISSING = "_"  # CoNLL-U's sign for a column without a value
+# Advice where all forms are missing: some treebanks come without the text, which is not free.
+WITHHELD = "If the treebank withholds its forms, run its script, which puts the text in."
 # Every text has rare tags and errors: a smaller share of the tokens is no reason to warn.
 LARGEST_SHARE = 0.05
 N_EXAMPLES = 3

@@ -47,8 +47,8 @@ def read_conllu(
 
     on_error : {"raise", "skip", "warn"}, default="raise"
         What to do with an invalid sentence: raise :class:`ConlluError`, skip it, or skip it with a
-        `UserWarning` that holds the message. A file that is truncated (bad gzip) or is not text is
-        always an error.
+        `UserWarning` that holds the message. A file that is truncated (bad gzip), is not text, or
+        has other columns (CoNLL-U Plus) is always an error.
 
     max_bytes : int or None, default=2**30
         The largest size of a file after decompression, in bytes: one megabyte can unpack to a

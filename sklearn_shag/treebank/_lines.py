@@ -12,7 +12,7 @@ from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
 
 from sklearn_shag.treebank._columns import MISSING, PLACES, unspecified_relation
-from sklearn_shag.treebank._sources import ConlluError, decode_lines, guess_format
+from sklearn_shag.treebank._sources import ConlluError, decode_lines, guess_format, refuse_mark
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
 from sklearn_shag.utils._messages import shorten
 
@@ -22,6 +22,9 @@ _COMMENT = re.compile(r"\n(#.*)")
 _MULTIWORD_TOKEN = re.compile(r"\n(\d+)-(\d+)\t(.*?)\t.*\t(.*)")
 _EMPTY_NODE = re.compile(r"\n(\d+)\.\d+\t(.*)")
 _VISIBLE = re.compile(rb"[^ \n]")  # a character of a line that is not blank
+_COLUMNS = [name.upper() for name in DEFAULT_FIELDS]
+# The comment that names the columns, in the first comments of a file.
+_DECLARATION = re.compile(rb"\s*(?:#.*\n)*?# *global\.columns *=(.*)")
 _BLANK_LINE = re.compile(rb"\n *+(?:\n|\Z)")  # with the line end before it
 _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
 
@@ -88,9 +91,11 @@ class EmptyNode(NamedTuple):
     columns: tuple[str, ...]
 
 
-def split_sentences(text):
+def split_sentences(piece):
     """Yield the number of lines before each sentence, and the text between its blank lines."""
-    line, end = 0, 0
+    text, line, end = piece.text, 0, 0
+    if not piece.n_lines:
+        _refuse_other_columns(piece)
     while visible := _VISIBLE.search(text, end):
         start = max(end, text.rfind(b"\n", end, visible.start()) + 1)
         line += text.count(b"\n", end, start)
@@ -98,6 +103,20 @@ def split_sentences(text):
         end = blank.start() if blank else len(text)
         yield line, text[start:end]
         line += text.count(b"\n", start, end)
+
+
+def _refuse_other_columns(piece):
+    """Raise a ConlluError if a file, given its first piece, is CoNLL-U Plus with other columns."""
+    found = _DECLARATION.match(piece.text)
+    names = found[1].decode(errors="replace").split() if found else _COLUMNS
+    if names != _COLUMNS:
+        message = (
+            f"CoNLL-U Plus, with the columns {shorten(' '.join(names))}, is not read; delete this "
+            f"line, and write {' '.join(_COLUMNS)}, in this order, with '_' for no value (cut -f "
+            f"1-10 if they come first)"
+        )
+        line = 1 + piece.text.count(b"\n", 0, found.start(1))
+        raise ConlluError(piece.path, line, message)
 
 
 def parse_sentence(path, first_line, block):
@@ -143,6 +162,7 @@ def _parse_words(path, first_line, lines):
             continue
         columns = line.split("\t")
         if len(columns) != 10 or "" in columns:
+            refuse_mark(path, line_number, line)
             raise ConlluError(path, line_number, _describe_columns(line, columns))
         if columns[0] == str(len(words) + 1):
             words.append(columns)
@@ -151,6 +171,7 @@ def _parse_words(path, first_line, lines):
         try:
             end = _parse_other_id(columns[0], len(words), range_end)
         except ParseException as error:
+            refuse_mark(path, line_number, line)
             raise ConlluError(path, line_number, str(error)) from None
         if end:
             range_end, range_line = end, line_number
@@ -193,9 +214,9 @@ def _describe_columns(line, columns):
         message = f"10 columns separated by tabs are expected, got {len(columns)}"
         guess = guess_format(line)
         if guess is None:
-            return f"{message}; they are {', '.join(DEFAULT_FIELDS).upper()}, '_' for no value"
+            return f"{message}; they are {', '.join(_COLUMNS)}, '_' for no value"
         return f"{message}; the line looks like {guess}"
-    return f"column {DEFAULT_FIELDS[columns.index('')].upper()} is empty; write '_' for no value"
+    return f"column {_COLUMNS[columns.index('')]} is empty; write '_' for no value"
 
 
 def _parse_heads(path, column, line_numbers):

@@ -32,7 +32,7 @@ class TextFormat(NamedTuple):
 
     suffix: str  # of names of files
     boundary: bytes  # ends a sentence wherever it occurs
-    split: Callable  # text of a piece -> number of lines before each sentence, and its text
+    split: Callable  # piece -> number of its lines before each sentence, and text of that
     parse: Callable  # path, number of the first line, text of a sentence -> tree
 
     def pieces(self, sources, *, max_bytes=None, longest=MAX_SENTENCE_BYTES):
@@ -42,7 +42,7 @@ class TextFormat(NamedTuple):
 
     def sentences(self, piece):
         """Yield line number, text, and tree or error of each sentence of a piece."""
-        for n_lines, text in self.split(piece.text):
+        for n_lines, text in self.split(piece):
             line = piece.n_lines + n_lines + 1
             try:
                 if piece.longest is not None and len(text) > piece.longest:

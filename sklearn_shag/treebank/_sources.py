@@ -235,6 +235,13 @@ class ConlluError(ValueError):
         return printable(f"{self.path}:{self.line}: {self.args[2]}")
 
 
+def refuse_mark(path, number, line):
+    """Raise a ConlluError for a line with a byte order mark, which only files may begin with."""
+    if line.startswith("\ufeff"):
+        message = "the line begins with a byte order mark, as where files were put together"
+        raise ConlluError(path, number, f"{message}; remove this mark, its first character")
+
+
 def decode_lines(path, first_line, text):
     """Decode lines of a file; bytes that are not UTF-8 raise a ConlluError with their line."""
     try:

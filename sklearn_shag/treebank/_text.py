@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_shag.treebank._columns import MISSING
 from sklearn_shag.treebank._graphemes import find_joined
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
-from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources
+from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
 from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
 from sklearn_shag.utils._param_validation import COUNT, validate_params
 from sklearn_shag.utils._typing import Files
@@ -132,9 +132,9 @@ def iter_horizontal(
     return HORIZONTAL.trees(list_sources(path_or_file, ".txt"), longest=max_sentence_bytes)
 
 
-def _split_lines(text):
+def _split_lines(piece):
     """Yield the number of lines before each line with tokens, and its text from the first token."""
-    n_lines, end = 0, 0
+    text, n_lines, end = piece.text, 0, 0
     for match in _TOKENS.finditer(text):
         n_lines += text.count(b"\n", end, match.start())
         end = match.start()
@@ -143,6 +143,7 @@ def _split_lines(text):
 
 def _parse_line(path, number, line):
     line = decode_lines(path, number, line)
+    refuse_mark(path, number, line)
     for sign, meaning in _MISPLACED.items():
         if sign in line:
             raise ConlluError(path, number, f"the line holds {meaning}")
