@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata._contexts import EncodedSequences, NGrams, count_ngrams, list_gaps
@@ -18,7 +18,7 @@ from sklearn_shag.operators import MAX_REJECTED, Operators
 from sklearn_shag.sequences import PrefixTree, number_prefixes
 from sklearn_shag.utils._arrays import check_range, is_collection, log_of, refuse_set
 from sklearn_shag.utils._estimators import BaseEstimator, NamesMixin, TransformerMixin, keep, linked
-from sklearn_shag.utils._messages import shorten, warn
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import (
     LARGEST,
     LARGEST_COUNT,
@@ -30,8 +30,6 @@ from sklearn_shag.utils._param_validation import (
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, ObjectArray, RandomSeed
 
 HELD_OUT_EVERY = 10  # sequences, to find the share of n-grams
-# Advice on a column of the symbols of all sequences, one after the other, such as hmmlearn takes.
-_SPLIT = "split a column into its sequences: X = np.split(np.ravel(X), np.cumsum(lengths)[:-1])"
 
 SymbolSequences: TypeAlias = Iterable[Sequence[str] | Sequence[int] | IntArray]
 
@@ -64,11 +62,12 @@ def _require_some(items):
 
 def _refuse_lengths(y, sequences):
     """Raise a ValueError for a `y` that does not fit sequences, such as their lengths."""
-    try:
-        check_consistent_length(sequences, y)
-    except ValueError as error:
-        advice = f"y is ignored; if it holds lengths, as for hmmlearn, {_SPLIT}"
-        raise ValueError(f"{error}. {advice}.") from None
+    if y is not None and len(y) != len(sequences):
+        raise ValueError(
+            f"X holds {len(sequences)} sequences, but y {len(y)} values. y is ignored; if it "
+            f"holds lengths, as for hmmlearn, split a column into its sequences: "
+            f"X = np.split(np.ravel(X), np.cumsum(lengths)[:-1])."
+        )
 
 
 def encode_symbols(sequences, known=None):
@@ -198,9 +197,6 @@ class SequenceModel(NamesMixin, TransformerMixin, BaseEstimator):
         listed = list_sequences(X)
         _require_some(listed)
         _refuse_lengths(y, listed)
-        if getattr(X, "shape", ())[1:] == (1,) and len(listed) > 1:
-            message = f"X is taken for {len(listed)} sequences of one symbol. If they are longer,"
-            warn(f"{message} {_SPLIT}.", UserWarning)
         weights = check_sample_weight(sample_weight, listed)
         listed = list(compress(listed, weights > 0))
         symbols, codes = encode_symbols(listed)

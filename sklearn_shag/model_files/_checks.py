@@ -221,11 +221,7 @@ def _check_network(model, key):
         is_known = name in LEARNED and values and values == sorted(set(values))
         if not (is_known and all(map(pattern.fullmatch, values))):
             raise ModelFileError(f"{key}/tag_values_ has no values for {name!r}, or wrong ones")
-    combined = [set(values) for name, values in model.tag_values_.items() if name != "lemma"]
-    for row in model.tag_combinations_:
-        if len(row) != len(combined) or not all(map(set.__contains__, combined, row)):
-            raise ModelFileError(f"{key}/tag_combinations_ holds other values than tag_values_")
-    model._network()  # the network, which fails for wrong weights
+    model._network()  # the network, which fails for wrong weights and unknown combinations of tags
     if isinstance(model, Tagger):
         lemmas = model.lemmas_
         if not (model.tag_values_ and all(map(_FORM_AND_TAG.fullmatch, lemmas))):
