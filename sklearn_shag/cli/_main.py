@@ -239,7 +239,7 @@ def _add_parse(commands):
 
     examples:
       %(prog)s model.npz test.conllu -o parsed.conllu
-      %(prog)s model.npz - < test.conllu > parsed.conllu
+      %(prog)s model.npz < test.conllu > parsed.conllu
       %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
       %(prog)s model.npz test.conllu -o parsed.conllu --confidence
       %(prog)s english test.conllu -o parsed.conllu --k-best 5
@@ -250,7 +250,9 @@ def _add_parse(commands):
     """
     parser = _add_command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
-    _add_files(parser, "file", "sentences", nargs="*", default=[STANDARD])
+    files = _add_files(parser, "file", "sentences", nargs="+", default=[STANDARD])
+    files.required = False  # with nargs="*", argparse would find no file behind an option
+    files.help += " (default: standard input)"
     help = """format of the input: CoNLL-U; one sentence per line with spaces between its tokens,
     for models that need no tags; or, for models of train --text, raw text, whole or one sentence
     per line (default: %(default)s)"""
@@ -374,7 +376,7 @@ def _add_context(parser):
 
 def _add_files(parser, name, what, **options):
     help = f"{what}: CoNLL-U, possibly .gz; a folder, a quoted pattern, or - for standard input"
-    parser.add_argument(name, metavar=name.upper(), help=help, **options)
+    return parser.add_argument(name, metavar=name.upper(), help=help, **options)
 
 
 def _add_on_error(parser, skip):
