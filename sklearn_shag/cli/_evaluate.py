@@ -55,15 +55,17 @@ class LeftOut:
                 self.n_left_out += 1
                 self.first = self.first or str(fault)
 
-    def tell(self):
-        """Warn once of what was left out; if nothing is left, raise a ValueError."""
-        if not self.n_left_out:
-            return
+    def tell(self, files):
+        """Warn once of what was left out; if none of the sentences is left, raise a ValueError."""
+        if not self.n_read:
+            names = ("standard input" if path == STANDARD else path for path in files)
+            raise ValueError(f"There are no sentences in {', '.join(names)}.")
         counted = f"{self.n_left_out} of {self.n_read} sentences were left out"
         message = f"{counted}{self.reason}; the first: {self.first}"
         if self.n_left_out == self.n_read:
             raise ValueError(message)
-        warn(message, UserWarning)
+        if self.n_left_out:
+            warn(message, UserWarning)
 
 
 def iter_sentences(files, on_error):
@@ -88,17 +90,15 @@ def iter_sentences(files, on_error):
             yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree)
 
 
-def find_invalid(*sentences):
-    """Find the error of the first of the sentences that are not valid; None if all are."""
-    trees = (sentence.tree for sentence in sentences if sentence is not None)
-    return next((tree for tree in trees if isinstance(tree, ConlluError)), None)
+def find_invalid(sentence):
+    """Return the error of an invalid sentence; None of a valid one, or of a missing one."""
+    return sentence.tree if sentence and isinstance(sentence.tree, ConlluError) else None
 
 
 def print_json(content):
     """Print a JSON object with control characters escaped, and letters if they must be."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    is_ascii = codecs.lookup(encoding).name != "utf-8"
-    lines = json.dumps(content, indent=2, ensure_ascii=is_ascii).split("\n")
+    encoding = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name
+    lines = json.dumps(content, indent=2, ensure_ascii=encoding != "utf-8").split("\n")
     print("\n".join(escape_acting(line, lambda sign: f"\\u{ord(sign):04x}") for line in lines))
 
 
@@ -107,13 +107,6 @@ def describe_place(sentence):
     sent_id = sentence.tree.sent_id
     name = f" (sent_id {sent_id})" if sent_id else ""
     return f"sentence {sentence.number} of {sentence.path}{name}"
-
-
-def require_some(sentences, files):
-    """Check that the files hold at least one sentence."""
-    if not sentences:
-        names = ("standard input" if path == STANDARD else path for path in files)
-        raise ValueError(f"There are no sentences in {', '.join(names)}.")
 
 
 def evaluate(options):
@@ -152,9 +145,10 @@ def _evaluate_raw(options, *files):
     if options.ignore_punctuation or options.on_error == "skip":
         raise ValueError("--raw scores all words; leave out --ignore-punctuation and --on-error.")
     trees = []
-    for side in files:
+    for name, side in zip((options.gold, options.system), files, strict=True):
         sentences = list(iter_sentences(side, "stop"))
-        require_some(sentences, side)
+        if not sentences:
+            raise ValueError(f"{name} holds no sentences.")
         has_heads = any(sentence.tree.heads is not None for sentence in sentences)
         trees.append([_whole_tree(each) if has_heads else each.tree for each in sentences])
     try:
@@ -183,13 +177,14 @@ def _check_files(gold, system):
 def _iter_tree_pairs(options, gold_files, system_files):
     """Yield pairs of a true and a parsed tree, after checking that they have the same words."""
     sides = (iter_sentences(files, options.on_error) for files in (gold_files, system_files))
-    invalid = LeftOut()
-    pairs = invalid.drop(zip_longest(*sides), lambda pair: find_invalid(*pair))
+    names, invalid = (options.gold, options.system), LeftOut()
+    both = zip_longest(*sides)
+    pairs = invalid.drop(both, lambda pair: next(filter(None, map(find_invalid, pair)), None))
     first = next(pairs, (None, None))
-    for side, sentence in zip((options.gold, options.system), first, strict=True):
+    for name, sentence in zip(names, first, strict=True):
         if sentence is None:
-            invalid.tell()
-            raise ValueError(f"{side} holds no sentences.")
+            invalid.tell(names)
+            raise ValueError(f"{name} holds no sentences.")
     for true, parsed in chain([first], pairs):
         difference = _find_difference(true, parsed)
         if difference is not None:
@@ -197,7 +192,7 @@ def _iter_tree_pairs(options, gold_files, system_files):
                 f"{options.gold} and {options.system} do not hold the same sentences: {difference}."
             )
         yield true.tree, _whole_tree(parsed)
-    invalid.tell()
+    invalid.tell(names)
 
 
 def _whole_tree(sentence):

@@ -16,7 +16,6 @@ from sklearn_shag.cli._evaluate import (
     find_invalid,
     iter_sentences,
     print_json,
-    require_some,
 )
 from sklearn_shag.cli._main import N_VECTORS
 from sklearn_shag.conditional import CRFParser
@@ -333,8 +332,7 @@ class _Treebank:
                     self.n_impossible += bool(lack and _name_impossible(sentence))
                     yield sentence.tree
                 advance()
-        self.invalid.tell()
-        require_some(self.n_sentences, self.files)
+        self.invalid.tell(self.files)
         if self.n_without == self.n_sentences:
             _refuse_file(" and ".join(self.files), Counter({"no heads": self.n_without}), 0)
 
@@ -429,15 +427,13 @@ def suggest(options):
     advice = " (correct them, or take a model of train --set decoder=mst, which lets arcs cross)"
     invalid, impossible = LeftOut(), LeftOut(reason + advice)
     sentences = invalid.drop(iter_sentences(files, options.on_error), find_invalid)
-    if opened.parser._projective:
-        sentences = impossible.drop(sentences, _name_impossible)
+    find_fault = _name_impossible if opened.parser._projective else lambda sentence: None
     rows, part = [], []
-    for part in in_chunks(sentences, CHUNK):
+    for part in in_chunks(impossible.drop(sentences, find_fault), CHUNK):
         if any(map(_find_lack, part)):
             rows = sorted([*rows, *_list_rows(options, opened, part)], key=doubt)[: options.number]
-    invalid.tell()
-    impossible.tell()
-    require_some(part, files)
+    invalid.tell(files)
+    impossible.tell(files)
     rows = rows or _list_rows(options, opened, part)  # raises an error that no head is unknown
     rows, trees = zip(*rows, strict=True)
     if options.output is not None:
