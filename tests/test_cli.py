@@ -34,6 +34,7 @@ from sklearn_shag import (
     save_model,
 )
 from sklearn_shag.cli import _demo, _main, _models, main
+from sklearn_shag.cli._evaluate import iter_sentences
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
     attachment_breakdown,
@@ -654,7 +655,7 @@ class TestOverwriting:
             os.link(target, output)
         elif alias == "folder":
             source = treebank.parent
-        for work in ("load_model", "iter_conllu"):  # before any work
+        for work in ("load_model", "iter_sentences"):  # before any work
             monkeypatch.setattr(_models, work, None)
         inputs = ["train", source] if command == "train" else ["parse", saved, source]
         err = fail(*inputs, "-o", output)
@@ -665,7 +666,7 @@ class TestOverwriting:
 
     @over("name", ["none/out", "."])
     def test_output_is_checked_before_any_work(self, fail, monkeypatch, train, tmp_path, name):
-        monkeypatch.setattr(_models, "iter_conllu", None)
+        monkeypatch.setattr(_models, "iter_sentences", None)
         err = fail("train", train, "-o", tmp_path / name)
         assert ("there is no folder" if name != "." else "it is a folder") in err
 
@@ -673,12 +674,12 @@ class TestOverwriting:
 class TestWarnings:
     @pytest.mark.filterwarnings("always")
     def test_one_line_each_and_once(self, capsys, monkeypatch, train, tmp_path):
-        def read(files):
+        def read(*arguments):
             for index in (1, 2, 1, 1):
                 warnings.warn(f"line {index}\n  goes on", UserWarning, stacklevel=index)
-            return read_conllu(files)
+            return iter_sentences(*arguments)
 
-        monkeypatch.setattr(_models, "iter_conllu", read)
+        monkeypatch.setattr(_models, "iter_sentences", read)
         assert main(["train", train, "-o", str(tmp_path / "m"), "--model", "single"]) == 0
         assert capsys.readouterr().err == (
             "sklearn-shag train: warning: line 1 goes on\n"
@@ -862,7 +863,7 @@ class TestErrors:
         assert f"{partial}: 1 of 30 sentences have words without heads, but this model" in err
         assert "parse --keep-heads" in err
         assert not out.exists()
-        assert "from 60 sentences" in run("train", partial, bare, "-o", out, *linear)
+        assert "from 30 of 60 sentences" in run("train", partial, bare, "-o", out, *linear)
         assert "is without heads" in fail("evaluate", bare, test)
         assert "is without heads" in fail("evaluate", test, bare)
         err = fail("evaluate", test, partial)
@@ -883,6 +884,7 @@ class TestErrors:
                 assert f"{pair[0]} and {pair[1]} do not hold the same sentences: only one of" in err
                 number_in_file = number if number == 30 else 16
                 assert f"them has sentence {number_in_file} of " in err
+                assert "split differently, add --raw." in err
         write_conllu([*trees[15:20], cut, *trees[21:]], others / "b.conllu")
         err, last = fail("evaluate", test, others), trees[20].forms[-1]
         assert f"word {len(trees[20])} is {last!r} in sentence 21 of {test} (sent_id " in err
@@ -928,18 +930,18 @@ class TestErrors:
             assert re.search(r"feature\.npz holds a \w+, which cannot parse; give a model of", err)
 
     def test_interruption(self, capsys, monkeypatch, train):
-        def interrupt(files):
+        def interrupt(*arguments):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(_models, "iter_conllu", interrupt)
+        monkeypatch.setattr(_models, "iter_sentences", interrupt)
         assert main(["train", train, "-o", "m", "--model", "spectral"]) == 130
         assert capsys.readouterr().err == "sklearn-shag train: interrupted\n"
 
     def test_out_of_memory(self, fail, monkeypatch, train):
-        def fill(files):
+        def fill(*arguments):
             return np.empty(2**62, dtype=np.int8)
 
-        monkeypatch.setattr(_models, "iter_conllu", fill)
+        monkeypatch.setattr(_models, "iter_sentences", fill)
         err = fail("train", train, "-o", "m")
         assert "error: out of memory. Unable to allocate 4.00 EiB" in err
 
@@ -962,7 +964,7 @@ class TestErrors:
         for arguments in (
             ["\x1b[2J"],
             ["train", "a", "-o", "b", "\x1b[2J\n"],
-            ["parse", "\x07" * 999],
+            ["suggest", "\x07" * 999],
         ):
             with pytest.raises(SystemExit) as end:
                 main(arguments)

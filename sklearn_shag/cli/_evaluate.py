@@ -1,7 +1,9 @@
 """The command `evaluate`, and reading of sentences and printing of JSON for all commands."""
 
+import codecs
 import json
 import os
+import sys
 import warnings
 from itertools import chain, product, tee, zip_longest
 from operator import itemgetter
@@ -10,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.metrics import is_punctuation, raw_text_scores, score_report
-from sklearn_shag.treebank import DependencyTree, iter_conllu, list_sources
+from sklearn_shag.treebank import CONLLU, ConlluError, DependencyTree, list_sources
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
-from sklearn_shag.utils._messages import escape_acting, printable, shorten
+from sklearn_shag.utils._messages import escape_acting, printable, shorten, warn
 
 SHOWN = {
     **{"uas": "UAS", "las": "LAS", "clas": "CLAS", "label_accuracy": "label accuracy"},
@@ -27,15 +29,53 @@ class LocatedTree(NamedTuple):
 
     path: str
     number: int
-    tree: DependencyTree
+    tree: DependencyTree | ConlluError
 
 
-def iter_sentences(files):
+class LeftOut:
+    """Sentences that a command leaves out: their number, and a description of the first.
+
+    Parameters
+    ----------
+    reason : str, default=" as invalid"
+        What follows "left out" in the warning.
+    """
+
+    def __init__(self, reason=" as invalid"):
+        self.reason, self.n_read, self.n_left_out, self.first = reason, 0, 0, None
+
+    def drop(self, sentences, find_fault):
+        """Yield the sentences in which `find_fault` finds no fault, and count all."""
+        for sentence in sentences:
+            fault = find_fault(sentence)
+            self.n_read += 1
+            if fault is None:
+                yield sentence
+            else:
+                self.n_left_out += 1
+                self.first = self.first or str(fault)
+
+    def tell(self, files):
+        """Warn once of what was left out; if none of the sentences is left, raise a ValueError."""
+        if not self.n_read:
+            names = ("standard input" if path == STANDARD else path for path in files)
+            raise ValueError(f"There are no sentences in {', '.join(names)}.")
+        counted = f"{self.n_left_out} of {self.n_read} sentences were left out"
+        message = f"{counted}{self.reason}; the first: {self.first}"
+        if self.n_left_out == self.n_read:
+            raise ValueError(message)
+        if self.n_left_out:
+            warn(message, UserWarning)
+
+
+def iter_sentences(files, on_error):
     """Read files of :func:`list_sources`, one after the other.
 
     Parameters
     ----------
     files : list of str
+    on_error : {"stop", "skip"}
+        What to do at an invalid sentence. With "skip", its error takes the place of its tree.
 
     Yields
     ------
@@ -43,13 +83,22 @@ def iter_sentences(files):
         Its number counts from 1 in each file.
     """
     for path in files:
-        for number, tree in enumerate(iter_conllu(path), start=1):
+        trees = chain.from_iterable(map(CONLLU.sentences, CONLLU.pieces([path])))
+        for number, (_, _, tree) in enumerate(trees, start=1):
+            if on_error == "stop" and isinstance(tree, ConlluError):
+                raise tree
             yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree)
 
 
+def find_invalid(sentence):
+    """Return the error of an invalid sentence; None of a valid one, or of a missing one."""
+    return sentence.tree if sentence and isinstance(sentence.tree, ConlluError) else None
+
+
 def print_json(content):
-    """Print a JSON object with letters as they are and control characters escaped."""
-    lines = json.dumps(content, indent=2, ensure_ascii=False).split("\n")
+    """Print a JSON object with control characters escaped, and letters if they must be."""
+    encoding = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name
+    lines = json.dumps(content, indent=2, ensure_ascii=encoding != "utf-8").split("\n")
     print("\n".join(escape_acting(line, lambda sign: f"\\u{ord(sign):04x}") for line in lines))
 
 
@@ -60,20 +109,13 @@ def describe_place(sentence):
     return f"sentence {sentence.number} of {sentence.path}{name}"
 
 
-def require_some(sentences, files):
-    """Check that the files hold at least one sentence."""
-    if not sentences:
-        names = ("standard input" if path == STANDARD else path for path in files)
-        raise ValueError(f"There are no sentences in {', '.join(names)}.")
-
-
 def evaluate(options):
     """Print scores, their intervals, and right heads by symbol and direction.
 
     Parameters
     ----------
     options : argparse.Namespace
-        With `gold`, `system`, `raw`, `by`, `ignore_punctuation` and `json`.
+        With `gold`, `system`, `raw`, `by`, `ignore_punctuation`, `on_error` and `json`.
 
     Raises
     ------
@@ -100,12 +142,13 @@ def evaluate(options):
 
 def _evaluate_raw(options, *files):
     """Print the official scores of raw text, which both sides may have split differently."""
-    if options.ignore_punctuation:
-        raise ValueError("--raw scores all words; leave out --ignore-punctuation.")
+    if options.ignore_punctuation or options.on_error == "skip":
+        raise ValueError("--raw scores all words; leave out --ignore-punctuation and --on-error.")
     trees = []
-    for side in files:
-        sentences = list(iter_sentences(side))
-        require_some(sentences, side)
+    for name, side in zip((options.gold, options.system), files, strict=True):
+        sentences = list(iter_sentences(side, "stop"))
+        if not sentences:
+            raise ValueError(f"{name} holds no sentences.")
         has_heads = any(sentence.tree.heads is not None for sentence in sentences)
         trees.append([_whole_tree(each) if has_heads else each.tree for each in sentences])
     try:
@@ -133,11 +176,15 @@ def _check_files(gold, system):
 
 def _iter_tree_pairs(options, gold_files, system_files):
     """Yield pairs of a true and a parsed tree, after checking that they have the same words."""
-    pairs = zip_longest(iter_sentences(gold_files), iter_sentences(system_files))
+    sides = (iter_sentences(files, options.on_error) for files in (gold_files, system_files))
+    names, invalid = (options.gold, options.system), LeftOut()
+    both = zip_longest(*sides)
+    pairs = invalid.drop(both, lambda pair: next(filter(None, map(find_invalid, pair)), None))
     first = next(pairs, (None, None))
-    for side, sentence in zip((options.gold, options.system), first, strict=True):
+    for name, sentence in zip(names, first, strict=True):
         if sentence is None:
-            raise ValueError(f"{side} holds no sentences.")
+            invalid.tell(names)
+            raise ValueError(f"{name} holds no sentences.")
     for true, parsed in chain([first], pairs):
         difference = _find_difference(true, parsed)
         if difference is not None:
@@ -145,6 +192,7 @@ def _iter_tree_pairs(options, gold_files, system_files):
                 f"{options.gold} and {options.system} do not hold the same sentences: {difference}."
             )
         yield true.tree, _whole_tree(parsed)
+    invalid.tell(names)
 
 
 def _whole_tree(sentence):
@@ -161,7 +209,8 @@ def _whole_tree(sentence):
 def _find_difference(true, parsed):
     """Describe the difference of two sentences, one of them perhaps missing, or return None."""
     if true is None or parsed is None:
-        return f"only one of them has {describe_place(true or parsed)}"
+        place = describe_place(true or parsed)
+        return f"only one of them has {place}. For text that was split differently, add --raw"
     if true.tree.forms == parsed.tree.forms:
         return None
     pairs = enumerate(zip_longest(true.tree.forms, parsed.tree.forms), start=1)

@@ -5,6 +5,7 @@ import ast
 import atexit
 import contextlib
 import gc
+import io
 import os
 import sys
 import textwrap
@@ -19,6 +20,24 @@ from sklearn_shag.utils._messages import printable
 N_VECTORS = 200_000
 
 
+@contextlib.contextmanager
+def _tolerant_streams():
+    """Escape letters that the encoding of standard output lacks; tolerate a closed standard error.
+
+    Otherwise the first such letter would end a command half-way, and `print` would write messages
+    for the second to the first.
+    """
+    with contextlib.ExitStack() as stack:
+        if sys.stderr is None or getattr(sys.stderr, "closed", False):
+            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            stack.enter_context(contextlib.redirect_stderr(nowhere))
+        if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.closed:
+            stack.callback(sys.stdout.reconfigure, errors=sys.stdout.errors)
+            sys.stdout.reconfigure(errors="backslashreplace")
+        yield
+
+
+@_tolerant_streams()
 def main(argv=None, prog="sklearn-shag"):
     """Run the command line.
 
@@ -101,7 +120,8 @@ def _one_line(message):
 def _flush_output():
     """Write buffered output, or drop it, so that the interpreter reports no error at its end."""
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it is closed
+            sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
@@ -210,6 +230,7 @@ def _add_train(commands):
     repeated (default: those of the library)"""
     several = {"action": "append", "type": _parse_setting, "default": []}
     parser.add_argument("--set", metavar="NAME=VALUE", help=help, **several)
+    _add_on_error(parser, "leave it out")
     _add_n_jobs(parser)
 
 
@@ -218,7 +239,7 @@ def _add_parse(commands):
 
     examples:
       %(prog)s model.npz test.conllu -o parsed.conllu
-      %(prog)s model.npz - < test.conllu > parsed.conllu
+      %(prog)s model.npz < test.conllu > parsed.conllu
       %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
       %(prog)s model.npz test.conllu -o parsed.conllu --confidence
       %(prog)s english test.conllu -o parsed.conllu --k-best 5
@@ -229,7 +250,9 @@ def _add_parse(commands):
     """
     parser = _add_command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
-    _add_files(parser, "file", "sentences", nargs="+")
+    files = _add_files(parser, "file", "sentences", nargs="+", default=[STANDARD])
+    files.required = False  # with nargs="*", argparse would find no file behind an option
+    files.help += " (default: standard input)"
     help = """format of the input: CoNLL-U; one sentence per line with spaces between its tokens,
     for models that need no tags; or, for models of train --text, raw text, whole or one sentence
     per line (default: %(default)s)"""
@@ -261,9 +284,9 @@ def _add_parse(commands):
     nsubj+csubj,obj; subtypes count as their relation; "" for none (default: %(default)s, nsubj and
     obj if training showed that this costs next to nothing)"""
     parser.add_argument("--unique-relations", default="auto", metavar="RELATIONS", help=help)
-    help = """stop at a sentence that is not valid or cannot be parsed, or skip it, writing it as it
-    is (default: %(default)s)"""
-    parser.add_argument("--on-error", choices=["stop", "skip"], default="stop", help=help)
+    skip = """write it as it is; the same for one that cannot be parsed, but a file of raw text is
+    left out where it is no text"""
+    _add_on_error(parser, skip)
     help = "maximum length of a sentence; longer ones are errors (default: %(default)s)"
     parser.add_argument("--max-tokens", type=_parse_count, default=1000, metavar="N", help=help)
     _add_n_jobs(parser, default="that of the model")
@@ -292,6 +315,7 @@ def _add_suggest(commands):
     parser.add_argument("-o", "--output", metavar="OUT", help=help)
     help = "print one JSON object (default: a table, with tabs between columns)"
     parser.add_argument("--json", action="store_true", help=help)
+    _add_on_error(parser, "leave it out")
     _add_n_jobs(parser, default="that of the model")
 
 
@@ -317,6 +341,7 @@ def _add_evaluate(commands):
     parser.add_argument("--by", choices=["head", "modifier"], default="head", help=help)
     help = "print one JSON object, with scores from 0 to 1 (default: a table in percent)"
     parser.add_argument("--json", action="store_true", help=help)
+    _add_on_error(parser, "leave it out on both sides")
 
 
 def _add_command(commands, name, module, function):
@@ -352,7 +377,12 @@ def _add_context(parser):
 
 def _add_files(parser, name, what, **options):
     help = f"{what}: CoNLL-U, possibly .gz; a folder, a quoted pattern, or - for standard input"
-    parser.add_argument(name, metavar=name.upper(), help=help, **options)
+    return parser.add_argument(name, metavar=name.upper(), help=help, **options)
+
+
+def _add_on_error(parser, skip):
+    help = f"at a sentence that is not valid, stop, or {skip} (default: %(default)s)"
+    parser.add_argument("--on-error", choices=["stop", "skip"], default="stop", help=help)
 
 
 def _parse_setting(text):

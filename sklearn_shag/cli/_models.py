@@ -10,7 +10,13 @@ from itertools import chain
 from sklearn.base import clone
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.cli._evaluate import iter_sentences, print_json, require_some
+from sklearn_shag.cli._evaluate import (
+    LeftOut,
+    describe_place,
+    find_invalid,
+    iter_sentences,
+    print_json,
+)
 from sklearn_shag.cli._main import N_VECTORS
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.datasets import BUNDLED, load_parser
@@ -21,13 +27,8 @@ from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, Spectr
 from sklearn_shag.lexical import LexicalizedSHAG
 from sklearn_shag.model_files import load_model, save_model
 from sklearn_shag.network import LEARNED, BiaffineParser, Splitter, Tagger, list_known_columns
-from sklearn_shag.treebank import (
-    MISSING,
-    TokenFeature,
-    UnknownSymbolWarning,
-    iter_conllu,
-    list_sources,
-)
+from sklearn_shag.parsing import has_projective_completion
+from sklearn_shag.treebank import MISSING, TokenFeature, UnknownSymbolWarning, list_sources
 from sklearn_shag.utils._arrays import in_chunks, rows_of
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
@@ -180,8 +181,8 @@ def train(options):
     ----------
     options : argparse.Namespace
         With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
-        `context`, `text`, `min_count`, `seed`, `max_iter`, `set`, pairs of a name and a value, and
-        `n_jobs`.
+        `context`, `text`, `min_count`, `seed`, `max_iter`, `set`, pairs of a name and a value,
+        `on_error` and `n_jobs`.
 
     Raises
     ------
@@ -190,11 +191,11 @@ def train(options):
     """
     files = list_sources(options.file)
     check_output(options.output, files)
-    if options.output == STANDARD and sys.stdout.isatty():
+    if options.output == STANDARD and getattr(sys.stdout, "isatty", bool)():
         raise ValueError("A model is not text for a terminal; name a file with -o, or redirect.")
     _warn_of_test_files(files)
     told = sys.stderr if options.output == STANDARD else sys.stdout
-    treebank = _Treebank(files)
+    treebank = _Treebank(files, options.on_error)
     if options.continue_ is not None:
         model, learner = _load_model(options)
     else:
@@ -221,8 +222,9 @@ def train(options):
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
     print(
-        f"Learned {printable(' '.join(str(learner).split()), 200)} from {treebank.n_sentences} "
-        f"sentences{several}; saved to {printable(options.output)}",
+        f"Learned {printable(' '.join(str(learner).split()), 200)} from "
+        f"{treebank.count_learned(learner)} sentences{several}; saved to "
+        f"{printable(options.output)}",
         file=told,
     )
 
@@ -282,7 +284,7 @@ def open_model(options, files):
 
 def choose_verbosity():
     """Return 1 if standard error is a terminal, so that progress is shown there, or else 0."""
-    return int(sys.stderr.isatty())
+    return int(getattr(sys.stderr, "isatty", bool)())
 
 
 class _Treebank:
@@ -291,8 +293,8 @@ class _Treebank:
     A small treebank stays in memory instead, and so does a pipe, which can be read only once.
     """
 
-    def __init__(self, files):
-        self.files, self.needs_heads = files, False
+    def __init__(self, files, on_error):
+        self.files, self.on_error, self.needs_heads = files, on_error, False
         self.n_sentences, self.kept = 0, []
         self.is_file = all(p != STANDARD and os.path.isfile(expand_user(p)) for p in files)
 
@@ -315,27 +317,47 @@ class _Treebank:
 
     def read(self):
         """Read the files once, and yield their trees after checking them for the learner."""
-        self.n_sentences = n_without = 0
+        self.n_sentences = self.n_without = self.n_impossible = 0
+        self.invalid = LeftOut()
         with progress("Reading", len(self.files), "files", choose_verbosity()) as advance:
             for path in self.files:
-                trees = iter_conllu(path)  # of any size
-                for n_read, tree in enumerate(trees):
-                    if self.needs_heads and _find_lack(tree):
-                        _refuse_file(path, Counter(map(_find_lack, chain([tree], trees))), n_read)
+                sentences = self.invalid.drop(iter_sentences([path], self.on_error), find_invalid)
+                for n_read, sentence in enumerate(sentences):
+                    lack = _find_lack(sentence)
+                    if lack and self.needs_heads:
+                        found = Counter(map(_find_lack, chain([sentence], sentences)))
+                        _refuse_file(path, found, n_read)
                     self.n_sentences += 1
-                    n_without += tree.heads is None
-                    yield tree
+                    self.n_without += lack == "no heads"
+                    self.n_impossible += bool(lack and _name_impossible(sentence))
+                    yield sentence.tree
                 advance()
-        require_some(self.n_sentences, self.files)
-        if n_without == self.n_sentences:
-            _refuse_file(" and ".join(self.files), Counter({"no heads": n_without}), 0)
+        self.invalid.tell(self.files)
+        if self.n_without == self.n_sentences:
+            _refuse_file(" and ".join(self.files), Counter({"no heads": self.n_without}), 0)
+
+    def count_learned(self, learner):
+        """Describe how many of the sentences, at the last reading, a fitted learner has used."""
+        members = [learner, *getattr(learner, "estimators_", ())]
+        left_out = [getattr(open_member(each).parser, "n_left_out_", 0) for each in members]
+        n_read, n_known = self.invalid.n_read, self.n_sentences - self.n_without
+        n_learned = n_known - max(self.n_impossible, *left_out)
+        return n_read if n_learned == n_read else f"{n_learned} of {n_read}"
 
 
-def _find_lack(tree):
-    """Describe the heads that a tree lacks, or return None if it is whole."""
-    if tree.heads is None:
+def _find_lack(sentence):
+    """Describe the heads that a LocatedTree lacks, or return None if it is whole."""
+    if sentence.tree.heads is None:
         return "no heads"
-    return "words without heads" if UNKNOWN in tree.heads else None
+    return "words without heads" if UNKNOWN in sentence.tree.heads else None
+
+
+def _name_impossible(sentence):
+    """Name a sentence whose known heads no projective tree has; None if one completes them."""
+    if _find_lack(sentence) != "words without heads":
+        return None
+    (possible,) = has_projective_completion([sentence.tree.heads])
+    return None if possible else describe_place(sentence)
 
 
 def _refuse_file(path, found, n_whole):
@@ -382,13 +404,13 @@ def suggest(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `context`, `file`, `number`, `by`, `output`, `json` and `n_jobs`.
+        With `model`, `context`, `file`, `number`, `by`, `output`, `on_error`, `json` and `n_jobs`.
 
     Raises
     ------
     ValueError
-        If the file holds no parser, there are no sentences or no unknown heads, or no tree that
-        the parser could predict has the known heads.
+        If the file holds no parser, there are no sentences or no unknown heads, or all sentences
+        are left out.
     """
     files = list_sources(options.file)
     if options.output is not None:
@@ -401,11 +423,17 @@ def suggest(options):
         "sentences": lambda row: -row[0]["error_rate"],
         "trees": lambda row: row[0]["tree_probability"],
     }[options.by]
+    reason = ", since no projective tree with one root has their known heads"
+    advice = " (correct them, or take a model of train --set decoder=mst, which lets arcs cross)"
+    invalid, impossible = LeftOut(), LeftOut(reason + advice)
+    sentences = invalid.drop(iter_sentences(files, options.on_error), find_invalid)
+    find_fault = _name_impossible if opened.parser._projective else lambda sentence: None
     rows, part = [], []
-    for part in in_chunks(iter_sentences(files), CHUNK):
-        if any(_find_lack(sentence.tree) for sentence in part):
+    for part in in_chunks(impossible.drop(sentences, find_fault), CHUNK):
+        if any(map(_find_lack, part)):
             rows = sorted([*rows, *_list_rows(options, opened, part)], key=doubt)[: options.number]
-    require_some(part, files)
+    invalid.tell(files)
+    impossible.tell(files)
     rows = rows or _list_rows(options, opened, part)  # raises an error that no head is unknown
     rows, trees = zip(*rows, strict=True)
     if options.output is not None:

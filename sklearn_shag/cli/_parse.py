@@ -8,7 +8,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from sklearn_shag.cli._evaluate import require_some
 from sklearn_shag.cli._models import check_output, choose_verbosity, list_given, open_model
 from sklearn_shag.network import SplitterFormat
 from sklearn_shag.treebank import CONLLU, HORIZONTAL, ConlluError, list_sources, set_comment
@@ -100,8 +99,8 @@ def parse(options):
     Raises
     ------
     ValueError
-        If the file holds no parser, there is nothing to parse, or a sentence is not valid or cannot
-        be parsed; those before it have been written to standard output.
+        If the file holds no parser, or a sentence is not valid or cannot be parsed; those before it
+        have been written to standard output.
     """
     form = CONLLU if options.input == "conllu" else HORIZONTAL
     is_text = options.input in ("text", "lines")
@@ -125,7 +124,7 @@ def parse(options):
     answers["unique_relations"] = "auto" if groups == [("auto",)] else groups
     answers["keep_heads"] = options.keep_heads
     work = PieceParser(opened, form, answers, skips=options.on_error == "skip")
-    pieces = form.pieces(files)
+    pieces = _read_texts(form, files) if is_text and work.skips else form.pieces(files)
     n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
     n_sentences, n_skipped, shown, began = 0, 0, set(), perf_counter()
     with (
@@ -149,9 +148,20 @@ def parse(options):
                 raise parsed.errors[0]
             if parsed.errors and n_skipped == len(parsed.errors):
                 warn(f"{parsed.errors[0]}; the sentence is passed on as it is", UserWarning)
-        require_some(n_sentences, files)
     if n_skipped:
         warn(f"{n_skipped} of {n_sentences} sentences were passed on without a parse", UserWarning)
+
+
+def _read_texts(form, files):
+    """Yield the pieces of text files, of each up to bytes that are no text, of which one warns."""
+    for path in files:
+        lost = "file"
+        try:
+            for piece in form.pieces([path]):
+                yield piece
+                lost = "rest of the file"
+        except ConlluError as error:
+            warn(f"{error}; the {lost} is left out", UserWarning)
 
 
 def _number_trees(number, texts):

@@ -154,8 +154,9 @@ def _read_file(path, source):
         # `read` would lose the text before an error.
         chunks = iter(lambda: unpacked.read1(_CHUNK), b"") if is_packed else iter_chunks(stream)
         for k, chunk in enumerate(chunks):
-            if not k and (problem := describe_binary(chunk)):
-                raise ConlluError(path, 1, problem)
+            if not k and (found := describe_binary(chunk)):
+                problem, place = found
+                raise ConlluError(path, 1 + chunk.count(b"\n", 0, place), problem)
             yield chunk, stream.tell() if stream.seekable() else 0
 
 

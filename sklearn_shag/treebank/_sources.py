@@ -122,15 +122,14 @@ def describe_binary(data):
 
     Returns
     -------
-    description : None or str
-        None for a file that may be text.
+    found : None or (str, int)
+        A description, and the position of the byte that shows it. None for a file that may be text.
     """
     for beginning, description in _BEGINNINGS.items():
         if data.startswith(beginning):
-            return f"this is {description}"
-    if b"\0" in data[:1024]:
-        return "this is a binary file, not text in UTF-8"
-    return None
+            return f"this is {description}", 0
+    place = data.find(b"\0", 0, 1024)
+    return ("this is a binary file, not text in UTF-8", place) if place >= 0 else None
 
 
 def guess_format(line):

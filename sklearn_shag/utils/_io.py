@@ -148,6 +148,8 @@ def _describe_unread(error, path):
 
 
 def _standard_input():
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "it is closed")
     binary = getattr(sys.stdin, "buffer", sys.stdin)
     if isinstance(binary, io.TextIOBase):  # a notebook's gives text alone
         binary = io.BytesIO(binary.read().encode())
@@ -165,10 +167,13 @@ def check_target(path):
     Raises
     ------
     OSError
-        If it is a folder, or would be in one that does not exist or is a file.
+        If it is a folder, or would be in one that does not exist or is a file, or standard output
+        is closed.
     """
     path = expand_user(path)
     if path == STANDARD:
+        if sys.stdout is None:
+            raise OSError("Standard output is closed; name a file to write.")
         return
     if not path:
         raise FileNotFoundError("The path of the file to write is empty.")
@@ -229,12 +234,12 @@ def atomic_write(path, mode="w"):
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
     path, text = expand_user(path), {} if mode == "wb" else {"encoding": "utf-8", "newline": "\n"}
+    check_target(path)
     if path == STANDARD:
         with io.BytesIO() if mode == "wb" else io.StringIO(newline="\n") as file:
             yield file
             _write_standard_output(file.getvalue())
         return
-    check_target(path)
     target = os.path.realpath(path)
     name = f".sklearn_shag-{secrets.token_hex(8)}.tmp"
     temporary = os.path.join(os.path.dirname(target), name)

@@ -47,7 +47,7 @@ def progress(description, n_steps, unit, verbose):
         ``advance(n=1)`` says that n more steps are done; any thread may. What else it is given
         is shown behind the bar.
     """
-    if not verbose:
+    if not verbose or sys.stderr is None:  # it is closed
         yield lambda n=1, note="": None
         return
     from tqdm import tqdm
@@ -175,7 +175,7 @@ def map_in_processes(function, items, n_workers):
     items : iterable
         What it raises comes after the results of the items before.
     n_workers : int
-        With one, this process does everything.
+        With one, or if standard output or error is closed, this process does everything.
 
     Yields
     ------
@@ -186,7 +186,8 @@ def map_in_processes(function, items, n_workers):
     ChildProcessError
         If a worker ends.
     """
-    if n_workers == 1:
+    # Without standard streams, loky starts no processes.
+    if n_workers == 1 or None in (sys.__stdout__, sys.__stderr__):
         yield from map(function, items)
         return
     executor = ProcessPoolExecutor(n_workers, initializer=_prepare_worker, initargs=(function,))

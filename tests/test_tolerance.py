@@ -1,0 +1,218 @@
+"""The command line with invalid sentences, files that are no text, and closed or narrow streams."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from sklearn_shag import DeterministicSHAG, load_model, save_model
+from sklearn_shag.cli import main
+from sklearn_shag.datasets import load_parser
+from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
+from sklearn_shag.utils._parallel import progress
+from tests.loops import over
+from tests.test_cli import environment
+from tests.test_streaming import read_at_once
+
+pytestmark = pytest.mark.filterwarnings("default")  # commands show warnings as lines
+
+SKIP = ("--on-error", "skip")
+TRAIN = ("train", "--model", "single", "-o")
+CROSSING = DependencyTree(list("abcd"), [3, 4, -1, -1], upos=["NOUN"] * 4)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, english):
+    """Files that no test changes: sentences 4 and 6 of bad.conllu are invalid."""
+    folder, bare = tmp_path_factory.mktemp("tolerance"), [t.with_heads(None) for t in english[:7]]
+    write_conllu([english[k] for k in (0, 1, 2, 4, 6)], folder / "five.conllu")
+    for name, trees in (("good", english[:7]), ("bare", bare)):
+        write_conllu(trees, folder / f"{name}.conllu")
+        blocks = (folder / f"{name}.conllu").read_text(encoding="utf-8").split("\n\n")
+        blocks[3], blocks[5] = "# no columns\n1 Dogs", "1\tDogs"
+        bad = "bad" if name == "good" else "bare-bad"
+        (folder / f"{bad}.conllu").write_text("\n\n".join(blocks), encoding="utf-8")
+    write_conllu([CROSSING, *bare, CROSSING], folder / "crossing.conllu")
+    save_model(DeterministicSHAG(smoothing=1).fit(english[:80]), folder / "m.npz")
+    return folder
+
+
+@pytest.fixture
+def run(folder, capsys, monkeypatch):
+    """Run a command in the folder; give its status, its output, and its lines of complaints."""
+    monkeypatch.chdir(folder)
+
+    def run(*arguments):
+        status = main(list(map(str, arguments)))
+        out, err = capsys.readouterr()
+        return status, out, err.replace(f"sklearn-shag {arguments[0]}: ", "").splitlines()
+
+    return run
+
+
+def listed(out):
+    """The numbers of the sentences of suggestions."""
+    return {int(row.split("\t")[1]) for row in out.splitlines()[1:]}
+
+
+def test_invalid_sentences_stop_or_are_left_out(run, folder, tmp_path):
+    out, again = tmp_path / "out", tmp_path / "again"
+    text, _, _ = (folder / "bad.conllu").read_text(encoding="utf-8").partition("1 Dogs")
+    place = f"bad.conllu:{text.count(chr(10)) + 1}: 10 columns"
+    for command, expected in (
+        (("train", "--model", "crf", "--max-iter", "1", "bad.conllu", "-o", out), "from 5 of 7 s"),
+        ((*TRAIN, out, "bad.conllu"), "from 5 of 7 sentences;"),
+        (("evaluate", "bad.conllu", "good.conllu"), "5 sentences, "),
+        (("evaluate", "good.conllu", "bad.conllu"), "5 sentences, "),
+        (("suggest", "m.npz", "bare-bad.conllu", "-n", 999), "bare-bad.conllu\t7\t"),
+    ):
+        status, _, (err,) = run(*command)
+        assert (status, err.startswith("error: "), place in err) == (1, True, True)
+        status, text, (err,) = run(*command, *SKIP)
+        told = "warning: 2 of 7 sentences were left out as invalid; the first: "
+        assert (status, err.startswith(told), place in err) == (0, True, True)
+        assert expected in text
+    assert listed(text) == {1, 2, 3, 5, 7}
+    assert run(*TRAIN, again, "five.conllu")[0] == 0
+    assert out.read_bytes() == again.read_bytes()
+    assert "--raw scores all" in run("evaluate", "bad.conllu", "good.conllu", "--raw", *SKIP)[2][0]
+
+
+def test_no_sentence_is_left(run, tmp_path):
+    path = tmp_path / "no.conllu"
+    path.write_text("1\ta\n\n1\tb\n\n")
+    for command in ((*TRAIN, "m", path), ("suggest", "m.npz", path), ("evaluate", path, path)):
+        status, out, err = run(*command, *SKIP)
+        assert (status, out) == (1, "")
+        told = f"error: 2 of 2 sentences were left out as invalid; the first: {path}:1: "
+        assert err[-1].startswith(told)
+
+
+@over(("data", "line"), [(b"One.\n\nA\0.\n", 3), (b"One.\r\n\r\nTwo.\r\nC\xe4f.\n", 4)])
+@over("size", [4, 10**6])
+def test_files_that_are_no_text(run, tmp_path, monkeypatch, data, line, size):
+    read_at_once(monkeypatch, size)
+    bad, good = tmp_path / "bad.txt", tmp_path / "good.txt"
+    bad.write_bytes(data)
+    good.write_text("Go.\n")
+    status, _, (err,) = run("parse", "english", bad, good, "--input", "text")
+    assert (status, err.startswith(f"error: {bad}:{line}: ")) == (1, True)
+    status, text, (err,) = run("parse", "english", bad, good, "--input", "text", *SKIP)
+    assert (status, err.startswith(f"warning: {bad}:{line}: ")) == (0, True)
+    assert err.endswith(f"; the {'rest of the ' * (size == 4)}file is left out")
+    parsed = [" ".join(tree.forms) for tree in read_conllu(io.StringIO(text))]
+    assert parsed == [*["One .", "Two ."][: (line - 2) * (size == 4)], "Go ."]
+
+
+@over("form", ["conllu", "horizontal", "text", "lines"])
+def test_nothing_to_parse(run, tmp_path, monkeypatch, form):
+    empty, out = tmp_path / "empty", tmp_path / "out"
+    empty.write_text("\n" * (form != "text"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    for arguments in ([empty], [], [empty, "-o", out]):
+        assert run("parse", "english", "--input", form, *arguments) == (0, "", [])
+    assert out.read_bytes() == b""
+    assert load_parser("english").parse_text("") == []
+
+
+def test_standard_input_is_parsed_by_default(run, folder, monkeypatch):
+    with open(folder / "good.conllu", encoding="utf-8") as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert run("parse", "m.npz") == run("parse", "m.npz", "good.conllu")
+    assert "only once" in run("parse", "-")[2][0]
+
+
+@over("by", ["arcs", "trees"])
+def test_known_heads_that_cross(run, tmp_path, by):
+    """They are left out, unless the decoder lets arcs cross."""
+    names = "bare.conllu", "crossing.conllu", "-n", 999, "--by", by
+    status, out, (err,) = run("suggest", "m.npz", *names)
+    assert (status, listed(out)) == (0, set(range(1, 9)))
+    assert err.startswith("warning: 2 of 16 sentences were left out, since no projective tree ")
+    assert err.endswith("; the first: sentence 1 of crossing.conllu")
+    save_model(load_model("m.npz").set_params(decoder="mst"), tmp_path / "mst.npz")
+    status, out, err = run("suggest", tmp_path / "mst.npz", *names)
+    assert (status, listed(out), err) == (0, set(range(1, 10)), [])
+
+
+@over(("model", "n"), [("refined", 6), ("crf", 5)])
+def test_the_number_of_sentences_learned(run, tmp_path, english, model, n):
+    """Without those without heads, those whose known heads cross, and, for crf, several roots."""
+    bare = [tree.with_heads(None) for tree in english[5:8]]
+    roots = CROSSING.with_heads([0, 0, 1, 1])
+    write_conllu([*english[:5], CROSSING, roots, *bare], tmp_path / "in.conllu")
+    command = "train", tmp_path / "in.conllu", "-o", tmp_path / "m", "--max-iter", 1
+    assert f"from {n} of 10 sentences;" in run(*command, "--model", model)[1]
+
+
+@over("encoding", ["ascii", "cp1252"])
+def test_letters_that_the_encoding_lacks(run, monkeypatch, tmp_path, encoding):
+    tree = DependencyTree(["é", "Čapek"], [2, 0], upos=["X", "Č"])
+    gold, system, bare = (tmp_path / f"{name}.conllu" for name in ("č", "system", "bare"))
+    for path in (gold, system, bare):
+        write_conllu([tree.with_heads(None) if path == bare else tree], path)
+    for command in (
+        ("evaluate", gold, system, "--by", "modifier"),
+        ("suggest", "m.npz", bare),
+        ("suggest", "m.npz", bare, "--json"),
+        ("demo", "Čapek sleeps."),
+        (*TRAIN, tmp_path / "č.npz", system),
+    ):
+        with monkeypatch.context() as patch:
+            stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+            patch.setattr(sys, "stdout", stream)
+            assert (run(*command)[0], stream.errors) == (0, "strict")
+        out = stream.buffer.getvalue().decode(encoding)
+        assert re.search(r"\\u010[cd]", out), command
+        if command[-1] == "--json":
+            forms = {row["form"] for row in json.loads(out)["suggestions"]}
+            assert forms == {"é", "Čapek"}
+
+
+class Bare(list):
+    """A stream that can be written to, and nothing else."""
+
+    write = list.append
+
+
+@over("kind", [lambda: None, Bare])
+def test_standard_error_is_closed_or_no_terminal(run, monkeypatch, tmp_path, kind):
+    for command, status in (
+        (("evaluate", "none", "none"), 1),
+        ((*TRAIN, tmp_path / "m", "bad.conllu", *SKIP), 0),
+        (("parse", "m.npz", "bad.conllu", *SKIP), 0),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", kind())
+            found, out, _ = run(*command)
+            said = "".join(sys.stderr or ())
+            with progress("Working", 1, "step", verbose=2) as advance:
+                advance()
+        assert (found, "sklearn-shag" in out) == (status, False)
+        assert said.startswith(f"sklearn-shag {command[0]}: ") == (kind is Bare)
+
+
+def test_standard_input_or_output_is_closed(run, monkeypatch):
+    for name, source in (("stdin", "-"), ("stdout", "good.conllu")):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, name, None)
+            for command in (("parse", "m.npz", source), (*TRAIN, "-", source)):
+                status, out, (err,) = run(*command)
+                assert (status, out, "is closed" in err) == (1, "", True)
+            assert run("evaluate", "good.conllu", "five.conllu")[0] == 1
+            assert run("demo", "It sleeps.")[::2] == (0, [])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
+@over("closing", [">&-", "<&- 2>&-"])
+def test_processes_without_standard_streams(run, tmp_path, closing):
+    expected = run("parse", "m.npz", "good.conllu", "five.conllu")[1]
+    command = f"{sys.executable} -m sklearn_shag parse m.npz good.conllu five.conllu --n-jobs 2 -o"
+    command = f"{command} {tmp_path}/out {closing}"
+    done = subprocess.run(command, shell=True, env=environment(), capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (tmp_path / "out").read_text(encoding="utf-8") == expected
