@@ -401,9 +401,7 @@ def test_columns_of_symbols_with_lengths_are_refused(estimator):
     """As for hmmlearn; what the message says makes the sequences that were meant."""
     X, lengths = np.array([[1], [2], [1], [2], [2]]), [3, 2]
     for given in (X, X.tolist()):
-        with pytest.raises(
-            ValueError, match=r"5 sequences.* 2 values.* X = np.split"
-        ) as caught:
+        with pytest.raises(ValueError, match=r"5 sequences.* 2 values.* X = np.split") as caught:
             estimator.fit(given, lengths)
     remedy = re.search(r"X = (.*)\.", str(caught.value))[1]
     split = eval(remedy, {"np": np, "X": X, "lengths": lengths})

@@ -15,6 +15,7 @@ from sklearn_shag.utils._simd import (
     multiply,
     opaque,
     put_sum,
+    shaped,
     store,
     weight,
 )
@@ -158,3 +159,20 @@ def test_aligned_arrays_begin_with_a_cache_line(size):
         array[...] = k
     for k, array in enumerate(arrays):
         assert_array_equal(array, float(k))
+
+
+def fill_views(values, out):
+    for k in range(2):
+        view = shaped(values, (2, k + 2, 3))
+        for i in range(2):
+            for j in range(k + 2):
+                for q in range(3):
+                    view[i, j, q] += 1.0
+        out[k] = view.size
+
+
+def test_views_begin_where_their_array_does(run):
+    values, out = np.zeros(20), np.zeros(2)
+    run(fill_views, values, out)
+    assert_array_equal(out, [12, 18])
+    assert_array_equal(values, np.repeat([2.0, 1.0, 0.0], [12, 6, 2]))
