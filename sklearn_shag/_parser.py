@@ -583,9 +583,7 @@ class Parser(BaseEstimator, ABC):
         if is_auto:
             unique_relations = getattr(self, "unique_relations_", ())
         if isinstance(unique_relations, str):
-            raise TypeError(
-                f"unique_relations must be 'auto' or a list, got the text {unique_relations!r}."
-            )
+            raise TypeError(f"unique_relations must be 'auto' or a list, got {unique_relations!r}.")
         if not unique_relations:
             return None
         groups, count = np.full(len(getattr(self, "labels_", ())), -1), 0
@@ -597,9 +595,7 @@ class Parser(BaseEstimator, ABC):
             chosen = [base in names and subtype != "outer" for base, _, subtype in bases]
             groups[chosen] = count
             count += any(chosen)
-        if not count:
-            return None
-        if groups.min() >= 0 and is_auto:
+        if not count or (is_auto and groups.min() >= 0):
             return None
         if groups.min() >= 0:
             raise ValueError(
@@ -994,6 +990,5 @@ class CalibratedMixin:
         chosen, plain, unique = np.concatenate(predicted).T
         counted = weights * (heads >= 0) * (groups is not None)
         lost = counted * (chosen == heads) * (1.0 * (plain == labels) - (unique == labels))
-        losses = list_heads(batch, np.stack([counted, lost], axis=1))
-        of_labels = Answers(found.ravel(), sizes, labels, weights)
-        return of_heads, of_labels, np.array([part.sum(axis=0) for part in losses])
+        losses = np.add.reduceat(np.stack([counted, lost], axis=1), batch.indptr[:-1])
+        return of_heads, Answers(found.ravel(), sizes, labels, weights), losses

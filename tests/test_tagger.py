@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
 from sklearn_shag import Tagger
 from sklearn_shag.encoding import Batch
-from sklearn_shag.network import fit_together
+from sklearn_shag.parsing import fit_together
 from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
 from tests.estimators import assert_same_model
 from tests.faults import not_refused

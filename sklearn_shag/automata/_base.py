@@ -60,16 +60,6 @@ def _require_some(items):
         raise ValueError("X holds no sequences; at least one is needed.")
 
 
-def _refuse_lengths(y, sequences):
-    """Raise a ValueError for a `y` that does not fit sequences, such as their lengths."""
-    if y is not None and len(y) != len(sequences):
-        raise ValueError(
-            f"X holds {len(sequences)} sequences, but y {len(y)} values. y is ignored; if it "
-            f"holds lengths, as for hmmlearn, split a column into its sequences: "
-            f"X = np.split(np.ravel(X), np.cumsum(lengths)[:-1])."
-        )
-
-
 def encode_symbols(sequences, known=None):
     """Replace symbols by their codes.
 
@@ -196,7 +186,12 @@ class SequenceModel(NamesMixin, TransformerMixin, BaseEstimator):
         """
         listed = list_sequences(X)
         _require_some(listed)
-        _refuse_lengths(y, listed)
+        if y is not None and len(y) != len(listed):
+            raise ValueError(
+                f"X holds {len(listed)} sequences, but y {len(y)} values. It is ignored; if it is "
+                f"lengths, as for hmmlearn, split a column into its sequences: "
+                f"X = np.split(np.ravel(X), np.cumsum(lengths)[:-1])."
+            )
         weights = check_sample_weight(sample_weight, listed)
         listed = list(compress(listed, weights > 0))
         symbols, codes = encode_symbols(listed)
@@ -281,7 +276,7 @@ class SequenceModel(NamesMixin, TransformerMixin, BaseEstimator):
         X : sequence of length n_sequences
             As for :meth:`score_samples`.
         y : None
-            Ignored, but its length must be that of X.
+            Ignored.
         sample_weight : None or array-like of shape (n_sequences,), default=None
             How often each sequence counts.
 
@@ -292,7 +287,6 @@ class SequenceModel(NamesMixin, TransformerMixin, BaseEstimator):
         """
         logs = self.score_samples(X)
         _require_some(logs)
-        _refuse_lengths(y, logs)
         weights = check_sample_weight(sample_weight, logs)
         return float(np.average(logs, weights=weights))
 

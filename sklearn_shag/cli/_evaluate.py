@@ -1,6 +1,5 @@
 """The command `evaluate`, and reading of sentences and printing of JSON for all commands."""
 
-import codecs
 import json
 import os
 import sys
@@ -97,8 +96,8 @@ def find_invalid(sentence):
 
 def print_json(content):
     """Print a JSON object with control characters escaped, and letters if they must be."""
-    encoding = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name
-    lines = json.dumps(content, indent=2, ensure_ascii=encoding != "utf-8").split("\n")
+    is_narrow = "utf" not in (getattr(sys.stdout, "encoding", None) or "utf").lower()
+    lines = json.dumps(content, indent=2, ensure_ascii=is_narrow).split("\n")
     print("\n".join(escape_acting(line, lambda sign: f"\\u{ord(sign):04x}") for line in lines))
 
 

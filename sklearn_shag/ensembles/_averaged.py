@@ -13,7 +13,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn_shag._parser import CalibratedMixin
 from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
 from sklearn_shag.ensembles._base import Ensemble
-from sklearn_shag.network import encode_combinations, fit_together
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
     Mixture,
@@ -21,6 +20,8 @@ from sklearn_shag.parsing import (
     Scored,
     Tagging,
     average_choices,
+    encode_combinations,
+    fit_together,
     learn_calibrations,
 )
 from sklearn_shag.sequences import join_names

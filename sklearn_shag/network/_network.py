@@ -29,7 +29,7 @@ from sklearn_shag.network._parameters import (
     vector_sizes,
     view_parameters,
 )
-from sklearn_shag.network._tags import encode_combinations, fit_together
+from sklearn_shag.parsing import encode_combinations, fit_together
 from sklearn_shag.utils._parallel import one_thread
 
 # Rows of tokens that prediction reads at once; their arrays fit into the cache.

@@ -15,13 +15,7 @@ from sklearn_shag.conditional import without_heads
 from sklearn_shag.encoding import ask_vectors, check_sentences, read_column
 from sklearn_shag.network._augmentation import respell_lemmas
 from sklearn_shag.network._estimators import TagLearner
-from sklearn_shag.network._tags import (
-    LEARNED,
-    collect_lemmas,
-    encode_tags,
-    list_combinations,
-    read_tags,
-)
+from sklearn_shag.network._tags import LEARNED, collect_lemmas, encode_tags, join_tags, read_tags
 from sklearn_shag.treebank import MISSING, DependencyTree, Sentences, TreeTransformer, with_tags
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
@@ -226,9 +220,8 @@ class Tagger(TreeTransformer, TagLearner):
         learned = self._learn_tags(start, examples, rng)
         lemmas = collect_lemmas(columns, sentences, tags, weights) if "lemma" in columns else {}
         lemmas = respell_lemmas(lemmas) if self._makes_copies(start) else lemmas
-        combinations = list_combinations(start.tag_values, tags)
-        vars(self).update(lemmas_=lemmas, tag_combinations_=combinations)
-        vars(self).update(self._list_learned(start) | learned)
+        learned |= self._list_learned(start) | {"lemmas_": lemmas}
+        vars(self).update(tag_combinations_=join_tags(start.tag_values, tags), **learned)
         return self
 
     @fit_context

@@ -151,7 +151,7 @@ def encode_tags(values, tags, n_tokens):
     return codes
 
 
-def list_combinations(values, tags):
+def join_tags(values, tags):
     """List the combinations of tags, without lemmas, that any token has.
 
     Parameters
@@ -171,41 +171,6 @@ def list_combinations(values, tags):
         return []
     rows = {row for of_tree in tags for row in zip(*(of_tree[k] for k in combined), strict=True)}
     return [list(row) for row in sorted(rows) if all(map(set.__contains__, combined.values(), row))]
-
-
-def encode_combinations(values, combinations):
-    """Return the codes of the values of each combination by the place of their column."""
-    if not combinations:
-        return {}
-    combined = {k: list(own) for k, (name, own) in enumerate(values.items()) if name != "lemma"}
-    rows = zip(combined.items(), zip(*sorted(combinations), strict=True), strict=True)
-    return {k: np.array(list(map(own.index, column))) for (k, own), column in rows}
-
-
-def fit_together(codes, scores, combinations):
-    """Replace unknown combinations of tags by those known with the largest sums of scores.
-
-    Parameters
-    ----------
-    codes : int ndarray of shape (n_tokens, n_columns)
-        Changed in place.
-    scores : list of ndarrays of shape (n_tokens, n_values)
-        Of each column, up to a constant for each token.
-    combinations : dict of int ndarrays of shape (n_combinations,)
-        From :func:`encode_combinations`; if there are none, nothing changes.
-    """
-    if not combinations:
-        return
-    sizes = [scores[k].shape[1] for k in combinations]
-    known = np.ravel_multi_index(tuple(combinations.values()), sizes)
-    found = np.ravel_multi_index(tuple(codes[:, k] for k in combinations), sizes)
-    nearest = known[np.minimum(np.searchsorted(known, found), known.size - 1)]
-    tokens = np.flatnonzero(nearest != found)
-    if tokens.size:
-        sums = sum(scores[k][tokens][:, values] for k, values in combinations.items())
-        best = sums.argmax(axis=1)
-        for k, values in combinations.items():
-            codes[tokens, k] = values[best]
 
 
 def collect_lemmas(columns, sentences, tags, weights):

@@ -9,6 +9,8 @@ from sklearn_shag.parsing._calibration import (
     Calibration,
     average_choices,
     calibrate,
+    encode_combinations,
+    fit_together,
     learn_calibrations,
 )
 from sklearn_shag.parsing._chart import (

@@ -115,8 +115,7 @@ def _refuse_other_columns(piece):
             f"line, and write {' '.join(_COLUMNS)}, in this order, with '_' for no value (cut -f "
             f"1-10 if they come first)"
         )
-        line = 1 + piece.text.count(b"\n", 0, found.start(1))
-        raise ConlluError(piece.path, line, message)
+        raise ConlluError(piece.path, 1 + piece.text.count(b"\n", 0, found.start(1)), message)
 
 
 def parse_sentence(path, first_line, block):
