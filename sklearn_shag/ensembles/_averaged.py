@@ -26,6 +26,7 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.sequences import join_names
 from sklearn_shag.utils._arrays import in_chunks, log_of
+from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._param_validation import StrOptions, check_whole_number
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
@@ -226,7 +227,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         rows = [(w, forest.scored) for w, forest in zip(weights, forests, strict=True)]
         labels = [(w, own.label_names, own.label_proba) for w, own in rows if own.label]
         tags = [(w, own.tagging) for w, own in rows if own.tagging]
-        labellers, tagging = self._label_by_average(labels), _average_tagging(tags, batch)
+        labellers, tagging = self._label_by_average(labels), _average_tagging(self, tags, batch)
         scored = Scored(None, None, *labellers, tagging, self._of_heads)
         return Mixture(forests, np.divide(weights, np.sum(weights)), scored, batch)
 
@@ -326,8 +327,8 @@ class AveragedParser(CalibratedMixin, Ensemble):
         ]
 
 
-def _average_tagging(members, batch):
-    """Average the Tagging of members for a chunk, given as pairs of weight and Tagging.
+def _average_tagging(parser, members, batch):
+    """Average the Tagging of members of a parser for a chunk, as pairs of weight and Tagging.
 
     Taggers, of several columns or of lemmas, replace tags that are learned along with trees. The
     members with the same columns as the first one are averaged.
@@ -338,7 +339,8 @@ def _average_tagging(members, batch):
     if len(members) < 2:
         return next((tagging for _, tagging in members), None)
     first = members[0][1]
-    values = {name: join_names(each.values[name] for _, each in members) for name in first.values}
+    parts = [part for _, each in members for part in (each.values, each.combinations)]
+    values, known, combinations = keep(parser, parts, _join_tags)
 
     def proba(chosen):
         rows = [(weight, tagging.values, tagging.proba(chosen)) for weight, tagging in members]
@@ -347,19 +349,24 @@ def _average_tagging(members, batch):
             for k, (name, known) in enumerate(values.items())
         ]
 
-    lists = [each.combinations for _, each in members]
-    known = [*map(list, {tuple(row) for own in lists for row in own})] if all(lists) else []
-    combinations = encode_combinations(values, known)
-
     def codes():
         n_sentences, found = batch.indptr.size - 1, []
         for piece in in_chunks(range(n_sentences), PIECE) if n_sentences > PIECE else [None]:
             of_columns = proba(piece)
             found.append(np.stack([p.argmax(axis=1) for p in of_columns], axis=1))
-            fit_together(found[-1], list(map(log_of, of_columns)), combinations)
+            if combinations:
+                fit_together(found[-1], list(map(log_of, of_columns)), combinations)
         return np.concatenate(found)
 
     return Tagging(values, codes, proba, first.finish, known)
+
+
+def _join_tags(*parts):
+    """Return values by column and combinations of tags that any member knows, and their codes."""
+    columns, lists = parts[::2], parts[1::2]
+    values = {name: join_names(own[name] for own in columns) for name in columns[0]}
+    known = [*map(list, {tuple(row) for own in lists for row in own})] if all(lists) else []
+    return values, known, encode_combinations(values, known)
 
 
 def _average_proba(names, members):

@@ -190,7 +190,9 @@ def read_sentences(network, batch, with_scores=False):
             tags = tags[~tokens.are_roots()]
             best = [tags[:, columns].argmax(axis=1) for columns in network.tags]
             best = np.array(best, dtype=np.int64).T.reshape(len(tags), n_columns)
-            fit_together(best, [tags[:, columns] for columns in network.tags], network.combinations)
+            if network.combinations:
+                scores = [tags[:, columns] for columns in network.tags]
+                fit_together(best, scores, network.combinations)
             of_labels = vectors.label_modifiers, vectors.label_heads
             if not with_scores:
                 tags = tags[:, :0].copy()  # a view would keep the whole array

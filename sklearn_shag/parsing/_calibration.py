@@ -78,17 +78,15 @@ def fit_together(codes, scores, combinations):
     scores : list of ndarrays of shape (n_tokens, n_values)
         Of each column, up to a constant for each token.
     combinations : dict of int ndarrays of shape (n_combinations,)
-        From :func:`encode_combinations`; if there are none, nothing changes.
+        From :func:`encode_combinations`; at least one.
     """
-    if not combinations:
-        return
     sizes = [scores[k].shape[1] for k in combinations]
     known = np.ravel_multi_index(tuple(combinations.values()), sizes)
-    found = np.ravel_multi_index(tuple(codes[:, k] for k in combinations), sizes)
+    found = np.ravel_multi_index(tuple(codes.T[[*combinations]]), sizes)
     nearest = known[np.minimum(np.searchsorted(known, found), known.size - 1)]
     tokens = np.flatnonzero(nearest != found)
     if tokens.size:
-        sums = sum(scores[k][tokens][:, values] for k, values in combinations.items())
+        sums = np.sum([scores[k][tokens][:, own] for k, own in combinations.items()], axis=0)
         best = sums.argmax(axis=1)
         for k, values in combinations.items():
             codes[tokens, k] = values[best]

@@ -438,9 +438,8 @@ def list_uncertain(decoder, groups, forest):
         found = forest.scored.label_proba(_find_heads(None, forest))
     if groups is not None:
         heads = forest.best(decoder)
-        predicted = np.stack(
-            [heads, *(forest.label_codes(heads, g) for g in (None, groups))], axis=1
-        )
+        labels = (forest.label_codes(heads, each) for each in (None, groups))
+        predicted = np.stack([heads, *labels], axis=1)
     parts = (list_heads(forest.batch, each) for each in (found, predicted))
     return list(zip(list_marginals(forest.batch, forest.marginals), *parts, strict=True))
 

@@ -85,7 +85,7 @@ def keep(parser, parts, make):
     """Return ``make(*parts)``, kept for a parser as long as its parts are the same objects."""
     made = _KEPT.setdefault(parser, {})
     kept = made.get(make)
-    if kept is None or any(map(is_not, kept[0], parts)):
+    if kept is None or len(kept[0]) != len(parts) or any(map(is_not, kept[0], parts)):
         kept = made[make] = parts, make(*parts)
     return kept[1]
 
