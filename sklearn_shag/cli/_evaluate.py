@@ -89,9 +89,9 @@ def iter_sentences(files, on_error):
             yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree)
 
 
-def find_invalid(sentence):
-    """Return the error of an invalid sentence; None of a valid one, or of a missing one."""
-    return sentence.tree if sentence and isinstance(sentence.tree, ConlluError) else None
+def find_invalid(*sentences):
+    """Return the error of the first sentence, None if it is missing, that is invalid, or None."""
+    return next((s.tree for s in sentences if s and isinstance(s.tree, ConlluError)), None)
 
 
 def print_json(content):
@@ -177,8 +177,7 @@ def _iter_tree_pairs(options, gold_files, system_files):
     """Yield pairs of a true and a parsed tree, after checking that they have the same words."""
     sides = (iter_sentences(files, options.on_error) for files in (gold_files, system_files))
     names, invalid = (options.gold, options.system), LeftOut()
-    both = zip_longest(*sides)
-    pairs = invalid.drop(both, lambda pair: next(filter(None, map(find_invalid, pair)), None))
+    pairs = invalid.drop(zip_longest(*sides), lambda pair: find_invalid(*pair))
     first = next(pairs, (None, None))
     for name, sentence in zip(names, first, strict=True):
         if sentence is None:

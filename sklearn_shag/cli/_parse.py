@@ -153,15 +153,12 @@ def parse(options):
 
 
 def _read_texts(form, files):
-    """Yield the pieces of text files, of each up to bytes that are no text, of which one warns."""
+    """Yield the pieces of text files; warn of files that are no text, and leave out their rest."""
     for path in files:
-        lost = "file"
         try:
-            for piece in form.pieces([path]):
-                yield piece
-                lost = "rest of the file"
+            yield from form.pieces([path])
         except ConlluError as error:
-            warn(f"{error}; the {lost} is left out", UserWarning)
+            warn(f"{error}; this part of the file and the rest of it are left out", UserWarning)
 
 
 def _number_trees(number, texts):

@@ -286,11 +286,6 @@ def _make_reader(name):
     return ColumnReader(FEATURES, lambda parsed: [feats.get(feature, MISSING) for feats in parsed])
 
 
-def _advise_on_forms(name):
-    """Return advice, with the space before it, on a column of forms without values, or ""."""
-    return f" {WITHHELD}" if _make_reader(name).source == "form" else ""
-
-
 def _require_trees(names, sentences):
     """Raise a TypeError for plain sequences, which hold only symbols or words."""
     for index, sentence in enumerate(sentences):
@@ -343,8 +338,8 @@ def list_values(names, sentences, min_count):
                 check_share(len(places), len(places), [[MISSING] * len(places)], [])
             raise ValueError(
                 f"All values of the column {name!r} of X ({len(places)} tokens) are "
-                f"{MISSING!r}: it says nothing. Leave it out of columns, or tag the text first."
-                f"{_advise_on_forms(name)}"
+                f"{MISSING!r}: it says nothing. Leave it out of columns, or tag the text first. "
+                f"{WITHHELD}"
             )
         counts = Counter()
         for value, count in zip(values, np.bincount(places).tolist(), strict=True):
@@ -399,7 +394,7 @@ def encode_columns(columns, sentences, indptr, check=True):
             raise ValueError(
                 f"All values of the column {name!r} of X ({n_tokens} tokens) are {MISSING!r}, "
                 f"but not in training: what was learned from it cannot be used. Fill the column, "
-                f"or train a parser without it.{_advise_on_forms(name)}"
+                f"or train a parser without it. {WITHHELD}"
             )
         if check and name in TAGS:
             silent = [code in (UNKNOWN, code_of.get(MISSING)) for code in of_values]

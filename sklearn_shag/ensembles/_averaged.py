@@ -25,7 +25,7 @@ from sklearn_shag.parsing import (
     learn_calibrations,
 )
 from sklearn_shag.sequences import join_names
-from sklearn_shag.utils._arrays import in_chunks, log_of
+from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._param_validation import StrOptions, check_whole_number
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
@@ -355,7 +355,8 @@ def _average_tagging(parser, members, batch):
             of_columns = proba(piece)
             found.append(np.stack([p.argmax(axis=1) for p in of_columns], axis=1))
             if combinations:
-                fit_together(found[-1], list(map(log_of, of_columns)), combinations)
+                logs = [np.log(np.maximum(p, np.finfo(float).tiny)) for p in of_columns]
+                fit_together(found[-1], logs, combinations)
         return np.concatenate(found)
 
     return Tagging(values, codes, proba, first.finish, known)

@@ -117,9 +117,8 @@ def learn_calibrations(answers):
     *answers, losses = zip(*answers, strict=True) if answers else [()]
     both = [_learn_calibration(part) for part in answers] or [EXACT, EXACT]
     temperatures, shares = np.array(both).T.copy()
-    learned = {"temperatures_": temperatures, "uniform_shares_": shares}
-    is_cheap = answers and _is_cheap(np.concatenate(losses))
-    return learned | {"unique_relations_": UNIQUE if is_cheap else ()}
+    unique = UNIQUE if answers and _is_cheap(np.concatenate(losses)) else ()
+    return {"temperatures_": temperatures, "uniform_shares_": shares, "unique_relations_": unique}
 
 
 def _is_cheap(losses):
