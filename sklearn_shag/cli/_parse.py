@@ -120,9 +120,8 @@ def parse(options):
     opened.parser._check_ready()  # bad options are not errors of sentences
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
     answers = {"n_best": options.k_best, "n_samples": options.sample, "random_state": options.seed}
-    answers |= {"confidence": options.confidence}
+    answers |= {"confidence": options.confidence, "keep_heads": options.keep_heads}
     answers["unique_relations"] = "auto" if groups == [("auto",)] else groups
-    answers["keep_heads"] = options.keep_heads
     work = PieceParser(opened, form, answers, skips=options.on_error == "skip")
     pieces = _read_texts(form, files) if is_text and work.skips else form.pieces(files)
     n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
