@@ -93,7 +93,7 @@ class Parser(BaseEstimator, ABC):
 
     A subclass has the parameters `decoder`, `n_jobs`, `verbose` and optionally `max_tokens`. It
     learns `labels_`, the sorted relations of arcs (str), empty if the trees had none. Its hook
-    `_encode` encodes all sentences, `_score` scores a chunk of them, and `_label_arcs` labels given
+    `_encode` encodes all sentences, `_score` scores a chunk of them, and `_labellers` labels given
     arcs. By default, an arc gets the most frequent label of arcs with the same symbols and
     direction, which requires `label_counts_`.
     """
@@ -503,14 +503,13 @@ class Parser(BaseEstimator, ABC):
         """
 
     def _labellers(self, batch):
-        """Return `label`, `label_proba` and `label_names` of Scored, or () without labels.
+        """Return `label_scores`, `label_proba` and `label_names` of Scored, or () without labels.
 
         By default an arc gets the most frequent label of arcs with the same symbols and direction.
         """
         if not self._has_labels:
             return ()
-        read = self, batch.codes, batch.indptr
-        return partial(_label_by_counts, *read), partial(_share_by_counts, *read), self.labels_
+        return partial(_share_by_counts, self, batch.codes, batch.indptr), np.asarray, self.labels_
 
     @property
     def _has_labels(self):
@@ -924,21 +923,11 @@ def _parse_chunk(parser, options, chunk):
     return parser.parse(sentences, random_state=seed, **options)
 
 
-def _find_contexts(parser, codes, indptr, heads):
-    """Tabulate the counts of labels; return the table and the row of each token's arc."""
-    table = keep(parser, (parser.label_counts_, parser.symbols_), tabulate_labels)
-    return table, find_contexts(table, codes, heads, indptr)
-
-
-def _label_by_counts(parser, codes, indptr, heads):
-    """Return the code of the most frequent label of arcs like each token's, (n_tokens,)."""
-    table, contexts = _find_contexts(parser, codes, indptr, heads)
-    return table.labels[table.begins[contexts]]
-
-
 def _share_by_counts(parser, codes, indptr, heads):
     """Compute the shares of labels among arcs like each token's, (n_tokens, n_labels)."""
-    counts = count_relations(*_find_contexts(parser, codes, indptr, heads), parser.labels_.size)
+    table = keep(parser, (parser.label_counts_, parser.symbols_), tabulate_labels)
+    contexts = find_contexts(table, codes, heads, indptr)
+    counts = count_relations(table, contexts, parser.labels_.size)
     return counts / counts.sum(axis=1, keepdims=True)
 
 

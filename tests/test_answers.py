@@ -496,7 +496,7 @@ class TestUniqueRelations:
         indptr = np.array([0, 1, 4])
         heads, rows = np.array([0, 0, 1, 1]), rng.dirichlet(np.full(5, 0.3), 4)
         labels = rows.argmax(axis=1)
-        keep_apart(indptr, heads, labels, rows, groups)
+        keep_apart(indptr, heads, labels, rows.__getitem__, groups)
         assert labels[0] == rows[0].argmax()
         for tokens in ([1], [2, 3]):
             found = np.log(rows[tokens, labels[tokens]]).sum()

@@ -281,8 +281,8 @@ def _add_parse(commands):
     help = "random seed for drawing trees (default: %(default)s)"
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=help)
     help = """relations, or groups of them, that at most one word of each head may have, such as
-    nsubj+csubj,obj; subtypes count as their relation; "" for none (default: %(default)s, nsubj and
-    obj if training showed that this costs next to nothing)"""
+    nsubj+csubj,obj, or "" for none. Subtypes count as their relation (default: %(default)s, nsubj
+    and obj unless they cost accuracy in training)"""
     parser.add_argument("--unique-relations", default="auto", metavar="RELATIONS", help=help)
     skip = """write it as it is; the same for one that cannot be parsed, but a file of raw text is
     left out where it is no text"""

@@ -174,10 +174,10 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         if not self._has_labels:
             return ()
 
-        def label_proba(heads):
-            return self._correct_labels(softmax(score_labels(heads).astype(np.float64), axis=1))
+        def label_proba(scores):
+            return self._correct_labels(softmax(scores.astype(np.float64), axis=1))
 
-        return lambda heads: score_labels(heads).argmax(axis=1), label_proba, self.labels_
+        return score_labels, label_proba, self.labels_
 
     def score_arcs(self, X: Sentences) -> ObjectArray:
         """Score all arcs of sentences.

@@ -225,25 +225,25 @@ class AveragedParser(CalibratedMixin, Ensemble):
         pairs = zip(members, batches, strict=True)
         forests = [member.parser._forest(own) for member, own in pairs]
         rows = [(w, forest.scored) for w, forest in zip(weights, forests, strict=True)]
-        labels = [(w, own.label_names, own.label_proba) for w, own in rows if own.label]
+        labels = [(w, own) for w, own in rows if own.label_scores]
         tags = [(w, own.tagging) for w, own in rows if own.tagging]
         labellers, tagging = self._label_by_average(labels), _average_tagging(self, tags, batch)
         scored = Scored(None, None, *labellers, tagging, self._of_heads)
         return Mixture(forests, np.divide(weights, np.sum(weights)), scored, batch)
 
     def _label_by_average(self, members):
-        """Make `label`, `label_proba` and `label_names` of Scored by averages over members."""
+        """Make `label_scores`, `label_proba` and `label_names` by averages over members' Scored."""
         if not members:
             return None, None, None
-        names = join_names(names for _, names, _ in members)
+        names = join_names(own.label_names for _, own in members)
 
         def average(heads):
-            return _average_proba(names, [(w, own, proba(heads)) for w, own, proba in members])
+            return _average_proba(
+                names,
+                [(w, x.label_names, x.label_proba(x.label_scores(heads))) for w, x in members],
+            )
 
-        def label_proba(heads):
-            return self._correct_labels(average(heads))
-
-        return lambda heads: average(heads).argmax(axis=1), label_proba, names
+        return average, self._correct_labels, names
 
     def _list_tagging(self):
         """List the parsers of members that have learned the same column of tags as the first."""

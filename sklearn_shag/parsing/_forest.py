@@ -54,8 +54,9 @@ class Scored(NamedTuple):
 
     grammar: PackedGrammar | None = None
     potentials: Potentials | None = None
-    label: Callable | None = None  # takes flat heads, returns the codes of the labels of their arcs
-    label_proba: Callable | None = None  # takes flat heads, returns (n_tokens, n_labels)
+    # Takes flat heads, returns scores of labels of their arcs, (n_tokens, n_labels).
+    label_scores: Callable | None = None
+    label_proba: Callable | None = None  # makes probabilities of the scores of any tokens
     label_names: np.ndarray | None = None  # (n_labels,) str objects
     tagging: Tagging | None = None
     calibration: Calibration = EXACT  # of marginals, once trees are found
@@ -237,10 +238,16 @@ class Forest:
 
     def label_codes(self, heads, groups=None):
         """Codes of the labels of the arcs of trees, (n_tokens,); one of each group by head."""
-        labels = self.scored.label(heads)
+        scores = self.scored.label_scores(heads)
+        labels = scores.argmax(axis=1)
         if groups is not None:
-            keep_apart(self.batch.indptr, heads, labels, self.scored.label_proba(heads), groups)
+            proba = self.scored.label_proba
+            keep_apart(self.batch.indptr, heads, labels, lambda own: proba(scores[own]), groups)
         return labels
+
+    def label_proba(self, heads):
+        """Probabilities of the labels of the arcs of trees, (n_tokens, n_labels)."""
+        return self.scored.label_proba(self.scored.label_scores(heads))
 
     def labels(self, heads, groups=None):
         """Labels of the arcs of trees, (n_tokens,) str objects; one of each group by head."""
@@ -423,7 +430,7 @@ def list_arc_labels(decoder, groups, forest):
 
 def list_label_proba(decoder, forest):
     """List label probabilities of best or known trees, each (n_tokens_i, n_labels)."""
-    return list_heads(forest.batch, forest.scored.label_proba(_find_heads(decoder, forest)))
+    return list_heads(forest.batch, forest.label_proba(_find_heads(decoder, forest)))
 
 
 def list_uncertain(decoder, groups, forest):
@@ -434,8 +441,8 @@ def list_uncertain(decoder, groups, forest):
     """
     found = np.zeros((forest.batch.indptr[-1], 0))
     predicted = np.zeros((len(found), 3), dtype=np.int64)
-    if forest.scored.label_proba is not None:
-        found = forest.scored.label_proba(_find_heads(None, forest))
+    if forest.scored.label_scores is not None:
+        found = forest.label_proba(_find_heads(None, forest))
     if groups is not None:
         heads = forest.best(decoder)
         labels = (forest.label_codes(heads, each) for each in (None, groups))
@@ -516,7 +523,7 @@ def list_answers(find, groups, with_logs, with_marginals, forest):
 
 def _label_rows(forest, rows, groups):
     """List the labels of the trees of each sentence; None for each tree if there are none."""
-    if forest.scored.label is None:
+    if forest.scored.label_scores is None:
         return [[None] * len(heads) for heads in rows]
     found = [[] for _ in rows]
     for j in range(max(map(len, rows))):
@@ -622,7 +629,7 @@ def forbid_arcs(marginals, allowed):
     return marginals
 
 
-def keep_apart(indptr, heads, labels, probabilities, groups):
+def keep_apart(indptr, heads, labels, proba, groups):
     """See that among the arcs of one head at most one has a label of each group.
 
     Parameters
@@ -631,18 +638,19 @@ def keep_apart(indptr, heads, labels, probabilities, groups):
     heads : int ndarray of shape (n_tokens,)
     labels : int ndarray of shape (n_tokens,)
         Changed where several arcs of a head compete, to the most probable ones that do not.
-    probabilities : ndarray of shape (n_tokens, n_labels)
+    proba : callable
+        Takes tokens; returns probabilities of their labels, (n, n_labels).
     groups : int ndarray of shape (n_labels,)
         -1 for labels that any number of arcs may have, which there must be some of.
     """
     of_sentence = np.repeat(indptr[:-1], np.diff(indptr))
     places = np.where(heads > 0, of_sentence + heads, -1 - of_sentence)  # the root has one arc
-    grouped = groups[labels] >= 0
-    pairs = np.stack([places, groups[labels]])[:, grouped]
-    (competed_for, _), counts = np.unique(pairs, axis=1, return_counts=True)
-    for place in np.unique(competed_for[counts > 1]):
+    of_labels, n_groups = groups[labels], groups.max() + 1
+    pairs = (places * n_groups + of_labels)[of_labels >= 0]
+    found, counts = np.unique(pairs, return_counts=True)
+    for place in np.unique(found[counts > 1] // n_groups):
         tokens = np.flatnonzero(places == place)
-        labels[tokens] = _assign_labels(log_of(probabilities[tokens]), groups)
+        labels[tokens] = _assign_labels(log_of(proba(tokens)), groups)
 
 
 def _assign_labels(logs, groups):
