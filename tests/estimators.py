@@ -158,7 +158,7 @@ TRANSFORMERS = {
         ["form", "suffix"],
         hidden_layer_sizes=[8],
         batch_size=100,
-        max_iter=4,
+        max_iter=8,
         cv=2,
         random_state=0,
     ),

@@ -146,7 +146,7 @@ def test_what_is_refused(write):
         ("", rf"{named} has no vectors; is it the right file"),
         ("\n\n", rf"{named} has no vectors; is"),
         ("0 100\n", rf"{named} has no vectors; is"),
-        (b"2 2\nthe \x01\x00\x80\x3f\x00\x00\x80\x3f\n", rf"{named}:1: this is a binary file"),
+        (b"2 2\nthe \x01\x00\x80\x3f\x00\x00\x80\x3f\n", rf"{named}:2: this is a binary file"),
         (b"2 2\nthe \xcd\xcc\x8c\x3f\xcd\xcc\x8c\x3f\n", rf"{named}:2: this is {no_utf8}"),
         ("the 1\ncafé 1\n".encode("latin-1"), rf"{named}:2: this is {no_utf8}"),
         (gzip.compress(b"the 0.5\nof 0.5\n")[:-9], rf"{named}:\d: cannot be decompressed further"),
