@@ -10,7 +10,7 @@ from unicodedata import is_normalized, normalize
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -503,6 +503,7 @@ GRAPHEMES = st.text(
 
 
 @given(GRAPHEMES)
+@example("\U0001f469\u094d\u200d\U0001f469")
 @settings(max_examples=500)
 def test_graphemes_are_those_of_the_standard(text):
     """Only a boundary beside white space may be inside one, and soft hyphens are inside."""

@@ -27,7 +27,7 @@ _KINDS = re.compile(
 # character, then the two letters of a flag or another character, then what belongs to it. White
 # space (s) is a grapheme of its own, whatever stands behind it.
 _BASE = "h*(?:ff|v[vtj]*l?|[^s])"
-_GRAPHEME = re.compile(f"{_BASE}(?:t|v[vtj]*l?|j(?:{_BASE})?)*")
+_GRAPHEME = re.compile(f"{_BASE}(?:t|v[vtj]*(?:l|(?<=j)(?:{_BASE}))?|j(?:{_BASE})?)*")
 
 
 @lru_cache(maxsize=2**16)
