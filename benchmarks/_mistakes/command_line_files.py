@@ -65,7 +65,6 @@ MISTAKES = [
         "parse feature.npz test.conllu", stops(r"feature\.npz", r"TokenFeature", r"command train")
     ),
     Mistake("parse treebank test.conllu", stops(r"treebank", r"folder|directory|model")),
-    Mistake("parse model.npz empty.conllu", stops(r"empty\.conllu", r"no sentences")),
     Mistake("parse model.npz plain.txt", stops(r"plain\.txt:1", r"10 columns", r"plain text")),
     Mistake("parse model.npz no_heads.conllu", prints(PARSED, check="out.count('\\n\\n') == 60")),
     Mistake("parse estimator.npz test.conllu", prints(PARSED)),

@@ -161,7 +161,6 @@ MISTAKES = [
     Mistake("parse model.npz plain.txt --input text", stops(r"not learned to split", r"--text")),
     Mistake("parse klingon plain.txt --input text", stops(r"klingon", r"no (such )?file")),
     Mistake("parse english latin1.conllu --input text", stops(r"latin1\.conllu:\d+", r"UTF-8")),
-    Mistake("parse english blank.conllu --input text", stops(r"no sentences")),
     Mistake(
         "parse english plain.txt --input text --context none",
         stops(r"--context none", r"english reads no vectors", r"leave"),
