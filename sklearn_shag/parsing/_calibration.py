@@ -127,9 +127,10 @@ def _is_cheap(losses):
     Of each sentence, (n_sentences, 2), losses are the number of tokens with known heads, and how
     many fewer of these get head and relation right.
     """
-    n, (known, lost) = len(losses), losses.sum(axis=0)
-    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), N_BOOTSTRAPPED) @ losses
-    error = np.std(drawn[:, 1] / np.maximum(drawn[:, 0], np.finfo(float).tiny))
+    n, (known, lost), rng = len(losses), losses.sum(axis=0), np.random.default_rng(0)
+    # One sample after the other, since all together might not fit into memory.
+    samples = [losses[rng.integers(n, size=n)].sum(axis=0) for _ in range(N_BOOTSTRAPPED)]
+    error = np.std([each[1] / max(each[0], np.finfo(float).tiny) for each in samples])
     return known > 0 and lost / known <= LARGEST_LOSS + error
 
 
