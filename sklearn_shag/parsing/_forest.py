@@ -236,14 +236,17 @@ class Forest:
             self.drawn_by[rung.places] = rung.number
         return samples
 
-    def label_codes(self, heads, groups=None):
-        """Codes of the labels of the arcs of trees, (n_tokens,); one of each group by head."""
-        scores = self.scored.label_scores(heads)
-        labels = scores.argmax(axis=1)
-        if groups is not None:
-            proba = self.scored.label_proba
-            keep_apart(self.batch.indptr, heads, labels, lambda own: proba(scores[own]), groups)
-        return labels
+    def label_codes(self, heads, *groupings):
+        """Codes of the labels of the arcs of trees, for each grouping an array (n_tokens,).
+
+        A grouping holds the group of each label, one of which goes with a head; None sets none.
+        """
+        scores, proba = self.scored.label_scores(heads), self.scored.label_proba
+        found = [scores.argmax(axis=1) for _ in groupings]
+        for labels, groups in zip(found, groupings, strict=True):
+            if groups is not None:
+                keep_apart(self.batch.indptr, heads, labels, lambda own: proba(scores[own]), groups)
+        return found
 
     def label_proba(self, heads):
         """Probabilities of the labels of the arcs of trees, (n_tokens, n_labels)."""
@@ -251,7 +254,8 @@ class Forest:
 
     def labels(self, heads, groups=None):
         """Labels of the arcs of trees, (n_tokens,) str objects; one of each group by head."""
-        return self.scored.label_names[self.label_codes(heads, groups)]
+        (codes,) = self.label_codes(heads, groups)
+        return self.scored.label_names[codes]
 
     def columns(self):
         """Values of the learned columns of tokens, by name, each (n_tokens,)."""
@@ -445,8 +449,7 @@ def list_uncertain(decoder, groups, forest):
         found = forest.label_proba(_find_heads(None, forest))
     if groups is not None:
         heads = forest.best(decoder)
-        labels = (forest.label_codes(heads, each) for each in (None, groups))
-        predicted = np.stack([heads, *labels], axis=1)
+        predicted = np.stack([heads, *forest.label_codes(heads, None, groups)], axis=1)
     parts = (list_heads(forest.batch, each) for each in (found, predicted))
     return list(zip(list_marginals(forest.batch, forest.marginals), *parts, strict=True))
 

@@ -74,7 +74,7 @@ class LabelTable(NamedTuple):
         Numbers of contexts that were seen, ascending; the last and largest one is the context of
         all arcs.
     begins : int ndarray of shape (n_contexts + 1,)
-        The first cell of each context; its most frequent relation comes first.
+        The first cell of each context; its relations are ascending.
     labels : int ndarray of shape (n_cells,)
     counts : ndarray of shape (n_cells,)
     """
@@ -192,9 +192,8 @@ def tabulate_labels(counts, symbols):
     cells, inverse = np.unique(inverse * n_labels + labels, return_inverse=True)
     sums = np.bincount(inverse, weights=np.tile(counts.counts, n_pools))
     of_cells, labels = np.divmod(cells, n_labels)
-    order = np.lexsort((-sums, of_cells))
     begins = np.searchsorted(of_cells, np.arange(contexts.size + 1))
-    return LabelTable(n_symbols, contexts, begins, labels[order], sums[order])
+    return LabelTable(n_symbols, contexts, begins, labels, sums)
 
 
 def find_contexts(table, codes, heads, indptr):
