@@ -7,6 +7,18 @@ import numpy as np
 
 WIDTH, N_HEADS, N_LAYERS, INNER, LONGEST = 12, 3, 4, 20, 16
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+# What BERT and MPNet call the same parts.
+NAMES = {
+    f"attention.self.{name}": f"attention.attn.{name[0]}" for name in ("query", "key", "value")
+}
+NAMES |= {"attention.output.dense": "attention.attn.o", "attention.output.Layer": "attention.Layer"}
+TYPES, DISTANCES = (
+    "embeddings.token_type_embeddings.weight",
+    "encoder.relative_attention_bias.weight",
+)
+# Of 16 buckets of distances in pieces, half of them for what follows: 0 to 3 have their own, and
+# each other one ends where the distance has grown by the fourth root of 128 / 4.
+BUCKETS = [0, 1, 2, 3, *[4] * 6, *[5] * 6]
 
 
 def write_encoder(folder, words, *, kind="bert", seed=0, **config):
@@ -36,11 +48,21 @@ def write_encoder(folder, words, *, kind="bert", seed=0, **config):
     }
     (folder / "config.json").write_text(json.dumps(described))
     weights = random_weights(len(vocabulary), np.random.default_rng(seed))
+    if kind == "mpnet":
+        del weights[TYPES]
+        weights = {rename(name, NAMES.items()): array for name, array in weights.items()}
+        weights[DISTANCES] = np.random.default_rng(seed).normal(size=(16, N_HEADS))
     prefix = "" if kind == "bert" else f"{kind}."
     save_file(
         {prefix + name: array for name, array in weights.items()}, folder / "model.safetensors"
     )
     return folder
+
+
+def rename(name, pairs):
+    for old, new in pairs:
+        name = name.replace(old, new)
+    return name
 
 
 def split(word):
@@ -97,7 +119,8 @@ def expected_vectors(folder, words, layers, first_position=0):
     from safetensors.numpy import load_file
 
     loaded = load_file(folder / "model.safetensors").items()
-    weights = {name.removeprefix("roberta."): array.astype(float) for name, array in loaded}
+    pairs = [("roberta.", ""), ("mpnet.", ""), *((new, old) for old, new in NAMES.items())]
+    weights = {rename(name, pairs): array.astype(float) for name, array in loaded}
     vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
     pieces, owners = ["[CLS]"], [None]
     for k, word in enumerate(words):
@@ -109,7 +132,7 @@ def expected_vectors(folder, words, layers, first_position=0):
     for k, piece in enumerate(pieces):
         row = weights["embeddings.word_embeddings.weight"][vocabulary[piece]]
         row = row + weights["embeddings.position_embeddings.weight"][first_position + k]
-        row = row + weights["embeddings.token_type_embeddings.weight"][0]
+        row = row + weights.get(TYPES, np.zeros((1, WIDTH)))[0]
         rows.append(_norm(row, weights, "embeddings.LayerNorm"))
     total = np.zeros((len(pieces), WIDTH))
     for number in range(1, N_LAYERS + 1):
@@ -132,6 +155,9 @@ def _layer(k, rows, weights, name):
         keys = [_apply(row, weights, f"{name}.attention.self.key")[part] for row in rows]
         values = [_apply(row, weights, f"{name}.attention.self.value")[part] for row in rows]
         shares = np.exp([query @ key / np.sqrt(size) for key in keys])
+        if DISTANCES in weights:
+            places = [BUCKETS[abs(k - j)] + 8 * (j > k) for j in range(len(rows))]
+            shares *= np.exp(weights[DISTANCES][places, head])
         shares /= shares.sum()
         found.append(sum(share * value for share, value in zip(shares, values, strict=True)))
     x = rows[k] + _apply(np.concatenate(found), weights, f"{name}.attention.output.dense")

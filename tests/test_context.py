@@ -384,7 +384,7 @@ def test_what_is_refused(english, fitted):
 # Transformers
 
 
-@pytest.mark.parametrize(("kind", "first"), [("bert", 0), ("roberta", 1)])
+@pytest.mark.parametrize(("kind", "first"), [("bert", 0), ("roberta", 1), ("mpnet", 1)])
 def test_a_transformer_against_loops(tmp_path, english, kind, first):
     words = [form for tree in english[:8] for form in tree.forms]
     folder = write_encoder(tmp_path / "encoder", words[:-5], kind=kind)

@@ -28,7 +28,12 @@ from sklearn_shag.utils._typing import FilePath, SingleArray
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
 # Supported types of models, and whether their positions start after the index of padding.
-KINDS = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
+KINDS = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True, "mpnet": True}
+# What BERT and MPNet call the parts of attention: queries, keys, values, what merges the heads, and
+# the normalisation after it.
+OF_BERT = ("self.query", "self.key", "self.value", "output.dense", "output.LayerNorm")
+OF_MPNET = ("attn.q", "attn.k", "attn.v", "attn.o", "LayerNorm")
+FARTHEST = 128  # pieces; MPNet does not tell larger distances apart
 _FIRST_TABLE = "embeddings.word_embeddings.weight"
 
 
@@ -54,6 +59,7 @@ class TransformerEncoder(NamedTuple):
     chosen: tuple  # the layers whose mean is wanted, from 1
     n_heads: int
     epsilon: float
+    distances: np.ndarray | None  # (n_buckets, n_heads), what MPNet adds to logarithms of weights
 
 
 @linked
@@ -61,9 +67,9 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
     """Contextual word vectors from a transformer, for the parameter `embeddings` of networks.
 
     It runs encoders like BERT that are published as folders with the files config.json,
-    tokenizer.json and model.safetensors: BERT itself, RoBERTa, XLM-RoBERTa, CamemBERT and models of
-    the same architecture. It needs ``pip install sklearn_shag[contextual]``, but no deep-learning
-    library. Nothing is learned from sentences, so it need not be fitted.
+    tokenizer.json and model.safetensors: BERT itself, RoBERTa, XLM-RoBERTa, CamemBERT, MPNet and
+    models of the same architecture. It needs ``pip install sklearn_shag[contextual]``, but no
+    deep-learning library. Nothing is learned from sentences, so it need not be fitted.
 
     Parameters
     ----------
@@ -94,6 +100,8 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
     ----------
     Devlin, Chang, Lee and Toutanova (2019), BERT: Pre-training of deep bidirectional transformers
     for language understanding.
+    Song, Tan, Qin, Lu and Liu (2020), MPNet: Masked and permuted pre-training for language
+    understanding.
 
     Examples
     --------
@@ -259,9 +267,10 @@ def _encode_windows(encoder, pieces):
     n_windows, length = pieces.shape
     x = encoder.words[pieces] + encoder.positions[:length]
     x = _normalize(x.reshape(pieces.size, -1), encoder.normalize, encoder.epsilon)
-    total = np.zeros_like(x)
+    total, distances = np.zeros_like(x), encoder.distances
+    nearness = None if distances is None else distances[_number_distances(length, len(distances))]
     for k, layer in enumerate(encoder.layers, start=1):
-        heads = _attend(_linear(x, layer.attend), n_windows, encoder.n_heads)
+        heads = _attend(_linear(x, layer.attend), n_windows, encoder.n_heads, nearness)
         x = _normalize(x + _linear(heads, layer.merge), layer.after_attention, encoder.epsilon)
         wide = _linear(x, layer.widen)
         wide *= 0.5 + 0.5 * erf(wide * np.float32(np.sqrt(0.5)))  # GELU
@@ -271,13 +280,31 @@ def _encode_windows(encoder, pieces):
     return (total / np.float32(len(encoder.chosen))).reshape(n_windows, length, -1)
 
 
-def _attend(queries_keys_values, n_windows, n_heads):
-    """Return the mean of values in the window of each piece, weighted by queries and keys."""
+def _number_distances(length, n_buckets):
+    """Return the bucket of the distance from each piece to each other, (length, length).
+
+    One half of the buckets are for pieces that do not follow, the other for those that do. In each,
+    one half are for single distances, and the other are wider the farther the pieces are.
+    """
+    back = np.arange(length)[:, None] - np.arange(length)
+    n_of_side, n_single, away = n_buckets // 2, n_buckets // 4, np.abs(back)
+    share = np.log(np.maximum(away, 1) / n_single) / np.log(FARTHEST / n_single)
+    wide = np.minimum(n_single + (share * (n_of_side - n_single)).astype(int), n_of_side - 1)
+    return np.where(away < n_single, away, wide) + n_of_side * (back < 0)
+
+
+def _attend(queries_keys_values, n_windows, n_heads, nearness=None):
+    """Return the mean of values in the window of each piece, weighted by queries and keys.
+
+    If `nearness` is given, (length, length, n_heads), it is added to the logarithms of weights.
+    """
     n_rows, width = len(queries_keys_values), queries_keys_values.shape[1] // 3
     shape = n_windows, n_rows // n_windows, 3, n_heads, width // n_heads
     queries, keys, values = queries_keys_values.reshape(shape).transpose(2, 0, 3, 1, 4)
     weights = queries @ keys.swapaxes(2, 3)
     weights /= np.float32(np.sqrt(width // n_heads))
+    if nearness is not None:
+        weights += nearness.transpose(2, 0, 1)
     weights -= weights.max(axis=-1, keepdims=True)
     np.exp(weights, out=weights)
     weights /= weights.sum(axis=-1, keepdims=True)
@@ -367,11 +394,13 @@ def _read_encoder(file, tokenizer, config, chosen):
     def normal(name):
         return take(f"{name}.weight"), take(f"{name}.bias")
 
+    is_mpnet = config["model_type"] == "mpnet"
+    *attend, merge, after_attention = OF_MPNET if is_mpnet else OF_BERT
     layers = [
         TransformerLayer(
-            linear(*(f"{name}.attention.self.{part}" for part in ("query", "key", "value"))),
-            linear(f"{name}.attention.output.dense"),
-            normal(f"{name}.attention.output.LayerNorm"),
+            linear(*(f"{name}.attention.{part}" for part in attend)),
+            linear(f"{name}.attention.{merge}"),
+            normal(f"{name}.attention.{after_attention}"),
             linear(f"{name}.intermediate.dense"),
             linear(f"{name}.output.dense"),
             normal(f"{name}.output.LayerNorm"),
@@ -380,13 +409,16 @@ def _read_encoder(file, tokenizer, config, chosen):
     ]
     before = config["pad_token_id"] + 1 if KINDS[config["model_type"]] else 0
     positions = take("embeddings.position_embeddings.weight")[before:]
+    if not is_mpnet:
+        positions += take("embeddings.token_type_embeddings.weight")[0]
     return TransformerEncoder(
         tokenizer,
         take(_FIRST_TABLE),
-        positions + take("embeddings.token_type_embeddings.weight")[0],
+        positions,
         normal("embeddings.LayerNorm"),
         layers,
         chosen,
         config["num_attention_heads"],
         config["layer_norm_eps"],
+        take("encoder.relative_attention_bias.weight") if is_mpnet else None,
     )
