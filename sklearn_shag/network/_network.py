@@ -70,6 +70,7 @@ def make_network(sizes, flat, vectors=None, moments=None):
     `vectors` are vectors of words, and `moments` standardise vectors in context.
     """
     parameters = view_parameters(sizes, flat)
+    vectors = None if vectors is None else vectors.astype(np.float32)
     tables = [
         moments if group.in_context else vectors if group.fixed else table
         for group, table in zip(sizes.groups, parameters.embeddings, strict=True)

@@ -45,7 +45,7 @@ class Sizes(NamedTuple):
 
 
 # Defaults of networks without given vectors, such as all networks in old model files.
-NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
+NO_VECTORS = np.zeros((0, 0), dtype=np.float16)
 NO_MOMENTS = np.zeros((2, 0), dtype=np.float32)
 
 
@@ -64,7 +64,7 @@ class NetworkWeights(NamedTuple):
     label_mask : bool ndarray of shape (2, n_labels)
         Which relations training has between tokens, and which at roots; others are not predicted
         there.
-    vectors : float32 ndarray of shape (n_codes, n_dimensions)
+    vectors : float16 ndarray of shape (n_codes, n_dimensions)
         The given word vectors, which training does not change, after rows that stand for no word.
         Empty if none were given.
     moments : float32 ndarray of shape (2, n_dimensions)
@@ -86,7 +86,7 @@ class NetworkWeights(NamedTuple):
     hidden_layer_sizes: IntArray
     values: NDArray[np.float16]
     label_mask: BoolArray
-    vectors: NDArray[np.float32]
+    vectors: NDArray[np.float16]
     moments: NDArray[np.float32] = NO_MOMENTS
 
 
@@ -327,12 +327,12 @@ def tabulate_embeddings(embeddings):
     Returns
     -------
     words : list of str
-    table : float32 ndarray of shape (3 + n_words, n_dimensions)
+    table : float16 ndarray of shape (3 + n_words, n_dimensions)
         Rows of zeros for codes that are no words, then the vectors of words, scaled to a standard
         deviation as of learned embeddings.
     """
     words, vectors = read_embeddings(embeddings)
-    table = np.zeros((FIRST + len(words), vectors.shape[1]), dtype=np.float32)
+    table = np.zeros((FIRST + len(words), vectors.shape[1]), dtype=np.float16)
     deviation, _ = VECTOR_GROUP
     table[FIRST:] = vectors * (deviation / (vectors.std(dtype=np.float64) or 1.0))
     return words, table
