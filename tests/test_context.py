@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import tracemalloc
 import weakref
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from sklearn_shag import (
 )
 from sklearn_shag.cli._main import main
 from sklearn_shag.encoding import _context, ask_vectors, check_sentences, split_embeddings
-from sklearn_shag.features import TransformerVectors
+from sklearn_shag.features import TransformerVectors, _transformer
 from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
 from tests.encoders import LONGEST, expected_vectors, write_encoder
 from tests.estimators import assert_same_model, same
@@ -395,7 +396,7 @@ def test_a_transformer_against_loops(tmp_path, english, kind, first):
             expected = expected_vectors(folder, tree.forms, layers, first)
             assert_allclose(vectors, expected, atol=1e-5)
     default = TransformerVectors(folder).transform(sentences)
-    assert same(default, TransformerVectors(folder, layers=[2, 3]).transform(sentences))
+    assert same(default, TransformerVectors(folder, layers=[1, 2]).transform(sentences))
 
 
 def test_sentences_longer_than_the_encoder(folder, english):
@@ -448,6 +449,50 @@ def test_a_parser_of_a_transformer(folder, english):
     average = AveragedParser.of_seeds(small(source, max_iter=1), 2, calibrate=False)
     assert average.fit(english[:20]).parse(english[:3])
     assert clone(source).fit().transform(english[:1])[0].shape == (len(english[0]), 12)
+
+
+@pytest.mark.parametrize("at_once", [7, 1000])
+def test_a_table_of_words_against_every_occurrence(folder, english, monkeypatch, at_once):
+    """The axes are those of a matrix with a row for each occurrence, not for each word."""
+    monkeypatch.setattr(_transformer, "AT_ONCE", at_once)
+    source, sentences = TransformerVectors(folder, layers=[1, 4]), english[:60]
+    words, table = source.to_table(sentences, n_components=5, min_count=3)
+    forms = [form for tree in sentences for form in tree.forms]
+    assert words == [word for word, count in Counter(forms).most_common() if count >= 3]
+    vectors = np.concatenate(source.transform(sentences)).astype(float)
+    means = {word: vectors[[form == word for form in forms]].mean(axis=0) for word in words}
+    every = np.array([means[form] for form in forms if form in means])
+    centre = every.mean(axis=0)
+    _, _, axes = np.linalg.svd(every - centre)
+    expected = (np.array(list(map(means.get, words))) - centre) @ axes[:5].T
+    expected /= np.sqrt(np.square((every - centre) @ axes[:5].T).mean())
+    signs = np.sign(np.sum(expected * table, axis=0))
+    assert table.dtype == np.float16
+    assert_allclose(table, expected * signs, atol=5e-3)
+
+
+def test_tables_that_are_refused(folder, english):
+    for settings, problem in [
+        ({"min_count": 10**6}, "No word occurs min_count=1000000 times"),
+        ({"n_components": 0}, "n_components"),
+        ({"min_count": 1.5}, "min_count"),
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            TransformerVectors(folder).to_table(english[:5], **settings)
+    assert TransformerVectors(folder).to_table(english[:5])[1].shape[1] == 12  # all it has
+
+
+def test_a_parser_of_a_table_asks_no_transformer(tmp_path, english):
+    words = [form for tree in english[:40] for form in tree.forms]
+    folder = write_encoder(tmp_path / "encoder", words)
+    table = TransformerVectors(folder).to_table(english[:40], n_components=4)
+    parser = small(table, max_iter=1).fit(english[:40])
+    shutil.rmtree(folder)
+    save_model(parser, tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    assert loaded.embeddings_name_ is None
+    text = english[40:50]
+    assert same(loaded.predict_marginals(text), parser.predict_marginals(text))
 
 
 def test_folders_that_are_refused(tmp_path, folder, english):
@@ -509,3 +554,30 @@ def test_the_command(tmp_path, folder, english, capsys):
     vectors.write_text("2 2\nthe 0.5 1\na 1 0.5\n")
     assert main([*learn, *context, "--embeddings", str(vectors)]) == 0
     assert load_model(model).weights_.vectors.shape[1] == 2
+
+
+def test_the_command_with_a_transformer_for_training(tmp_path, english, capsys):
+    train, test, model = (str(tmp_path / name) for name in ("a.conllu", "b.conllu", "m.npz"))
+    write_conllu(english[:20], train)
+    write_conllu(english[20:30], test)
+    words = [form for tree in english[:20] for form in tree.forms]
+    folder = write_encoder(tmp_path / "encoder", words)
+    settings = ["--max-iter", "1", "--set", "hidden_layer_sizes=[4]", "--context-for"]
+    learn = ["train", train, "-o", model, "--model", "biaffine", *settings, "training"]
+    assert main([*learn, "--context", str(folder)]) == 0
+    shutil.rmtree(folder)
+    assert main(["parse", model, test, "-o", str(tmp_path / "out")]) == 0
+    capsys.readouterr()
+    of_vectors = ["--context", str(folder), "--embeddings", "x"]
+    for wrong, message in [
+        (learn, "--context-for training needs a transformer, --context"),
+        ([*learn[:-1], "parsing"], "--context-for parsing needs a transformer, --context"),
+        ([*learn, *of_vectors], "leave out --embeddings"),
+        (
+            [*learn[:4], "--model", "first", *settings[-1:], "training"],
+            "--context-for: vectors are",
+        ),
+        ([*learn, "--continue", model], "leave out --model and --context-for"),
+    ]:
+        assert main(wrong) == 1
+        assert message in capsys.readouterr().err

@@ -218,6 +218,9 @@ def _add_train(commands):
     word2vec, fastText and GloVe, of which the first {N_VECTORS:,} are read (default: none)"""
     parser.add_argument("--embeddings", metavar="FILE", help=help)
     _add_context(parser)
+    help = """what needs the transformer: parsing too, or training alone, which then makes a table
+    of word vectors from the training sentences, as part of the model (default: parsing)"""
+    parser.add_argument("--context-for", choices=["parsing", "training"], help=help)
     help = """replace symbols seen fewer than N times by one rare symbol; for crf, biaffine and
     taggers, this applies to the words they read (default: 1, for words 2)"""
     parser.add_argument("--min-count", type=int, metavar="N", help=help)

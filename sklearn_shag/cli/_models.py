@@ -54,6 +54,7 @@ LEARNERS = {
 }
 # Options of new models, which --continue refuses.
 OF_NEW = ("model", "symbols", "columns", "tags", "embeddings", "min_count", "text", "pattern")
+OF_NEW += ("context_for",)
 N_NETWORKS = 3  # of an ensemble, beside a linear model
 
 
@@ -94,18 +95,6 @@ def _make_model(options):
         model, learner = _make_part(options.model, options, options.seed)
     learner.set_params(**dict(options.set))
     learner._validate_params()  # before anything is read
-    names = [name for name in model.get_params() if name.split("__")[-1] == "embeddings"]
-    wanted = list_given(options, "embeddings", "context")
-    if wanted and not names:
-        raise ValueError(
-            f"--{' and --'.join(wanted)}: vectors are for networks, --model biaffine or ensemble, "
-            f"or with --tags for a tagger in front. --model {options.model} reads none."
-        )
-    given = [] if options.context is None else [open_context(options)]
-    if options.embeddings is not None:
-        given.append(read_vectors(options.embeddings, limit=N_VECTORS))
-    if given:
-        model.set_params(**dict.fromkeys(names, tuple(given) if len(given) > 1 else given[0]))
     if options.pattern and not options.text:
         raise ValueError("--pattern is for models that split text; add --text.")
     if options.text:
@@ -114,6 +103,32 @@ def _make_model(options):
         steps = model.steps if isinstance(model, ParserPipeline) else [("parser", model)]
         model = ParserPipeline([("splitter", splitter), *steps])
     return model, learner
+
+
+def _give_vectors(model, options, treebank):
+    """Set the parameters `embeddings` of a new model and its members, if vectors are wanted."""
+    wanted = list_given(options, "embeddings", "context", "context_for")
+    if not wanted:
+        return
+    names = [name for name in model.get_params() if name.split("__")[-1] == "embeddings"]
+    if not names:
+        raise ValueError(
+            f"--{' and --'.join(wanted).replace('_', '-')}: vectors are for networks, --model "
+            f"biaffine or ensemble, or with --tags for a tagger in front. --model {options.model} "
+            f"reads none."
+        )
+    of_training = options.context_for == "training"
+    if (options.context_for and not options.context) or (of_training and options.embeddings):
+        raise ValueError(
+            f"--context-for {options.context_for} needs a transformer, --context; for training it "
+            f"gives vectors of words, so leave out --embeddings."
+        )
+    given = [] if options.context is None else [open_context(options)]
+    if of_training:
+        given = [given[0].to_table(list(treebank))]
+    elif options.embeddings is not None:
+        given.append(read_vectors(options.embeddings, limit=N_VECTORS))
+    model.set_params(**dict.fromkeys(names, tuple(given) if len(given) > 1 else given[0]))
 
 
 def list_given(options, *names):
@@ -181,8 +196,8 @@ def train(options):
     ----------
     options : argparse.Namespace
         With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
-        `context`, `text`, `min_count`, `seed`, `max_iter`, `set`, pairs of a name and a value,
-        `on_error` and `n_jobs`.
+        `context`, `context_for`, `text`, `min_count`, `seed`, `max_iter`, `set`, pairs of a name
+        and a value, `on_error` and `n_jobs`.
 
     Raises
     ------
@@ -206,6 +221,8 @@ def train(options):
             options.tags = ",".join(treebank.list_columns())
         model, learner = _make_model(options)
     treebank.needs_heads = learner._needs_whole_trees is not None
+    if options.continue_ is None:
+        _give_vectors(model, options, treebank)
     params = model.get_params().items()
     watched = [name for name, value in params if name.endswith("verbose") and value is not False]
     model.set_params(**dict.fromkeys(watched, choose_verbosity()))
