@@ -1,16 +1,16 @@
 """What vectors that were learned elsewhere add to a parser of tokens alone, and what they cost.
 
 Usage: python benchmarks/vectors.py [--vectors FILE] [--context FOLDER] [--raw FILE...] [--text]
-[--treebank NAME] [--trees N...] [--seeds N] [--part dev|test] [--limit N] [--output RESULTS.json]
+[--treebanks NAME...] [--trees N...] [--seeds N] [--part dev|test] [--limit N] [--output FILE]
 
 FILE is a text of vectors of words, as read_vectors reads it, FOLDER a transformer, as
-TransformerVectors runs it, and the treebank (default: UD_English-EWT) one of SKLEARN_SHAG_DATA.
+TransformerVectors runs it, and treebanks (default: UD_English-EWT) are those of SKLEARN_SHAG_DATA.
 BiaffineParser learns tags and trees from the words of the first N trees of the training set, and of
 all of them, without vectors and with those that are given; scores are those of a whole part in
 percent, punctuation included, relations without subtypes, the mean of seeds. Seconds are CPU time
-of training on one thread, and sentences those parsed in a CPU second, both without the transformer,
-which looks at each sentence once for all runs. What it takes itself is another table, with the
-memory that the command takes to train with it and without.
+of training on one thread, and sentences those parsed in a CPU second by parsers that take turns,
+both without the transformer, which looks at each sentence once for all runs. What it takes itself
+is another table, with the memory that the command takes to train with it and without.
 
 A transformer also makes a table of words, from the whole training set without its trees and from
 raw text, FILEs with a sentence in each line and spaces between tokens; parsers with this table read
@@ -31,11 +31,12 @@ from _measure import Report, load, make_dgemm, minima, run_command, seconds_of
 from biaffine import ENGLISH, average, score
 from threadpoolctl import threadpool_limits
 
-from sklearn_shag import BiaffineParser, ParserPipeline, Splitter
+from sklearn_shag import BiaffineParser, ParserPipeline, Splitter, save_model
 from sklearn_shag.features import TransformerVectors, read_vectors
 from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.treebank import to_text
 
+ROUNDS = 15
 KEPT = {}  # the vectors of sentences, by their words
 
 
@@ -65,8 +66,8 @@ def learn(train, embeddings, seeds):
 
 
 def measure(parsers, test):
-    """The mean of the scores of parsers, how far they spread, and the sentences they parse."""
-    runs = [scores | {"sentences/s": speed} for scores, speed in (score(p, test) for p in parsers)]
+    """The mean of the scores of parsers, and how far they spread."""
+    runs = [score(parser, test)[0] for parser in parsers]
     of_labels = [run["LAS"] for run in runs]
     means = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
     return means | {"LAS of seeds": f"{min(of_labels):.1f} to {max(of_labels):.1f}"}
@@ -81,6 +82,22 @@ def measure_whole(parsers, test, splitter):
         found = raw_text_scores(test, trees)
         of_text = {f"{name}, text": 100 * found[name].f1 for name in ("UAS", "LAS", "UPOS")}
         yield {"parser": what} | {name: scores[name] for name in ("UAS", "LAS", "UPOS")} | of_text
+
+
+def size_of(parser):
+    """The size of a model file in MB."""
+    with tempfile.TemporaryDirectory() as folder:
+        save_model(parser, path := Path(folder) / "model.npz")
+        return path.stat().st_size / 1e6
+
+
+def measure_speed(learned, test):
+    """Sentences that a parser of each kind parses in a CPU second, in turns, and their ratios."""
+    seconds = minima({what: lambda p=p: p.parse(test) for what, p in learned.items()}, ROUNDS)
+    for what, least in seconds.items():
+        speed, ratio = len(test) / least, least / seconds["tokens"]
+        row = {"read": what, "sentences/s": speed, "times as long as tokens": ratio}
+        yield row | {"model MB": size_of(learned[what])}
 
 
 def read_lines(paths):
@@ -110,21 +127,54 @@ def measure_cost(treebank, folder, seconds):
     n_tokens = sum(map(len, treebank.train))
     rows = [
         {"what": "dgemm, 10^9 operations a CPU second", "measured": speed},
-        {"what": f"vectors of {n_tokens:,} training tokens, CPU s", "measured": seconds},
+        {"what": "vectors of 1,000 training tokens, CPU s", "measured": 1000 * seconds / n_tokens},
     ]
-    train = next(treebank.folder.glob("*-ud-train.conllu"))
-    test = next(treebank.folder.glob("*-ud-test.conllu"))
+    dev, test = (str(next(treebank.folder.glob(f"*-ud-{part}.conllu"))) for part in ("dev", "test"))
     with tempfile.TemporaryDirectory() as place:
-        model = Path(place) / "model.npz"
-        learn = ["train", train, "-o", model, "--model", "biaffine", "--tags", "upos"]
-        context = "--context", folder
-        for name, options in (("without", ()), ("with it", context)):
-            _, _, memory = run_command(*learn, "--max-iter", "1", *options)
-            rows.append({"what": f"most memory of training {name}, MiB", "measured": memory})
-        _, seconds, _ = run_command("parse", model, test, "-o", Path(place) / "out", *context)
-    rows.append({"what": "parsing with it, all of the command, CPU s", "measured": seconds})
-    rows.append({"what": "sentences of that", "measured": float(len(treebank.test))})
+        learn = ["--model", "biaffine", "--tags", "upos", "--max-iter", "1", "--context", folder]
+        for what, options in {"parsing": [], "training": ["--context-for", "training"]}.items():
+            model = str(Path(place) / "model.npz")
+            _, _, memory = run_command("train", dev, "-o", model, *learn, *options)
+            size = Path(model).stat().st_size / 1e6
+            needed = [] if options else ["--context", folder]
+            _, seconds, _ = run_command("parse", model, test, "-o", Path(place) / "out", *needed)
+            rows += [
+                {"what": f"for {what}: most memory of training, MiB", "measured": memory},
+                {"what": f"for {what}: model of the development set, MB", "measured": size},
+                {"what": f"for {what}: parsing the test set, CPU s", "measured": seconds},
+            ]
     return rows
+
+
+def go(report, tables, name, arguments):
+    """Measure all for one treebank, and add it to the tables of all."""
+    treebank = load(name)
+    train, test, whole = treebank.train, getattr(treebank, arguments.part), len(treebank.train)
+    read, learned = {"tokens": None}, {}
+    if arguments.vectors:
+        words, vectors = read_vectors(arguments.vectors, limit=arguments.limit)
+        read["vectors of words"] = words, vectors
+        report.add(f"coverage, {name}", measure_coverage(treebank, words))
+    if arguments.context:
+        source = Kept(arguments.context)
+        _, seconds = seconds_of(lambda: source.transform(train))
+        report.add(f"cost, {name}", measure_cost(treebank, arguments.context, seconds))
+        sentences = [*(tree.forms for tree in train), *read_lines(arguments.raw)]
+        read["table of words"] = source.to_table(sentences)
+        read["vectors in context"] = source
+    splitter = Splitter(random_state=0).fit(train) if arguments.text else None
+    for n_trees in [*(n for n in arguments.trees if n < whole), whole]:
+        for what, given in read.items():
+            parsers, seconds = learn(train[:n_trees], given, arguments.seeds)
+            learned[what], place = parsers[0], {"treebank": name, "trees": n_trees, "read": what}
+            tables["vectors"].append(place | measure(parsers, test) | {"CPU s": seconds})
+            if splitter is not None and n_trees == whole:
+                rows = measure_whole(parsers, test, splitter)
+                tables["text"] += [{"treebank": name, "read": what} | row for row in rows]
+            for kind, rows in tables.items():
+                if rows:
+                    report.add(f"{kind}, {arguments.part}", rows)
+    report.add(f"speed, {name}", list(measure_speed(learned, test)))
 
 
 def main():
@@ -133,39 +183,18 @@ def main():
     parser.add_argument("--context", metavar="FOLDER")
     parser.add_argument("--raw", metavar="FILE", nargs="*", default=[], help="compressed with gzip")
     parser.add_argument("--text", action="store_true")
-    parser.add_argument("--treebank", default=ENGLISH)
+    parser.add_argument("--treebanks", nargs="*", default=[ENGLISH])
     parser.add_argument("--trees", nargs="*", type=int, default=[100, 300, 1000, 4000])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--part", choices=["dev", "test"], default="dev")
     parser.add_argument("--limit", type=int, default=200_000, help="words of the file to read")
     parser.add_argument("--output", help="default: in the folder results beside the script")
     arguments = parser.parse_args()
-    treebank = load(arguments.treebank)
-    test = getattr(treebank, arguments.part)
-    report, read, rows, wholes = Report("vectors", arguments.output), {"tokens": None}, [], []
-    splitter = Splitter(random_state=0).fit(treebank.train) if arguments.text else None
+    report, tables = Report("vectors", arguments.output), {"vectors": [], "text": []}
     with threadpool_limits(1):
-        if arguments.vectors:
-            words, vectors = read_vectors(arguments.vectors, limit=arguments.limit)
-            read["vectors of words"] = words, vectors
-            report.add(f"coverage, {arguments.treebank}", measure_coverage(treebank, words))
-        if arguments.context:
-            source = Kept(arguments.context)
-            _, seconds = seconds_of(lambda: source.transform(treebank.train))
-            report.add("cost", measure_cost(treebank, arguments.context, seconds))
-            sentences = [tree.forms for tree in treebank.train]
-            read["table of words"] = source.to_table([*sentences, *read_lines(arguments.raw)])
-            read["vectors in context"] = source
-        for n_trees in [*arguments.trees, len(treebank.train)]:
-            for what, given in read.items():
-                parsers, seconds = learn(treebank.train[:n_trees], given, arguments.seeds)
-                row = {"trees": n_trees, "read": what} | measure(parsers, test)
-                rows.append(row | {"CPU s": seconds})
-                report.add(f"vectors, {arguments.treebank}, {arguments.part}", rows)
-                if splitter is not None and n_trees == len(treebank.train):
-                    whole = measure_whole(parsers, test, splitter)
-                    wholes += [{"read": what} | row for row in whole]
-                    report.add(f"text, {arguments.treebank}, {arguments.part}", wholes)
+        for name in arguments.treebanks:
+            go(report, tables, name, arguments)
+            KEPT.clear()
 
 
 if __name__ == "__main__":

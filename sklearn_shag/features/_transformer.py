@@ -200,7 +200,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
 
     @validate_params({"n_components": COUNT, "min_count": COUNT})
     def to_table(
-        self, sentences: Sentences, *, n_components: int = 64, min_count: int = 2
+        self, sentences: Sentences, *, n_components: int = 32, min_count: int = 2
     ) -> tuple[list[str], NDArray[np.float16]]:
         """Make a table of vectors of words, so that parsing needs no transformer.
 
@@ -212,7 +212,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
         ----------
         sentences : sequence of length n_sentences
             As for :meth:`transform`: those to learn from, and as much raw text as there is.
-        n_components : int, default=64
+        n_components : int, default=32
             Number of dimensions; all those of the transformer if it has fewer.
         min_count : int, default=2
             How often a word must occur. The mean of a single occurrence is of little use to others.
