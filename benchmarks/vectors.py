@@ -73,6 +73,16 @@ def measure(parsers, test):
     return means | {"LAS of seeds": f"{min(of_labels):.1f} to {max(of_labels):.1f}"}
 
 
+def compare(rows):
+    """The UAS and LAS of all kinds of parsers side by side, a row for each treebank and size."""
+    found = {}
+    for row in rows:
+        place = found.setdefault((row["treebank"], row["trees"]), {})
+        place[row["read"]] = f"{row['UAS']:.1f} / {row['LAS']:.1f}"
+    for (treebank, trees), scores in found.items():
+        yield {"treebank": treebank.removeprefix("UD_"), "trees": str(trees)} | scores
+
+
 def measure_whole(parsers, test, splitter):
     """Scores of one of the networks and of their average, from gold tokens and from text."""
     text, _ = to_text(test)
@@ -174,6 +184,7 @@ def go(report, tables, name, arguments):
             for kind, rows in tables.items():
                 if rows:
                     report.add(f"{kind}, {arguments.part}", rows)
+    report.add(f"UAS and LAS, {arguments.part}", list(compare(tables["vectors"])))
     report.add(f"speed, {name}", list(measure_speed(learned, test)))
 
 

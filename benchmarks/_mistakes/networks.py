@@ -151,6 +151,8 @@ MISTAKES = [
     Mistake(f"{TRAIN} --embeddings none.vec", stops(r"none\.vec")),
     Mistake(f"{TRAIN} --context none", stops(r"none has no config\.json")),
     Mistake("parse model.npz test.conllu --context none", stops(r"none has no config\.json")),
+    Mistake(f"{TRAIN} --context-for training", stops(r"--context-for training needs .* --context")),
+    Mistake(f"{TRAIN} --context-for parsing", stops(r"--context-for parsing needs .* --context")),
     Mistake(f"{TRAIN} --embeddings test.conllu", stops(r"test\.conllu:1", r"finite numbers")),
     Mistake(f"{TRAIN} --tags upos --columns upos", stops(r"from words alone", r"upos")),
     Mistake(
