@@ -6,6 +6,14 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from sklearn_shag import BiaffineParser, ModelFileError, load_model, save_model
+from sklearn_shag.encoding import N_ROWS, spell_words
+from sklearn_shag.network._parameters import (
+    initial_parameters,
+    list_sizes,
+    spell_vectors,
+    tabulate_embeddings,
+    view_parameters,
+)
 from sklearn_shag.treebank import DependencyTree
 from tests.estimators import assert_same_model, same
 from tests.faults import not_refused
@@ -77,6 +85,42 @@ def test_words_of_the_same_vector_are_the_same_seen_in_training_or_not(english, 
     assert same(both.predict_marginals(twin_text), before)
     unknown = [renamed(tree, lambda form: f"{form}-stranger") for tree in text]
     assert not same(both.predict_marginals(unknown), before)
+
+
+def test_letters_start_from_what_they_say_of_vectors():
+    """Words that end alike have vectors alike; an unseen word with this ending gets such a one."""
+    endings = {"ing": [1.0, 0.0, 0.5], "ed": [-1.0, 0.5, 0.0], "ness": [0.0, -1.0, 0.0]}
+    stems = ["walk", "talk", "paint", "clean", "dark", "cook", "help", "soft", "jump", "turn"]
+    table = {stem + ending: v for stem in stems for ending, v in endings.items()}
+    words, vectors = tabulate_embeddings(table)
+    vocabulary = {"form": [], "letters": [], "vector": words}
+    sizes = list_sizes(vocabulary, [4], None, [2], 3)
+    flat = initial_parameters(sizes, np.random.default_rng(0))
+    before = view_parameters(sizes, flat.copy()).embeddings
+    spell_vectors(sizes, flat, words, vectors)
+    after = view_parameters(sizes, flat).embeddings
+    changed = [not np.array_equal(a, b) for a, b in zip(before, after, strict=True)]
+    assert changed == [group.spelled for group in sizes.groups]
+    letters = after[changed.index(True)]
+    assert not letters[:, 3:].any()
+
+    def read(word):
+        rows = spell_words([word]).rows
+        return letters[rows, :3].sum(axis=0) / np.sqrt(rows.size)
+
+    for ending in endings:
+        unseen = read("warm" + ending) @ np.array(list(endings.values())).T
+        assert unseen.argmax() == list(endings).index(ending)
+        expected = 2 * np.array(vectors[3 + words.index("walk" + ending)], dtype=float)
+        np.testing.assert_allclose(read("walk" + ending), expected, atol=0.15)
+    # A ridge regression, solved with the matrix of all n-grams.
+    spelled = np.zeros((len(words), N_ROWS))
+    for row, word in enumerate(words):
+        rows = spell_words([word]).rows
+        np.add.at(spelled[row], rows, 1 / np.sqrt(rows.size))
+    kernel = spelled @ spelled.T + 0.3 * np.eye(len(words))
+    solved = 2 * spelled.T @ np.linalg.solve(kernel, vectors[3:].astype(float))
+    np.testing.assert_allclose(letters[:, :3], solved, atol=2e-3)
 
 
 def test_words_are_looked_up_as_they_are_and_then_in_lower_case(english):

@@ -39,7 +39,7 @@ from sklearn_shag.encoding._columns import (
     split_features,
 )
 from sklearn_shag.encoding._context import AT_ONCE, ask_vectors, name_source, split_embeddings
-from sklearn_shag.encoding._letters import GOLDEN, N_ROWS, Spellings, find_bucket, mix
+from sklearn_shag.encoding._letters import GOLDEN, N_ROWS, Spellings, find_bucket, mix, spell_words
 from sklearn_shag.encoding._sentences import (
     EncodedTrees,
     check_allowed,

@@ -66,9 +66,12 @@ class BiaffineParser(TagLearner, ArcParser):
         Pretrained word vectors, for example learned from raw text. They are a mapping from words to
         vectors, a list of words and an array of shape (n_words, n_dimensions), or an object with
         the interface of gensim's. :func:`~sklearn_shag.features.read_vectors` reads them from
-        files. Training does not change them, so they also help with words it has not seen. A word
-        without a vector is looked up in lower case. Model files hold the vectors, but store None
-        for this parameter.
+        files. :meth:`TransformerVectors.to_table` makes them.
+
+        Training does not change them, so they also help with words it has not seen. A word without
+        a vector is looked up in lower case. If `letters` are read, their n-grams start from a
+        regression on the vectors, so that words without one profit too. Model files hold the
+        vectors, but store None for this parameter.
 
         A callable, or the method `transform` of an object such as
         :class:`~sklearn_shag.features.TransformerVectors`, gives vectors in context. It takes a

@@ -42,6 +42,7 @@ from sklearn_shag.network._parameters import (
     compute_moments,
     initial_parameters,
     sizes_of,
+    spell_vectors,
     tabulate_embeddings,
 )
 from sklearn_shag.network._tags import LEARNED, collect_tags, finish_lemmas
@@ -126,6 +127,8 @@ class NetworkLearner(BaseEstimator):
         weights = NetworkWeights(hidden, None, mask, *given)
         sizes = sizes_of(weights, vocabulary, labels, tag_values)
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
+        if VECTOR in vocabulary:
+            spell_vectors(sizes, values, vocabulary[VECTOR], given[0])
         weights = weights._replace(values=values)
         return NetworkStart(None, vocabulary, labels, tag_values, sizes, weights)
 

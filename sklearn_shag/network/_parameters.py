@@ -1,13 +1,16 @@
 """The parameters of the network: one flat vector, seen as the arrays of its layers."""
 
 from collections.abc import Mapping
+from dataclasses import astuple
 from math import prod, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.linear_model import Ridge
 
-from sklearn_shag.encoding import FIRST, LETTERS, N_ROWS, TAGS, VECTOR
+from sklearn_shag.encoding import FIRST, LETTERS, N_ROWS, TAGS, VECTOR, spell_words
 from sklearn_shag.utils._arrays import check_range, check_shape, is_collection
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import BoolArray, IntArray
@@ -204,6 +207,38 @@ def initial_parameters(sizes, rng):
     for part in np.split(parameters.tags.weight, np.cumsum(sizes.n_tags)[:-1], axis=1):
         glorot(part, *part.shape)
     return flat
+
+
+# Words whose spelling is learned from their given vectors, and of the ridge regression its penalty,
+# its iterations, and the factor of its results, as chosen on development sets.
+N_SPELLED, SPELLING_PENALTY, SPELLING_ITERATIONS, SPELLED = 50_000, 0.3, 30, 2.0
+
+
+def spell_vectors(sizes, flat, words, vectors):
+    """Start the vectors of n-grams so that they add up to the given vectors of words.
+
+    So a word without a vector has one like those of words with the same prefix or ending.
+
+    Parameters
+    ----------
+    sizes : Sizes
+    flat : float32 ndarray
+        The initial parameters, which are changed if n-grams are read.
+    words : list of str
+        Of which the first ones are used, which are the most frequent ones in most files.
+    vectors : ndarray of shape (3 + n_words, n_dimensions)
+        As made by :func:`tabulate_embeddings`.
+    """
+    tables = zip(view_parameters(sizes, flat).embeddings, sizes.groups, strict=True)
+    for table in (table for table, group in tables if group.spelled):
+        begins, rows = astuple(spell_words(words[:N_SPELLED]))
+        lengths = np.diff(begins)
+        shares = np.repeat(1 / np.sqrt(lengths), lengths)  # as the network adds them up
+        spelled = csr_array((shares, rows.astype(np.int64), begins), (lengths.size, N_ROWS))
+        wanted = vectors[FIRST : FIRST + N_SPELLED, : table.shape[1]].astype(np.float64)
+        settings = {"fit_intercept": False, "solver": "lsqr", "max_iter": SPELLING_ITERATIONS}
+        found = Ridge(SPELLING_PENALTY, **settings).fit(spelled, wanted).coef_
+        table[:, : wanted.shape[1]] = SPELLED * np.reshape(found, (wanted.shape[1], N_ROWS)).T
 
 
 # By kind of column: the standard deviation of initial embeddings, and the probability that a value
