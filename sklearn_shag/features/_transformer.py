@@ -232,7 +232,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
 
         See Also
         --------
-        read_vectors : Reads tables that were learned elsewhere.
+        sklearn_shag.features.read_vectors : Reads tables that were learned elsewhere.
 
         Examples
         --------
