@@ -53,8 +53,17 @@ LEARNERS = {
     "biaffine": BiaffineParser(),
 }
 # Options of new models, which --continue refuses.
-OF_NEW = ("model", "symbols", "columns", "tags", "embeddings", "min_count", "text", "pattern")
-OF_NEW += ("context_for",)
+OF_NEW = (
+    "model",
+    "symbols",
+    "columns",
+    "tags",
+    "embeddings",
+    "context_for",
+    "min_count",
+    "text",
+    "pattern",
+)
 N_NETWORKS = 3  # of an ensemble, beside a linear model
 
 

@@ -215,7 +215,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
         n_components : int, default=32
             Number of dimensions; all those of the transformer if it has fewer.
         min_count : int, default=2
-            How often a word must occur. The mean of a single occurrence is of little use to others.
+            How often a word must occur; with little text, 1 is better.
 
         Returns
         -------
@@ -233,6 +233,11 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
         See Also
         --------
         sklearn_shag.features.read_vectors : Reads tables that were learned elsewhere.
+
+        References
+        ----------
+        Bommasani, Davis and Cardie (2020), Interpreting pretrained contextualized representations
+        via reductions to static embeddings.
 
         Examples
         --------

@@ -148,7 +148,8 @@ class Archive:
         with self._archive.open(info) as file:
             array = _read_npy(file, info.file_size, name)
         if dtype is np.float16 and array.dtype == np.float32:  # vectors in earlier versions' files
-            array = array.astype(dtype)
+            with np.errstate(over="ignore"):  # infinite numbers are refused later
+                array = array.astype(dtype)
         if array.dtype != dtype:
             raise ModelFileError(f"{name} holds {array.dtype}, not {np.dtype(dtype)}.")
         return array

@@ -66,7 +66,7 @@ class BiaffineParser(TagLearner, ArcParser):
         Pretrained word vectors, for example learned from raw text. They are a mapping from words to
         vectors, a list of words and an array of shape (n_words, n_dimensions), or an object with
         the interface of gensim's. :func:`~sklearn_shag.features.read_vectors` reads them from
-        files. :meth:`TransformerVectors.to_table` makes them.
+        files. The method :meth:`~sklearn_shag.features.TransformerVectors.to_table` makes some.
 
         Training does not change them, so they also help with words it has not seen. A word without
         a vector is looked up in lower case. If `letters` are read, their n-grams start from a

@@ -1,14 +1,13 @@
 """The parameters of the network: one flat vector, seen as the arrays of its layers."""
 
 from collections.abc import Mapping
-from dataclasses import astuple
 from math import prod, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.linear_model import Ridge
+from scipy.sparse.linalg import lsqr
 
 from sklearn_shag.encoding import FIRST, LETTERS, N_ROWS, TAGS, VECTOR, spell_words
 from sklearn_shag.utils._arrays import check_range, check_shape, is_collection
@@ -229,23 +228,26 @@ def spell_vectors(sizes, flat, words, vectors):
     vectors : ndarray of shape (3 + n_words, n_dimensions)
         As made by :func:`tabulate_embeddings`.
     """
-    tables = zip(view_parameters(sizes, flat).embeddings, sizes.groups, strict=True)
-    for table in (table for table, group in tables if group.spelled):
-        begins, rows = astuple(spell_words(words[:N_SPELLED]))
-        lengths = np.diff(begins)
-        shares = np.repeat(1 / np.sqrt(lengths), lengths)  # as the network adds them up
-        spelled = csr_array((shares, rows.astype(np.int64), begins), (lengths.size, N_ROWS))
-        wanted = vectors[FIRST : FIRST + N_SPELLED, : table.shape[1]].astype(np.float64)
-        settings = {"fit_intercept": False, "solver": "lsqr", "max_iter": SPELLING_ITERATIONS}
-        found = Ridge(SPELLING_PENALTY, **settings).fit(spelled, wanted).coef_
-        table[:, : wanted.shape[1]] = SPELLED * np.reshape(found, (wanted.shape[1], N_ROWS)).T
+    of_letters = next((k for k, group in enumerate(sizes.groups) if group.spelled), None)
+    if of_letters is None:
+        return
+    table = view_parameters(sizes, flat).embeddings[of_letters]
+    ngrams = spell_words(words[:N_SPELLED])
+    lengths = np.diff(ngrams.begins)
+    shares = np.repeat(1 / np.sqrt(lengths), lengths)  # as the network adds them up
+    entries = shares, ngrams.rows.astype(np.int64), ngrams.begins
+    spelled = csr_array(entries, (lengths.size, N_ROWS))
+    settings = {"damp": sqrt(SPELLING_PENALTY), "iter_lim": SPELLING_ITERATIONS}
+    wanted = vectors[FIRST : FIRST + N_SPELLED, : table.shape[1]].astype(np.float64)
+    for d, of_dimension in enumerate(wanted.T):  # a ridge regression
+        table[:, d] = SPELLED * lsqr(spelled, of_dimension, atol=1e-4, btol=1e-4, **settings)[0]
 
 
 # By kind of column: the standard deviation of initial embeddings, and the probability that a value
 # is made unknown in training. Without tags, prefixes and suffixes are groups of their own.
 TAG_GROUP, WORD_GROUP = (1.0, 0.02), (0.3, 0.2)
 FORM_GROUP, AFFIX_GROUP = (0.3, 0.3), (0.5, 0.05)
-# N-grams start from 0, so that unseen ones have no effect.
+# N-grams start from 0, so that unseen ones have no effect, unless there are vectors of words.
 LETTER_GROUP = (0.0, 0.05)
 # Given vectors are scaled to this standard deviation.
 VECTOR_GROUP = (0.3, 0.2)
