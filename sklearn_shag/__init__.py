@@ -27,6 +27,7 @@ _MODULES = {
     "ConcaveParser": "induction._concave",
     "ConditionalSHAG": "conditional._tuned",
     "DeterministicSHAG": "learning._deterministic",
+    "DistilledParser": "ensembles._distilled",
     "DummyParser": "_dummy",
     "LexicalizedSHAG": "lexical._lexicalized",
     "MixtureSHAG": "induction._mixture",
@@ -66,6 +67,7 @@ if typing.TYPE_CHECKING:  # twice the same name: what is named so is public
     from sklearn_shag.conditional._crf import CRFParser as CRFParser
     from sklearn_shag.conditional._tuned import ConditionalSHAG as ConditionalSHAG
     from sklearn_shag.ensembles._averaged import AveragedParser as AveragedParser
+    from sklearn_shag.ensembles._distilled import DistilledParser as DistilledParser
     from sklearn_shag.ensembles._pipeline import ParserPipeline as ParserPipeline
     from sklearn_shag.ensembles._pipeline import make_parser_pipeline as make_parser_pipeline
     from sklearn_shag.ensembles._product import ProductParser as ProductParser

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
@@ -26,14 +27,16 @@ from sklearn_shag import (
     BiaffineParser,
     CRFParser,
     DeterministicSHAG,
+    DistilledParser,
     LexicalizedSHAG,
     SpectralSHAG,
     Splitter,
     Tagger,
     load_model,
+    make_parser_pipeline,
     save_model,
 )
-from sklearn_shag.cli import _demo, _main, _models, main
+from sklearn_shag.cli import _demo, _main, _models, _train, main
 from sklearn_shag.cli._evaluate import iter_sentences
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
@@ -269,8 +272,8 @@ class TestTrain:
     def test_options_make_a_model(self, options, model):
         """To fit it is a matter of the library."""
         options = _main.make_parser("").parse_args(["train", "x", "-o", "y", *options.split()])
-        options.model = options.model or _models._choose_model(options)[0]
-        made, learner = _models._make_model(options)
+        options.model = options.model or _models.choose_model(options)[0]
+        made, learner = _models.make_model(options)
         steps = [made] if made is learner else [step for _, step in made.steps]
         expected = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
         assert list(map(parameters, steps)) == list(map(parameters, expected))
@@ -357,6 +360,84 @@ class TestTrain:
         assert message in fail("train", test, "-o", out, *wrong)
         message = "holds SpectralSHAG, which cannot go on learning; em, crf and biaffine can."
         assert message in fail("train", test, "-o", out, "--continue", files / "model.npz")
+
+
+class TestRawText:
+    """Students of `train --raw-text`, several treebanks, and what is set aside."""
+
+    @pytest.fixture(autouse=True)
+    def small(self, monkeypatch):
+        make_networks_small(monkeypatch)
+
+    def test_an_ensemble_teaches(self, run, train, files, test, tmp_path):
+        out, raw = tmp_path / "m.npz", tmp_path / "raw.txt"
+        raw.write_text("Dogs bark .\nIt works .\n", encoding="utf-8")
+        printed = run("train", train, "-o", out, "--tags", "upos", "--raw-text", raw, test)
+        assert "Taking --model biaffine" in printed
+        assert "from 76 of 80 sentences and 32 of raw text (" in printed
+        for kind in ("student", "teacher", "without raw text"):
+            row = rf"{kind}: UAS [\d.]+, LAS [\d.]+ +\(4 sentences set aside from .*train.conllu\)"
+            assert re.search(row, printed)
+        trees = read_conllu(train)
+        known = [tree for k, tree in enumerate(trees, start=1) if k % 20]
+        sentences = [
+            *known,
+            *read_horizontal(raw),
+            *(t.with_heads(None) for t in read_conllu(test)),
+        ]
+        network = clone(SMALL_NETWORK).set_params(tags="upos", random_state=0)
+        seeds = AveragedParser.of_seeds(network).estimators
+        tagger = Tagger("upos", hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0)
+        linear = CRFParser(["upos", "form", "suffix"], n_features=2**12, max_iter=1, random_state=0)
+        teacher = AveragedParser([*seeds, ("linear", make_parser_pipeline(tagger, linear))])
+        expected = DistilledParser(network, teacher).fit(sentences).parser_
+        assert_same_model(load_model(out), expected)
+
+    def test_text_is_split_by_the_splitter_that_is_learned(self, run, train, tmp_path):
+        out, raw = tmp_path / "m.npz", tmp_path / "raw.txt"
+        raw.write_text("Dogs bark", encoding="utf-8")
+        printed = run("train", train, "-o", out, "--text", "--raw-text", raw, "--set-aside", "0")
+        assert "from 80 sentences and " in printed
+        assert "set aside" not in printed
+        assert load_model(out).parse_text("It works")
+
+    def test_a_model_teaches(self, run, fail, train, files, tmp_path):
+        out, raw = tmp_path / "m.npz", files / "tokens.txt"
+        teacher = "--teacher", files / "linear.npz"
+        options = "--columns", "form", "--raw-text", files / "xx_small-ud-test.conllu"
+        printed = run("train", train, "-o", out, *options, *teacher)
+        assert "teacher: UAS" in printed
+        assert "without raw text" not in printed
+        err = fail("train", train, "-o", out, *teacher)
+        assert "--teacher is for learning from raw text; name some with --raw-text" in err
+        err = fail("train", train, "-o", out, "--model", "crf", "--raw-text", raw)
+        assert "--raw-text is for --model biaffine; crf learns from trees" in err
+
+    @pytest.mark.filterwarnings("always")
+    def test_raw_text_that_hurts(self, capsys, monkeypatch, train, files, tmp_path):
+        monkeypatch.setattr(_train, "SURE", -1e9)
+        arguments = ["train", train, "-o", str(tmp_path / "m.npz"), "--columns", "form"]
+        raw = str(files / "xx_small-ud-test.conllu")
+        assert main([*arguments, "--raw-text", raw, "--set-aside", "2"]) == 0
+        assert "a network that has read no raw text is better" in capsys.readouterr().err
+
+    def test_several_treebanks(self, run, fail, train, files, tmp_path):
+        out, linear = tmp_path / "m.npz", ("--model", "crf", "--columns", "upos")
+        few = files / "few.conllu"
+        printed = run("train", train, few, "-o", out, *linear, "--weight", "1", "0.5")
+        assert "from 95 of 100 sentences in 2 files" in printed
+        for path, n_sentences in ((train, 4), (few, 1)):
+            assert f"({n_sentences} sentences set aside from {path})" in printed
+        parts = [
+            [tree for k, tree in enumerate(read_conllu(path), start=1) if k % 20]
+            for path in (train, few)
+        ]
+        weights = np.repeat([1, 0.5], list(map(len, parts)))
+        crf = CRFParser(["upos"], n_features=2**12, max_iter=1, random_state=0)
+        expected = crf.fit([tree for part in parts for tree in part], sample_weight=weights)
+        assert_same_model(load_model(out), expected)
+        err = fail("train", train, few, "-o", out, "--weight", "1")
+        assert "--weight needs a number for each FILE, 2, got 1" in err
 
 
 class TestParse:
@@ -655,8 +736,8 @@ class TestOverwriting:
             os.link(target, output)
         elif alias == "folder":
             source = treebank.parent
-        for work in ("load_model", "iter_sentences"):  # before any work
-            monkeypatch.setattr(_models, work, None)
+        for module, work in ((_models, "load_model"), (_train, "iter_sentences")):
+            monkeypatch.setattr(module, work, None)  # before any work
         inputs = ["train", source] if command == "train" else ["parse", saved, source]
         err = fail(*inputs, "-o", output)
         assert f"The output {output} is the same file as the input {target}" in err
@@ -666,7 +747,7 @@ class TestOverwriting:
 
     @over("name", ["none/out", "."])
     def test_output_is_checked_before_any_work(self, fail, monkeypatch, train, tmp_path, name):
-        monkeypatch.setattr(_models, "iter_sentences", None)
+        monkeypatch.setattr(_train, "iter_sentences", None)
         err = fail("train", train, "-o", tmp_path / name)
         assert ("there is no folder" if name != "." else "it is a folder") in err
 
@@ -679,7 +760,7 @@ class TestWarnings:
                 warnings.warn(f"line {index}\n  goes on", UserWarning, stacklevel=index)
             return iter_sentences(*arguments)
 
-        monkeypatch.setattr(_models, "iter_sentences", read)
+        monkeypatch.setattr(_train, "iter_sentences", read)
         assert main(["train", train, "-o", str(tmp_path / "m"), "--model", "single"]) == 0
         assert capsys.readouterr().err == (
             "sklearn-shag train: warning: line 1 goes on\n"
@@ -854,6 +935,7 @@ class TestErrors:
         write_conllu([tree.with_heads(None) for tree in trees], bare)
         write_conllu([trees[0].with_heads([-1, *trees[0].heads[1:]]), *trees[1:]], partial)
         linear = "--model", "crf", "--columns", "upos", "--max-iter", "1"
+        whole = "--set-aside", "0"
         err = fail("train", train, bare, "-o", out, *MODEL)
         assert f"error: {bare}: 30 of 30 sentences have no heads to learn from. Leave" in err
         assert f"{bare}: 30 of 30 sentences have no heads" in fail(
@@ -863,7 +945,7 @@ class TestErrors:
         assert f"{partial}: 1 of 30 sentences have words without heads, but this model" in err
         assert "parse --keep-heads" in err
         assert not out.exists()
-        assert "from 30 of 60 sentences" in run("train", partial, bare, "-o", out, *linear)
+        assert "from 30 of 60 sentences" in run("train", partial, bare, "-o", out, *linear, *whole)
         assert "is without heads" in fail("evaluate", bare, test)
         assert "is without heads" in fail("evaluate", test, bare)
         err = fail("evaluate", test, partial)
@@ -933,7 +1015,7 @@ class TestErrors:
         def interrupt(*arguments):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(_models, "iter_sentences", interrupt)
+        monkeypatch.setattr(_train, "iter_sentences", interrupt)
         assert main(["train", train, "-o", "m", "--model", "spectral"]) == 130
         assert capsys.readouterr().err == "sklearn-shag train: interrupted\n"
 
@@ -941,7 +1023,7 @@ class TestErrors:
         def fill(*arguments):
             return np.empty(2**62, dtype=np.int8)
 
-        monkeypatch.setattr(_models, "iter_sentences", fill)
+        monkeypatch.setattr(_train, "iter_sentences", fill)
         err = fail("train", train, "-o", "m")
         assert "error: out of memory. Unable to allocate 4.00 EiB" in err
 

@@ -24,6 +24,7 @@ from sklearn_shag import (
     EMSHAG,
     BaseSHAG,
     DeterministicSHAG,
+    DistilledParser,
     EMAutomaton,
     ParserPipeline,
     SpectralAutomaton,
@@ -89,7 +90,8 @@ def test_every_public_estimator_is_tested():
     public = [getattr(p, name) for p in packages for name in getattr(p, "__all__", ())]
     estimators = {v for v in public if inspect.isclass(v) and issubclass(v, BaseEstimator)}
     tested = {type(model) for model in (ESTIMATORS | TRANSFORMERS).values()}
-    assert estimators == tested | {BaseSHAG, ParserPipeline, TransformerVectors} | OF_SEQUENCES
+    others = {BaseSHAG, DistilledParser, ParserPipeline, TransformerVectors}
+    assert estimators == tested | others | OF_SEQUENCES
 
 
 # Nothing in, nothing out

@@ -29,6 +29,7 @@ from sklearn_shag.cli._main import main
 from sklearn_shag.encoding import _context, ask_vectors, check_sentences, split_embeddings
 from sklearn_shag.features import TransformerVectors, _transformer
 from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
+from sklearn_shag.utils import _arrays
 from tests.encoders import LONGEST, expected_vectors, write_encoder
 from tests.estimators import assert_same_model, same
 from tests.faults import not_refused
@@ -224,7 +225,7 @@ def test_no_vectors_are_held_afterwards(english, fitted, monkeypatch):
 
 
 def test_many_are_in_a_file_that_has_no_name(english, fitted, monkeypatch, tmp_path):
-    monkeypatch.setattr(_context, "LARGEST", 100)
+    monkeypatch.setattr(_arrays, "LARGEST", 100)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     rows = []
     moments = _context.ContextVectors.moments
@@ -240,7 +241,7 @@ def test_many_are_in_a_file_that_has_no_name(english, fitted, monkeypatch, tmp_p
 
 
 def test_an_interrupted_fit_leaves_nothing(english, monkeypatch, tmp_path):
-    monkeypatch.setattr(_context, "LARGEST", 100)
+    monkeypatch.setattr(_arrays, "LARGEST", 100)
     monkeypatch.setattr(_context, "AT_ONCE", 10)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     source = Source()

@@ -228,8 +228,8 @@ def test_the_command_learns_from_a_file(capsys, english, of_trees, tmp_path, mon
 def test_the_command_gives_them_to_all_networks(of_trees, options, names):
     parse = _main.make_parser("").parse_args
     options = parse(["train", "x", "-o", "y", *options, "--embeddings", str(of_trees)])
-    model, _ = _models._make_model(options)
-    _models._give_vectors(model, options, [])
+    model, _ = _models.make_model(options)
+    _models.give_vectors(model, options, [])
     params = model.get_params()
     given = {name: value for name, value in params.items() if name.endswith("embeddings")}
     assert list(given) == names

@@ -29,6 +29,7 @@ from sklearn_shag import (
     ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
+    DistilledParser,
     DummyParser,
     EMAutomaton,
     LexicalizedSHAG,
@@ -595,6 +596,10 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(splitter.split_text("Dogs\nbark", lines=True), list[DependencyTree])
     assert_type(splitter.score(trees), float)
     pipeline = make_parser_pipeline(splitter, BiaffineParser(tags="upos", max_iter=1)).fit(trees)
+    student = DistilledParser(BiaffineParser(max_iter=1), CRFParser(max_iter=1), weight=0.5)
+    raw = [tree.with_heads(None) for tree in trees]
+    assert_type(student.fit([*trees, *raw]), DistilledParser)
+    assert_type(student.parse(trees), list[DependencyTree])
     several = pipeline.parse_text("Dogs\nbark\n.", lines=True, n_best=2)
     assert_type(several, list[list[DependencyTree]])
     assert_type(pipeline.iter_parse_text(io.StringIO("Dogs\nbark\n.")), Iterator[Any])

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.metrics import is_punctuation, raw_text_scores, score_report
+from sklearn_shag.parsing import has_projective_completion
 from sklearn_shag.treebank import CONLLU, ConlluError, DependencyTree, list_sources
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
@@ -106,6 +107,21 @@ def describe_place(sentence):
     sent_id = sentence.tree.sent_id
     name = f" (sent_id {sent_id})" if sent_id else ""
     return f"sentence {sentence.number} of {sentence.path}{name}"
+
+
+def find_lack(sentence):
+    """Describe the heads that a LocatedTree lacks, or return None if it is whole."""
+    if sentence.tree.heads is None:
+        return "no heads"
+    return "words without heads" if UNKNOWN in sentence.tree.heads else None
+
+
+def name_impossible(sentence):
+    """Name a sentence whose known heads no projective tree has; None if one completes them."""
+    if find_lack(sentence) != "words without heads":
+        return None
+    (possible,) = has_projective_completion([sentence.tree.heads])
+    return None if possible else describe_place(sentence)
 
 
 def evaluate(options):

@@ -10,6 +10,7 @@ import os
 import sys
 import textwrap
 import warnings
+from functools import partial
 from importlib import import_module
 
 from sklearn_shag import __version__
@@ -181,11 +182,12 @@ def _add_train(commands):
       %(prog)s train.conllu -o model.npz --tags upos
       %(prog)s train.conllu -o model.npz --tags upos,xpos,feats,lemma
       %(prog)s train.conllu -o model.npz --text
+      %(prog)s train.conllu -o model.npz --text --raw-text text.txt
       %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
       %(prog)s train.conllu -o model.npz --model spectral --set n_states=6 --set smoothing=5
       %(prog)s more.conllu -o better.npz --continue linear.npz --max-iter 3
     """
-    parser = _add_command(commands, "train", "cli._models", _add_train)
+    parser = _add_command(commands, "train", "cli._train", _add_train)
     _add_files(parser, "file", "the treebank", nargs="+")
     help = "model file to write, or - for standard output (required)"
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help=help)
@@ -219,8 +221,20 @@ def _add_train(commands):
     parser.add_argument("--embeddings", metavar="FILE", help=help)
     _add_context(parser)
     help = """what needs the transformer: parsing too, or training alone, which then makes a table
-    of word vectors from the training sentences, as part of the model (default: parsing)"""
+    of word vectors from the training sentences, as part of the model (default: parsing;
+    with --raw-text, training)"""
     parser.add_argument("--context-for", choices=["parsing", "training"], help=help)
+    help = """raw text to learn from too, which a teacher parses: any text with --text, otherwise
+    lines of tokens with spaces between them; or CoNLL-U without its heads (default: none)"""
+    parser.add_argument("--raw-text", metavar="FILE", nargs="+", help=help)
+    help = """model of raw text's trees, which is not needed to parse (default: an ensemble is
+    learned from the treebank)"""
+    parser.add_argument("--teacher", metavar="MODEL", help=help)
+    help = """set aside every Nth sentence of each treebank, and print scores on these; 0 for none
+    (default: 20 with several treebanks or --raw-text, otherwise 0)"""
+    parser.add_argument("--set-aside", type=partial(_parse_count, least=0), metavar="N", help=help)
+    help = "weight of the sentences of each FILE, in the same order (default: 1 for all)"
+    parser.add_argument("--weight", type=float, metavar="W", nargs="+", help=help)
     help = """replace symbols seen fewer than N times by one rare symbol; for crf, biaffine and
     taggers, this applies to the words they read (default: 1, for words 2)"""
     parser.add_argument("--min-count", type=int, metavar="N", help=help)
@@ -304,7 +318,7 @@ def _add_suggest(commands):
       %(prog)s model.npz partial.conllu --by sentences
       %(prog)s model.npz partial.conllu --by sentences -n 50 -o next.conllu
     """
-    parser = _add_command(commands, "suggest", "cli._models", _add_suggest)
+    parser = _add_command(commands, "suggest", "cli._suggest", _add_suggest)
     _add_model(parser)
     _add_files(parser, "file", "sentences, whose known heads are taken as true", nargs="+")
     help = "maximum number to list (default: %(default)s)"
@@ -399,9 +413,10 @@ def _parse_setting(text):
         return name, value
 
 
-def _parse_count(text):
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+def _parse_count(text, least=1):
+    if not text.isdecimal() or int(text) < least:
+        kind = "positive " if least else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {kind}whole number")
     return int(text)
 
 

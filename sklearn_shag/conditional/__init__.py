@@ -12,7 +12,14 @@ from sklearn_shag.conditional._base import (
     prepare_trees,
 )
 from sklearn_shag.conditional._crf import CRFParser
-from sklearn_shag.conditional._passes import Examples, cut_into_batches, run_passes, without_heads
+from sklearn_shag.conditional._passes import (
+    Examples,
+    Lesson,
+    cut_into_batches,
+    find_places,
+    run_passes,
+    without_heads,
+)
 from sklearn_shag.conditional._tuned import ConditionalSHAG
 
 __all__ = []

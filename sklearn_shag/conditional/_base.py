@@ -92,9 +92,13 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         fraction = self.validation_fraction if self.early_stopping else 0
         # With a warm start, no trees are unseen, so the correction stays as it is.
         calibrates = self.calibrate and not (self.warm_start and hasattr(self, "weights_"))
-        if calibrates and not fraction and trees.indptr[-1] >= MANY_TOKENS:
+        annotated = trees.annotated
+        n_annotated = np.diff(trees.indptr)[annotated].sum()
+        if calibrates and not fraction and n_annotated >= MANY_TOKENS:
             fraction = SET_ASIDE
-        chosen, held_out = set_aside(trees.kept.size, fraction, rng)
+        _, held_out = set_aside(annotated.size, fraction, rng)
+        held_out = annotated[held_out]
+        chosen = np.setdiff1d(np.arange(trees.kept.size), held_out)
         start = self._start(trees, chosen, rng)
         examples = self._encode_examples(trees, start, rng)
         validate, given = None, trees.given
@@ -129,9 +133,10 @@ class ArcParser(CalibratedMixin, ConditionalParser):
 
         The trees were set aside; if none were, each half is parsed by a model of the other half.
         """
+        of_originals = np.maximum.reduceat(given, examples.indptr[: examples.n_originals])
         if held_out.size:
             parts = [(learned, examples, held_out)]
-        elif chosen.size < MIN_SENTENCES:
+        elif np.count_nonzero(of_originals > UNKNOWN) < MIN_SENTENCES:
             parts = []
         else:
             halves = np.array_split(rng.permutation(chosen), 2)
@@ -145,7 +150,8 @@ class ArcParser(CalibratedMixin, ConditionalParser):
             vars(model).update(of_part)
             part = take_sentences(encoded._replace(heads=given), others)
             batch = Batch(part.codes, part.indptr)
-            answers.append(model._answer(batch, part.heads, part.labels, part.weights))
+            labels = np.where(part.heads < 0, -1, part.labels)
+            answers.append(model._answer(batch, part.heads, labels, part.weights))
         return learn_calibrations(answers)
 
     def _learn_half(self, start, examples, half, rng):
@@ -167,7 +173,8 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         """Return the Examples of trees; a subclass may add tags, and copies drawn with `rng`."""
         codes = encode_columns(start.columns, trees.sentences, trees.indptr)
         labels = encode_labels(trees.labels, start.labels)
-        return Examples(codes, trees.indptr, trees.heads, labels, None, trees.weights)
+        known = trees.heads, labels, None, trees.weights
+        return Examples(codes, trees.indptr, *known, lessons=trees.lessons)
 
     def _label_by(self, score_labels):
         """Return the labellers of a chunk, as `_labellers` does, from a function for scores."""
@@ -248,9 +255,15 @@ class KnownTrees(NamedTuple):
     weights: np.ndarray  # (n_kept,): positive
     n_lifted: int
     n_left_out: int
+    lessons: list | tuple = ()  # of each sentence a Lesson or None
 
     _by_token = ("heads", "given")
-    _by_sentence = ("kept", "sentences", "symbols", "labels", "weights")
+    _by_sentence = ("kept", "sentences", "symbols", "labels", "weights", "lessons")
+
+    @property
+    def annotated(self):
+        """The indices of sentences with a head that no teacher has guessed."""
+        return np.flatnonzero(np.maximum.reduceat(self.given, self.indptr[:-1]) > UNKNOWN)
 
     def merge(self):
         """Merge sentences with the same symbols and heads, adding up their weights."""
@@ -303,7 +316,7 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
         y = [[UNKNOWN] * n_tokens for n_tokens in lengths]
     given = check_heads(sentences, y, partial=True)
     labels = list_labels(sentences, given, y)
-    given = np.split(given, np.cumsum(lengths)[:-1])
+    given = dict(enumerate(np.split(given, np.cumsum(lengths)[:-1])))
     weights = check_sample_weight(sample_weight, sentences)
     if max_length is not None:
         weights = _leave_out_long(np.array(lengths), weights, max_length)
@@ -334,6 +347,8 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
             f"projective tree with one root has their heads.",
             UserWarning,
         )
+    lessons = sentences.lessons
+    given |= {s: lesson.heads for s, lesson in enumerate(lessons) if lesson is not None}
     return KnownTrees(
         np.array(kept),
         sentences.take(kept),
@@ -345,6 +360,7 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
         weights[kept],
         int(projective.lifted.sum()),
         n_left_out,
+        [lessons[s] for s in kept] if lessons else (),
     )
 
 

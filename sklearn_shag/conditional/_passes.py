@@ -10,6 +10,17 @@ from sklearn_shag.encoding import Batch, take_sentences
 from sklearn_shag.parsing import Forest
 
 
+class Lesson(NamedTuple):
+    """A sentence as its teacher sees it."""
+
+    heads: np.ndarray  # (n_tokens,), those that are known, or -1
+    arcs: np.ndarray | None = None  # (n_arcs,), marginals; None for its tree alone
+    # By kind, "labels" or a column, probabilities of values, (n_tokens, n_values); those of labels
+    # are given the heads of its tree. Kinds that are missing are known, or as in its tree.
+    shares: dict = {}
+    names: dict = {}  # by kind, the values
+
+
 class Examples(NamedTuple):
     """Encoded sentences, with known heads, labels and tags."""
 
@@ -22,18 +33,60 @@ class Examples(NamedTuple):
     # (n_copies,), the original of each of the last sentences, which are altered copies. They are
     # for training with their originals, and for nothing else.
     copied: np.ndarray = np.zeros(0, dtype=np.int64)
+    lessons: list | tuple = ()  # for each sentence a Lesson or None
+    # For "labels" and the number of each learned column, its kind in lessons and, for each value,
+    # the place of that value there, as found by find_places.
+    places: dict = {}
 
     _by_token = ("codes", "heads", "labels", "tags")
-    _by_sentence = ("weights",)
+    _by_sentence = ("weights", "lessons")
 
     @property
     def n_originals(self):
         """The number of sentences that are no copies."""
         return self.indptr.size - 1 - self.copied.size
 
+    @property
+    def targets(self):
+        """The marginals of arcs that are learned in place of heads, or None, of each sentence."""
+        return [lesson and lesson.arcs for lesson in self.lessons]
+
+    def shares(self, key, codes, n_values):
+        """Return the codes of tokens or, from a teacher, distributions over their values.
+
+        They are certain of what is known, and of codes if the teacher knows none of the values.
+        """
+        if key not in self.places:
+            return codes
+        kind, places = self.places[key]
+        shares = np.zeros((codes.size, n_values), dtype=np.float32)
+        shares[np.arange(codes.size), codes] = 1
+        for s, lesson in enumerate(self.lessons):
+            if lesson is not None and kind in lesson.shares:
+                own = np.pad(lesson.shares[kind].astype(np.float32), ((0, 0), (0, 1)))[:, places]
+                sums = own.sum(axis=1)
+                guessed = (sums > 0) & ((lesson.heads < 0) | (key != "labels"))
+                of_sentence = shares[self.indptr[s] : self.indptr[s + 1]]
+                of_sentence[guessed] = own[guessed] / sums[guessed, None]
+        return shares
+
     def with_copies(self, chosen):
         """Return the indices of chosen originals, and of their copies."""
         return np.append(chosen, self.n_originals + np.flatnonzero(np.isin(self.copied, chosen)))
+
+
+def find_places(lessons, labels, tag_values):
+    """Find the labels and tags of a student among its teacher's, for the field `places`."""
+    names = {}
+    for lesson in lessons:
+        names |= {} if lesson is None else lesson.names
+    own = {"labels": ("labels", labels), **dict(enumerate(tag_values.items()))}
+    found = {}
+    for key, (kind, values) in own.items():
+        if kind in names:
+            places = {name: place for place, name in enumerate(names[kind])}
+            found[key] = kind, np.array([places.get(value, len(places)) for value in values])
+    return found
 
 
 def without_heads(codes, indptr, tags, weights):

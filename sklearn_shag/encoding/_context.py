@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping
 from itertools import count
-from tempfile import TemporaryFile
 
 import numpy as np
 from joblib import hash as hash_of
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding._sentences import name_sentence
+from sklearn_shag.utils._arrays import make_room
 from sklearn_shag.utils._messages import printable
 from sklearn_shag.utils._parallel import progress
 
 AT_ONCE = 1000  # sentences passed to a source at once
-LARGEST = 2**30  # bytes of vectors that are held in memory; more are in a temporary file
 _NOT_SMALL = f"numbers that are not finite, or larger than {np.finfo(np.float16).max:,.0f}"
 
 
@@ -56,7 +55,7 @@ class ContextVectors:
                     wrong = are_small.index(False)
                     raise self._refuse(part[wrong], first + wrong, _NOT_SMALL)
                 if self.rows is None:
-                    self.rows = _make_room((ends[-1], vectors.shape[1]))
+                    self.rows = make_room((ends[-1], vectors.shape[1]), np.float16)
                 begin = self.begins[first]
                 self.rows[begin : begin + len(vectors)] = vectors
                 advance(len(part))
@@ -192,11 +191,3 @@ def name_source(source):
 def _as_halves(vectors):
     with np.errstate(over="ignore"):
         return vectors.astype(np.float16)
-
-
-def _make_room(shape):
-    if 2 * np.prod(shape) <= LARGEST:
-        return np.empty(shape, dtype=np.float16)
-    # The file has no name any more, or goes with its last handle: it is never left behind.
-    with TemporaryFile(prefix="sklearn_shag") as file:
-        return np.memmap(file, dtype=np.float16, mode="w+", shape=shape)

@@ -164,11 +164,13 @@ class CheckedSentences(list):
         Spellings of their forms, if letters are read.
     file_columns, token_columns : dict
         Columns of files, and columns that parsers derive from them, by name.
+    lessons : sequence of length 0 or n_sentences
+        What a teacher says of each sentence, or None where all is known.
     """
 
-    def __init__(self, sentences, symbols=None, vectors=()):
+    def __init__(self, sentences, symbols=None, vectors=(), lessons=()):
         super().__init__(sentences)
-        self.symbols, self.vectors = symbols, list(vectors)
+        self.symbols, self.vectors, self.lessons = symbols, list(vectors), lessons
         self.file_columns, self.token_columns, self.spellings = {}, {}, None
 
     def take(self, chosen):

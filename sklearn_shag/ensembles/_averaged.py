@@ -275,7 +275,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         if not self.calibrate or is_frozen or not knows_heads:
             learned = super()._learn_members(estimators, sentences, y, sample_weight)
             return learned | learn_calibrations([])
-        raw = [(name, _without_calibration(member)) for name, member in estimators]
+        raw = [(name, without_calibration(member)) for name, member in estimators]
         learned = super()._learn_members(raw, sentences, y, sample_weight)
         return learned | self._calibrate_on_halves(raw, sentences, y, weights, counted)
 
@@ -375,7 +375,7 @@ def _average_proba(names, members):
     return members[0][2] if len(members) == 1 else average_choices(names, members)
 
 
-def _without_calibration(member):
+def without_calibration(member):
     """Copy a member, with `calibrate` off in all its parts: the average alone is corrected."""
     member = clone(member)
     names = [name for name in member.get_params() if name.split("__")[-1] == "calibrate"]

@@ -8,14 +8,13 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 
 from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import ask_vectors, check_sentences, check_trees, require_whole
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._arrays import is_collection
-from sklearn_shag.utils._estimators import BaseComposition, open_member
+from sklearn_shag.utils._estimators import BaseComposition, open_member, weight_name
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
     LARGEST,
@@ -90,7 +89,7 @@ class ComposedParser(BaseComposition, Parser):
                     f"estimators[{k}] must be a pair of a name and a parser, got {pair!r:.80}"
                 )
         self._validate_names([name for name, _ in self.estimators])
-        return [_check_member(*pair) for pair in self.estimators]
+        return [check_member(*pair) for pair in self.estimators]
 
     def _member_weights(self, n_members):
         """Check the weights, which set_params may have changed since fit, and make them an array.
@@ -197,7 +196,7 @@ class Ensemble(ComposedParser):
         """Fit copies of members, and return the learned attributes by name."""
         names, members = zip(*estimators, strict=True)
         tasks = [
-            delayed(_fit_member)(member, sentences, _choose_y(member, sentences, y), sample_weight)
+            delayed(fit_member)(member, sentences, _choose_y(member, sentences, y), sample_weight)
             for member in members
         ]
         with progress("Learning", len(tasks), "estimators", self.verbose) as advance:
@@ -240,7 +239,7 @@ def _encode_member(opened, sentences, indptr):
     return parser._encode(*check_sentences(transform(sentences)), indptr)
 
 
-def _check_member(name, member):
+def check_member(name, member):
     opened = open_member(member)
     if not isinstance(opened.parser, Parser):
         raise TypeError(
@@ -266,18 +265,9 @@ def _choose_y(member, sentences, y):
     return sentences if _takes_heads_of_trees(member) and not is_composed else None
 
 
-def _fit_member(member, sentences, y, sample_weight):
+def fit_member(member, sentences, y, sample_weight):
     """Fit a copy of a member; frozen members are not copied."""
-    weights = {} if sample_weight is None else {_weight_name(member): sample_weight}
+    weights = {} if sample_weight is None else {weight_name(member): sample_weight}
     # Weights go to the parser, even if members request other routing of scikit-learn.
     with config_context(enable_metadata_routing=False):
         return clone(member).fit(sentences, y, **weights)
-
-
-def _weight_name(member):
-    """Return the name of the weights of sentences in `fit` of a member."""
-    steps = []
-    while isinstance(member, Pipeline):
-        step, member = member.steps[-1]
-        steps.append(step)
-    return "__".join([*steps, "sample_weight"])

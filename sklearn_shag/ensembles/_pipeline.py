@@ -39,7 +39,7 @@ def _without_sentences(_, *args):
 CONVERTERS = {"sample": _without_sentences, "explain": _with_one_sentence}
 
 
-def _of_parser(
+def of_parser(
     method: Callable[Concatenate[Any, Options], Answer],
 ) -> Callable[Concatenate[Any, Options], Answer]:
     """Let a pipeline have a method of its parser, if that has it, with its signature."""
@@ -57,8 +57,28 @@ def _of_parser(
     return forwarded
 
 
+class ParserMethods:
+    """The methods of a parser inside another estimator, but for `predict` and `score`."""
+
+    parse = of_parser(Parser.parse)
+    iter_parse = Parser.iter_parse
+    predict_marginals = of_parser(Parser.predict_marginals)
+    predict_tree_proba = of_parser(Parser.predict_tree_proba)
+    predict_labels = of_parser(Parser.predict_labels)
+    predict_label_proba = of_parser(Parser.predict_label_proba)
+    predict_tags = of_parser(TagLearner.predict_tags)
+    k_best_heads = of_parser(Parser.k_best_heads)
+    sample_heads = of_parser(Parser.sample_heads)
+    conditional_log_likelihood = of_parser(Parser.conditional_log_likelihood)
+    log_likelihood = of_parser(GenerativeMixin.log_likelihood)
+    score_arcs = of_parser(ArcParser.score_arcs)
+
+    sample = of_parser(GenerativeMixin.sample)
+    explain = of_parser(CRFParser.explain)
+
+
 @linked
-class ParserPipeline(Pipeline):
+class ParserPipeline(ParserMethods, Pipeline):
     """Pipeline that ends in a parser and has its methods.
 
     In every other respect it is a :class:`~sklearn.pipeline.Pipeline`. Sentences go through the
@@ -137,22 +157,6 @@ class ParserPipeline(Pipeline):
                 f"The last step of a ParserPipeline must be a parser of this package, got a "
                 f"{type(parser).__name__}; for others there is sklearn.pipeline.Pipeline."
             )
-
-    parse = _of_parser(Parser.parse)
-    iter_parse = Parser.iter_parse
-    predict_marginals = _of_parser(Parser.predict_marginals)
-    predict_tree_proba = _of_parser(Parser.predict_tree_proba)
-    predict_labels = _of_parser(Parser.predict_labels)
-    predict_label_proba = _of_parser(Parser.predict_label_proba)
-    predict_tags = _of_parser(TagLearner.predict_tags)
-    k_best_heads = _of_parser(Parser.k_best_heads)
-    sample_heads = _of_parser(Parser.sample_heads)
-    conditional_log_likelihood = _of_parser(Parser.conditional_log_likelihood)
-    log_likelihood = _of_parser(GenerativeMixin.log_likelihood)
-    score_arcs = _of_parser(ArcParser.score_arcs)
-
-    sample = _of_parser(GenerativeMixin.sample)
-    explain = _of_parser(CRFParser.explain)
 
     @overload
     def parse_text(

@@ -297,7 +297,8 @@ def trees_to_learn(batch):
     """Return all arcs of a batch, and the loss of known heads as a function of their scores."""
 
     def loss_of(scores):
-        losses, gradient = arc_losses(batch.indptr, scores.ravel(), batch.heads, batch.weights)
+        known = batch.heads, batch.weights, batch.targets
+        losses, gradient = arc_losses(batch.indptr, scores.ravel(), *known)
         return losses @ batch.weights, gradient[:, None]
 
     return all_arcs(batch.indptr), loss_of

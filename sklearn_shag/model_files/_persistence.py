@@ -262,8 +262,10 @@ def _describe_model(model, key, contents, fitted):
     """Describe a model for the header; its arrays go to `contents` under names with the key.
 
     Without `fitted`, as for members as they were given, it has parameters alone. Frozen estimators
-    are always fitted, and described at the first of their places.
+    are always fitted, and described at the first of their places. A student needs no teacher any
+    more, so it is described alone.
     """
+    model = getattr(model, "_opened", model)
     cls = type(model)
     if cls not in _find_classes().values():
         raise TypeError(_describe_other(model))

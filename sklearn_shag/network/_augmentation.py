@@ -120,6 +120,8 @@ def add_copies(examples, sentences, rng):
     places = np.arange(ends[-1]) + np.repeat(begins - ends[:-1], np.diff(ends))
     parts = {name: getattr(examples, name)[places] for name in ("heads", "labels", "tags")}
     weights = np.append(examples.weights, examples.weights[copied])
+    if examples.lessons:  # copies may be shorter; they have the one tree of the teacher
+        parts["lessons"] = [*examples.lessons, *[None] * len(copied)]
     copied = np.array(copied, dtype=np.int64)
     return examples._replace(indptr=ends, weights=weights, copied=copied, **parts), words
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from sklearn_shag.conditional import ArcParser, Examples
+from sklearn_shag.conditional import ArcParser, Examples, find_places
 from sklearn_shag.encoding import ask_vectors, check_sentences, collect_labels, encode_labels
 from sklearn_shag.network._estimators import NetworkStart, TagLearner
 from sklearn_shag.network._network import label_scores, make_network, read_sentences
@@ -334,7 +334,9 @@ class BiaffineParser(TagLearner, ArcParser):
         tags = [read_tags(start.tag_values, sentence) for sentence in trees.sentences]
         known = trees.heads, encode_labels(trees.labels, start.labels)
         tags = encode_tags(start.tag_values, tags, trees.heads.size)
-        examples = Examples(None, trees.indptr, *known, tags, trees.weights)
+        learned = *known, tags, trees.weights
+        places = find_places(trees.lessons, start.labels, start.tag_values)
+        examples = Examples(None, trees.indptr, *learned, lessons=trees.lessons, places=places)
         return self._encode_words(examples, start, trees.sentences, rng)
 
     def _score_learned(self, start, values, batch):

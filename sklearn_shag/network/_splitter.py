@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, count, pairwise
 from os.path import commonprefix
-from typing import Literal, NamedTuple, Self, TextIO
+from typing import Any, Literal, NamedTuple, Self, TextIO
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -419,6 +419,31 @@ class Splitter(TreeTransformer, NetworkLearner):
         if cuts:
             return [compose(form[begin:end]) for begin, end in pairwise([0, *cuts, len(form)])]
         return _split_by_ending(plain, self.endings_) if seems_several else None
+
+    def fit_transform(self, X: Sequence[DependencyTree | str], y: object = None) -> list[Any]:
+        """Learn from trees, and split the texts among them.
+
+        Parameters
+        ----------
+        X : sequence
+            DependencyTrees, as for :meth:`fit`, and any number of texts (str), from which a parser
+            behind this step may learn too.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        sentences : list
+            The trees, and in place of each text its sentences.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for :meth:`fit`.
+        """
+        self.fit([each for each in X if not isinstance(each, str)])
+        parts = (self.split_text(each) if isinstance(each, str) else [each] for each in X)
+        return check_sentences(list(chain.from_iterable(parts)))[0]
 
     def transform(self, X: Sentences) -> list[DependencyTree]:
         """Return sentences, which are already split, unchanged.

@@ -40,13 +40,15 @@ def learn_batch(network, batch, noise, gradient, n_tokens):
         losses, d_arcs = np.zeros(batch.weights.size), np.zeros(scores.arcs.shape)
     else:
         arcs = scores.arcs.astype(np.float64)
-        losses, d_arcs = arc_losses(batch.indptr, arcs, batch.heads, batch.weights)
-    label_loss, d_labels = cross_entropy(scores.labels, batch.labels[labelled], of_tokens[labelled])
+        losses, d_arcs = arc_losses(batch.indptr, arcs, batch.heads, batch.weights, batch.targets)
+    labels = batch.shares("labels", batch.labels, scores.labels.shape[1])[labelled]
+    label_loss, d_labels = cross_entropy(scores.labels, labels, of_tokens[labelled])
     tag_loss, d_tags = 0.0, np.zeros_like(scores.tags)
-    for columns, tags in zip(network.tags, batch.tags.T, strict=True):
+    for k, (columns, tags) in enumerate(zip(network.tags, batch.tags.T, strict=True)):
         tagged = np.flatnonzero(tags >= 0)
-        places, known = (rows[tagged], columns), (tags[tagged], of_tokens[tagged])
-        loss, d_tags[places] = cross_entropy(scores.tags[places], *known)
+        places = rows[tagged], columns
+        own = batch.shares(k, tags, columns.stop - columns.start)[tagged]
+        loss, d_tags[places] = cross_entropy(scores.tags[places], own, of_tokens[tagged])
         tag_loss += loss
     dtype = scores.arcs.dtype
     d_both = ((of_scores / n_tokens).astype(dtype) for of_scores in (d_arcs, d_labels))

@@ -160,6 +160,11 @@ class Forest:
         repair(found, of_first)
         return found if batch.crossing is None else forbid_arcs(found, batch.crossing)
 
+    @property
+    def exact(self):
+        """Probabilities of arcs, (n_arcs,), of a distribution over trees; None if there is none."""
+        return None if self.scored.grammar.is_signed else self.marginals
+
     @cached_property
     def corrected(self):
         """Probabilities of arcs, (n_arcs,), corrected as the parser has learned to."""
@@ -293,6 +298,12 @@ class Mixture(Forest):
             means = means + share * member.corrected
             self.out_of_range |= member.out_of_range
         return means if self.batch.crossing is None else forbid_arcs(means, self.batch.crossing)
+
+    @property
+    def exact(self):
+        """Means of the exact probabilities of the members; corrected ones are those of no trees."""
+        rows = [member.exact for member in self.members]
+        return None if any(row is None for row in rows) else np.tensordot(self.shares, rows, 1)
 
     def log_proba(self, trees):
         """Log probabilities of trees by the mixture; a member of -inf adds nothing."""

@@ -257,7 +257,7 @@ def tree_loss(
     return losses, gradient.astype(np.float32 if single else np.float64)
 
 
-def sum_up_losses(packed, potentials, known, weights, n_jobs=None):
+def sum_up_losses(packed, potentials, known, weights, n_jobs=None, targets=()):
     """Compute the losses and the gradient of :func:`tree_loss` from checked arguments.
 
     Parameters
@@ -269,6 +269,10 @@ def sum_up_losses(packed, potentials, known, weights, n_jobs=None):
     known : int ndarray of shape (n_tokens,)
     weights : float ndarray of shape (n_sentences,)
     n_jobs : int or None
+    targets : sequence of length 0 or n_sentences, default=()
+        Marginals of another distribution over the trees of a sentence, (n_arcs_i,), in place of its
+        known heads, or None. The loss is then the cross-entropy of the two, which is linear in the
+        marginals: log Z minus the expected score.
 
     Returns
     -------
@@ -281,6 +285,10 @@ def sum_up_losses(packed, potentials, known, weights, n_jobs=None):
     log_known, used = np.full(weights.size, -np.inf), np.zeros_like(results.arcs)
     kinds, only = np.empty(weights.size, dtype=np.int64), potentials.arcs.copy()
     _take_known(known, indptr, begins, only, kinds, log_known, used)
+    for s, target in enumerate(targets):
+        if target is not None:
+            arcs = slice(begins[s], begins[s + 1])
+            kinds[s], used[arcs], log_known[s] = ALL, target, potentials.arcs[arcs] @ target
     partial = np.flatnonzero(kinds == SOME)
     if partial.size:
         those = take_sentences(potentials._replace(arcs=only), partial)
@@ -295,10 +303,10 @@ def sum_up_losses(packed, potentials, known, weights, n_jobs=None):
     return losses, counted * (results.arcs - used)
 
 
-def arc_losses(indptr, arcs, known, weights):
-    """Compute the losses and the gradient of known heads, by the scores of all arcs."""
+def arc_losses(indptr, arcs, known, weights, targets=()):
+    """Compute the losses and the gradient of known heads or targets, by the scores of all arcs."""
     potentials = potentials_of_arcs(indptr, arcs)
-    return sum_up_losses(packed_unit_grammar(), potentials, known, weights)
+    return sum_up_losses(packed_unit_grammar(), potentials, known, weights, targets=targets)
 
 
 def cross_entropy(scores, known, weights):
@@ -307,8 +315,8 @@ def cross_entropy(scores, known, weights):
     Parameters
     ----------
     scores : float ndarray of shape (n, n_classes)
-    known : int ndarray of shape (n,)
-        Classes.
+    known : int ndarray of shape (n,) or float ndarray of the shape of scores
+        Classes, or distributions over classes.
     weights : ndarray of shape (n,)
 
     Returns
@@ -318,11 +326,15 @@ def cross_entropy(scores, known, weights):
     """
     if not known.size:
         return 0.0, np.zeros_like(scores)
-    logs, rows = log_softmax(scores, axis=1), np.arange(known.size)
+    logs, rows = log_softmax(scores, axis=1), np.arange(len(known))
     gradient = np.exp(logs)
-    gradient[rows, known] -= 1
+    if known.ndim == 2:
+        gradient, losses = gradient - known, np.sum(known * logs, axis=1)
+    else:
+        gradient[rows, known] -= 1
+        losses = logs[rows, known]
     gradient *= weights[:, None].astype(scores.dtype)
-    return -float(weights @ logs[rows, known]), gradient
+    return -float(weights @ losses), gradient
 
 
 @table_kernel

@@ -4,10 +4,13 @@ import io
 import os
 from collections.abc import Set
 from itertools import islice
+from tempfile import TemporaryFile
 
 import numpy as np
 
 from sklearn_shag.utils._messages import shorten
+
+LARGEST = 2**30  # bytes of an array that is held in memory; larger ones are in a temporary file
 
 
 def is_collection(value):
@@ -181,6 +184,15 @@ def in_chunks(items, size):
     """Iterate over lists of `size` items, of which the last may be shorter."""
     items = iter(items)
     return iter(lambda: list(islice(items, size)), [])
+
+
+def make_room(shape, dtype):
+    """Make an array without values, in memory or, if it is large, in a temporary file."""
+    if np.dtype(dtype).itemsize * np.prod(shape) <= LARGEST:
+        return np.empty(shape, dtype)
+    # The file has no name any more, or goes with its last handle: it is never left behind.
+    with TemporaryFile(prefix="sklearn_shag") as file:
+        return np.memmap(file, dtype, mode="w+", shape=shape)
 
 
 def divide_by_sum(values, axis):

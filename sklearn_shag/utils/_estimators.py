@@ -139,9 +139,11 @@ def find_splitter(member):
 
 def _list_steps(member):
     steps = []
-    while isinstance(member, FrozenEstimator | Pipeline):
+    while isinstance(member, FrozenEstimator | Pipeline) or hasattr(member, "_opened"):
         if isinstance(member, FrozenEstimator):
             member = member.estimator
+        elif not isinstance(member, Pipeline):
+            member = member._opened
         else:
             steps += [step for _, step in member.steps[:-1] if step not in (None, "passthrough")]
             member = member.steps[-1][1]
@@ -183,3 +185,12 @@ def _transform_sentences(steps, sentences):
     for step in steps:
         sentences = step.transform(sentences)
     return sentences
+
+
+def weight_name(member):
+    """Return the name of the weights of sentences in `fit` of a member."""
+    steps = []
+    while isinstance(member, Pipeline):
+        step, member = member.steps[-1]
+        steps.append(step)
+    return "__".join([*steps, "sample_weight"])

@@ -1,0 +1,286 @@
+"""The command `train`, and the trees of its files."""
+
+import os
+import re
+import sys
+import warnings
+from collections import Counter
+from itertools import chain
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from sklearn_shag.cli._evaluate import (
+    LeftOut,
+    find_invalid,
+    find_lack,
+    iter_sentences,
+    name_impossible,
+)
+from sklearn_shag.cli._models import (
+    LEARNERS,
+    check_output,
+    choose_model,
+    choose_verbosity,
+    give_vectors,
+    load_learner,
+    make_model,
+)
+from sklearn_shag.ensembles import DistilledParser
+from sklearn_shag.metrics import score_report
+from sklearn_shag.model_files import save_model
+from sklearn_shag.network import LEARNED, list_known_columns
+from sklearn_shag.treebank import HORIZONTAL, UnknownSymbolWarning, iter_horizontal, list_sources
+from sklearn_shag.utils._arrays import in_chunks
+from sklearn_shag.utils._estimators import find_splitter, open_member, weight_name
+from sklearn_shag.utils._io import STANDARD, expand_user
+from sklearn_shag.utils._messages import printable, warn
+from sklearn_shag.utils._parallel import progress
+
+# Trees counted at once by learners that need counts only, and trees kept in memory.
+PART, KEPT = 10_000, 20_000
+EVERY = 20  # with several treebanks or raw text, each 20th sentence is set aside
+SHOWN = ("uas", "las")
+NO_RAW_TEXT = "without raw text"
+SURE = 2.0  # standard errors of a difference that is no chance
+
+
+def train(options):
+    """Learn a model from treebanks and save it.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
+        `context`, `context_for`, `raw_text`, `teacher`, `text`, `min_count`, `seed`, `max_iter`,
+        `set`, pairs of a name and a value, `set_aside`, `weight`, `on_error` and `n_jobs`.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to learn from, or the output is a terminal or one of the inputs.
+    """
+    files = list_sources(options.file)
+    check_output(options.output, files)
+    if options.output == STANDARD and getattr(sys.stdout, "isatty", bool)():
+        raise ValueError("A model is not text for a terminal; name a file with -o, or redirect.")
+    _warn_of_test_files(files)
+    told = sys.stderr if options.output == STANDARD else sys.stdout
+    treebank = _Treebank(options)
+    if options.continue_ is not None:
+        model, learner = load_learner(options)
+    else:
+        if options.model is None:
+            options.model, why = choose_model(options)
+            print(f"Taking --model {options.model}: {why}", file=told)
+        if options.text and options.tags is None:
+            options.tags = ",".join(treebank.list_columns())
+        model, learner = make_model(options)
+    treebank.needs_heads = learner._needs_whole_trees is not None
+    raw = [] if options.raw_text is None else list(_read_raw_text(model, treebank, options))
+    if options.continue_ is None:
+        give_vectors(model, options, chain(treebank, raw))
+    params = model.get_params().items()
+    watched = [name for name, value in params if name.endswith("verbose") and value is not False]
+    model.set_params(**dict.fromkeys(watched, choose_verbosity()))
+    _fit_model(model, learner, treebank, raw, options)
+    model.set_params(**dict.fromkeys(watched, 0))  # depends on this terminal, not on the model
+    save_model(model, options.output)
+    several = f" in {len(files)} files" if len(files) > 1 else ""
+    of_raw = f" and {len(raw)} of raw text ({sum(map(len, raw))} words)" if raw else ""
+    print(
+        f"Learned {printable(' '.join(str(learner).split()), 200)} from "
+        f"{treebank.count_learned(learner)} sentences{several}{of_raw}; saved to "
+        f"{printable(options.output)}",
+        file=told,
+    )
+    _print_scores(model, treebank, told)
+
+
+def _fit_model(model, learner, treebank, raw, options):
+    """Fit a model, and the learner in it, in the way that holds the fewest trees."""
+    if options.continue_ is not None:
+        trees = open_member(model).transform(list(treebank.read()))
+        learner.fit(trees, sample_weight=treebank.list_weights()).set_params(warm_start=False)
+    elif options.weight is None and options.tags is None and hasattr(learner, "_fit_parts"):
+        _fit_on_counts(model, treebank)
+    elif options.weight is None and model is learner:  # no list of trees: it keeps encoded ones
+        model.fit(treebank.read())
+    else:
+        sentences, weights = [*treebank, *raw], treebank.list_weights()
+        weights = weights and {weight_name(model): [*weights, *[1.0] * len(raw)]}
+        model.fit(sentences, **(weights or {}))
+
+
+def _read_raw_text(model, treebank, options):
+    """Read raw text: CoNLL-U without its heads, tokens between spaces, or text.
+
+    Text is for models with a splitter, which learns first and is then frozen.
+    """
+    splitter = find_splitter(model)
+    if splitter is not None:
+        splitter.fit(list(treebank))
+        model.steps[0] = "splitter", FrozenEstimator(splitter)
+    for path in list_sources(options.raw_text, HORIZONTAL.suffix):
+        if re.search(r"\.conllu(\.gz)?$", path):
+            trees = iter_sentences([path], options.on_error)
+            yield from (each.tree.with_heads(None) for each in trees)
+        else:
+            yield from iter_horizontal(path) if splitter is None else splitter.iter_split_text(path)
+
+
+def _print_scores(model, treebank, told):
+    """Print the scores of models on the sentences of each treebank that were set aside.
+
+    The teacher of a student is scored too, and one of its networks, which has not read raw text.
+    """
+    student = model[-1] if isinstance(model, Pipeline) else model
+    models, gains = {"model": model}, []
+    if isinstance(student, DistilledParser):
+        models = {"student": model, "teacher": student.teacher_}
+        if not isinstance(student.teacher, FrozenEstimator):
+            models |= {NO_RAW_TEXT: student.teacher_.estimators_[0]}
+    for name, trees in treebank.set_aside.items():
+        n_right = {}
+        for kind, each in models.items() if trees else ():
+            transform, parser = open_member(each)
+            parsed = parser.parse(transform(trees))
+            scores = score_report(trees, parsed, n_resamples=1).scores
+            shown = [
+                f"{key.upper()} {100 * scores[key].score:.1f}" for key in SHOWN if key in scores
+            ]
+            n_right[kind] = [sum(a.heads == b.heads) for a, b in zip(trees, parsed, strict=True)]
+            title = f"{kind}: {', '.join(shown)}"
+            print(
+                f"{title:<38}({len(trees)} sentences set aside from {printable(name)})", file=told
+            )
+        if NO_RAW_TEXT in n_right:
+            gains.extend(np.subtract(n_right["student"], n_right[NO_RAW_TEXT]))
+    if np.sum(gains) < -SURE * np.linalg.norm(gains):
+        warn(
+            "on the sentences that were set aside, a network that has read no raw text is better. "
+            "The raw text may be too far from the treebank; leave it out, or take other text",
+            UserWarning,
+        )
+
+
+def _warn_of_test_files(files):
+    """Warn if files to learn from include a test set, as whole folders of treebanks do."""
+    test = [path for path in files if re.search(r"-ud-test\.conllu(\.gz)?$", path)]
+    if test and len(files) > 1:
+        warn(
+            f"{test[0]} is among the {len(files)} files to learn from, so scores on it will be "
+            f"too high; to learn from training sets alone, name them or a pattern such as "
+            f"'*-ud-train.conllu'",
+            UserWarning,
+        )
+
+
+class _Treebank:
+    """The trees of files, checked for a learner; each loop over them reads the files again.
+
+    A small treebank stays in memory instead, and so does a pipe, which can be read only once.
+    """
+
+    def __init__(self, options):
+        self.files_of = {path: list_sources(path) for path in options.file}
+        self.files, self.on_error = list(chain(*self.files_of.values())), options.on_error
+        self.weights = _check_weights(options)
+        several = options.raw_text is not None or len(options.file) > 1
+        self.every = (EVERY if several else 0) if options.set_aside is None else options.set_aside
+        self.needs_heads, self.n_sentences, self.kept, self.set_aside = False, 0, [], {}
+        self.is_file = all(p != STANDARD and os.path.isfile(expand_user(p)) for p in self.files)
+
+    def __iter__(self):
+        if self.kept:
+            yield from self.kept
+            return
+        for tree in self.read():
+            self.kept.append(tree)
+            if self.n_sentences > KEPT and self.is_file:
+                self.kept = []
+            yield tree
+
+    def list_columns(self):
+        """List the columns that can be learned and have values, by reading the trees once."""
+        found = list_known_columns(self)
+        if self.is_file:  # trees are checked when they are read again
+            self.kept = []
+        return found or LEARNED[:1]
+
+    def read(self):
+        """Read the files once, and yield their trees after checking them for the learner."""
+        self.n_sentences = self.n_without = self.n_impossible = 0
+        self.invalid, self.counts = LeftOut(), Counter()
+        self.set_aside = {name: [] for name in self.files_of}
+        pairs = [(name, path) for name, paths in self.files_of.items() for path in paths]
+        with progress("Reading", len(self.files), "files", choose_verbosity()) as advance:
+            for name, path in pairs:
+                sentences = self.invalid.drop(iter_sentences([path], self.on_error), find_invalid)
+                for n_read, sentence in enumerate(sentences):
+                    lack = find_lack(sentence)
+                    if lack and self.needs_heads:
+                        found = Counter(map(find_lack, chain([sentence], sentences)))
+                        _refuse_file(path, found, n_read)
+                    if self.every and lack is None and n_read % self.every == self.every - 1:
+                        self.set_aside[name].append(sentence.tree)
+                        continue
+                    self.counts[name] += 1
+                    self.n_sentences += 1
+                    self.n_without += lack == "no heads"
+                    self.n_impossible += bool(lack and name_impossible(sentence))
+                    yield sentence.tree
+                advance()
+        self.invalid.tell(self.files)
+        if self.n_without == self.n_sentences:
+            _refuse_file(" and ".join(self.files), Counter({"no heads": self.n_without}), 0)
+
+    def list_weights(self):
+        """List the weight of each sentence of the last reading, or return None without weights."""
+        if self.weights is None:
+            return None
+        return np.repeat(self.weights, [self.counts[name] for name in self.files_of]).tolist()
+
+    def count_learned(self, learner):
+        """Describe how many of the sentences, at the last reading, a fitted learner has used."""
+        members = [learner, *getattr(learner, "estimators_", ())]
+        left_out = [getattr(open_member(each).parser, "n_left_out_", 0) for each in members]
+        n_read, n_known = self.invalid.n_read, self.n_sentences - self.n_without
+        n_learned = n_known - max(self.n_impossible, *left_out)
+        return n_read if n_learned == n_read else f"{n_learned} of {n_read}"
+
+
+def _check_weights(options):
+    """Return the weight of each treebank, or None if none are given."""
+    if options.weight is None or len(options.weight) == len(options.file):
+        return options.weight
+    raise ValueError(
+        f"--weight needs a number for each FILE, {len(options.file)}, got {len(options.weight)}."
+    )
+
+
+def _refuse_file(path, found, n_whole):
+    """Refuse a file by its numbers of whole trees and, by kind, of trees that lack heads."""
+    lacking = next(kind for kind in ("no heads", "words without heads") if found[kind])
+    advice = " to learn from. Leave them out, or take files with trees"
+    if lacking != "no heads":
+        others = [name for name, each in LEARNERS.items() if not each._needs_whole_trees]
+        advice = (
+            f", but this model learns from whole trees only. Leave them out, complete them with a "
+            f"model of other files (parse --keep-heads), or choose --model {' or '.join(others)}"
+        )
+    n_sentences = n_whole + found.total()
+    raise ValueError(f"{path}: {found[lacking]} of {n_sentences} sentences have {lacking}{advice}.")
+
+
+def _fit_on_counts(model, trees):
+    """Fit a pipeline whose learner learns from counts, with a part of the trees in memory."""
+    feature, learner = model[0].fit(trees), model[-1]
+
+    def transform(part):
+        with warnings.catch_warnings():  # a part may have more rare symbols than all trees
+            warnings.simplefilter("ignore", UnknownSymbolWarning)
+            return feature.transform(part)
+
+    learner._fit_parts(map(transform, in_chunks(trees, PART)))
