@@ -130,9 +130,9 @@ def load_parser(name: str = "english") -> sklearn_shag.ParserPipeline:
 
     Notes
     -----
-    It was trained by ``benchmarks/bundled.py`` on the training set of UD English EWT. Unlike the
-    package, it has the licence of that treebank, CC BY-SA 4.0. :ref:`english_parser` names the
-    authors; :ref:`text` has its scores.
+    It was learned by ``benchmarks/bundled.py`` from the training sets of UD English EWT and GUM and
+    from raw text. Unlike the package, it is licensed under CC BY-SA 4.0. :ref:`english_parser`
+    names the sources, and has its scores.
 
     Examples
     --------
