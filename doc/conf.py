@@ -108,6 +108,7 @@ sphinx_gallery_conf = {
             "plot_own_symbols.py",
             "plot_words.py",
             "plot_arc_confidence.py",
+            "plot_raw_text.py",
             "plot_active_learning.py",
             "plot_errors_by_distance.py",
             "plot_automaton.py",

@@ -124,8 +124,10 @@ def _read_raw_text(model, treebank, options):
         model.steps[0] = "splitter", FrozenEstimator(splitter)
     for path in list_sources(options.raw_text, HORIZONTAL.suffix):
         if re.search(r"\.conllu(\.gz)?$", path):
-            trees = iter_sentences([path], options.on_error)
-            yield from (each.tree.with_heads(None) for each in trees)
+            sentences, invalid = iter_sentences([path], options.on_error), LeftOut()
+            for each in invalid.drop(sentences, find_invalid):
+                yield each.tree.with_heads(None)
+            invalid.tell([path])
         else:
             yield from iter_horizontal(path) if splitter is None else splitter.iter_split_text(path)
 
@@ -141,7 +143,7 @@ def _print_scores(model, treebank, told):
         models = {"student": model, "teacher": student.teacher_}
         if not isinstance(student.teacher, FrozenEstimator):
             models |= {NO_RAW_TEXT: student.teacher_.estimators_[0]}
-    for name, trees in treebank.set_aside.items():
+    for name, trees in zip(treebank.names, treebank.set_aside, strict=True):
         n_right = {}
         for kind, each in models.items() if trees else ():
             transform, parser = open_member(each)
@@ -184,12 +186,17 @@ class _Treebank:
     """
 
     def __init__(self, options):
-        self.files_of = {path: list_sources(path) for path in options.file}
-        self.files, self.on_error = list(chain(*self.files_of.values())), options.on_error
-        self.weights = _check_weights(options)
+        self.names, self.weights, self.on_error = options.file, options.weight, options.on_error
+        self.files_of = [list_sources(name) for name in self.names]
+        self.files = list(chain.from_iterable(self.files_of))
+        if self.weights is not None and len(self.weights) != len(self.names):
+            raise ValueError(
+                f"--weight needs a number for each FILE, {len(self.names)}, got "
+                f"{len(self.weights)}."
+            )
         several = options.raw_text is not None or len(options.file) > 1
         self.every = (EVERY if several else 0) if options.set_aside is None else options.set_aside
-        self.needs_heads, self.n_sentences, self.kept, self.set_aside = False, 0, [], {}
+        self.needs_heads, self.n_sentences, self.kept = False, 0, []
         self.is_file = all(p != STANDARD and os.path.isfile(expand_user(p)) for p in self.files)
 
     def __iter__(self):
@@ -212,11 +219,11 @@ class _Treebank:
     def read(self):
         """Read the files once, and yield their trees after checking them for the learner."""
         self.n_sentences = self.n_without = self.n_impossible = 0
-        self.invalid, self.counts = LeftOut(), Counter()
-        self.set_aside = {name: [] for name in self.files_of}
-        pairs = [(name, path) for name, paths in self.files_of.items() for path in paths]
+        self.invalid, self.counts = LeftOut(), [0] * len(self.names)
+        self.set_aside = [[] for _ in self.names]
+        pairs = [(k, path) for k, paths in enumerate(self.files_of) for path in paths]
         with progress("Reading", len(self.files), "files", choose_verbosity()) as advance:
-            for name, path in pairs:
+            for k, path in pairs:
                 sentences = self.invalid.drop(iter_sentences([path], self.on_error), find_invalid)
                 for n_read, sentence in enumerate(sentences):
                     lack = find_lack(sentence)
@@ -224,9 +231,9 @@ class _Treebank:
                         found = Counter(map(find_lack, chain([sentence], sentences)))
                         _refuse_file(path, found, n_read)
                     if self.every and lack is None and n_read % self.every == self.every - 1:
-                        self.set_aside[name].append(sentence.tree)
+                        self.set_aside[k].append(sentence.tree)
                         continue
-                    self.counts[name] += 1
+                    self.counts[k] += 1
                     self.n_sentences += 1
                     self.n_without += lack == "no heads"
                     self.n_impossible += bool(lack and name_impossible(sentence))
@@ -238,9 +245,7 @@ class _Treebank:
 
     def list_weights(self):
         """List the weight of each sentence of the last reading, or return None without weights."""
-        if self.weights is None:
-            return None
-        return np.repeat(self.weights, [self.counts[name] for name in self.files_of]).tolist()
+        return None if self.weights is None else np.repeat(self.weights, self.counts).tolist()
 
     def count_learned(self, learner):
         """Describe how many of the sentences, at the last reading, a fitted learner has used."""
@@ -249,15 +254,6 @@ class _Treebank:
         n_read, n_known = self.invalid.n_read, self.n_sentences - self.n_without
         n_learned = n_known - max(self.n_impossible, *left_out)
         return n_read if n_learned == n_read else f"{n_learned} of {n_read}"
-
-
-def _check_weights(options):
-    """Return the weight of each treebank, or None if none are given."""
-    if options.weight is None or len(options.weight) == len(options.file):
-        return options.weight
-    raise ValueError(
-        f"--weight needs a number for each FILE, {len(options.file)}, got {len(options.weight)}."
-    )
 
 
 def _refuse_file(path, found, n_whole):
