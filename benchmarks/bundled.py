@@ -24,13 +24,13 @@ from pathlib import Path
 
 import numpy as np
 from _measure import Report, load, minima, seconds_of
+from biaffine import average
 from biaffine import score as score_tokens
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from vectors import KEPT, Kept
 
 from sklearn_shag import (
-    AveragedParser,
     BiaffineParser,
     DistilledParser,
     Splitter,
@@ -119,8 +119,8 @@ def learn(trees, raw, encoder, options):
         reader = clone(network).set_params(**settings)
         path = options.work / f"teacher-{seed}.npz"
         member = make_once(path, encoder, lambda reader=reader: reader.fit(trees))
-        members.append((path.stem, FrozenEstimator(member)))
-    teacher = AveragedParser(members, calibrate=False).fit(trees)
+        members.append(member)
+    teacher = average(members)
     network.set_params(embeddings=encoder.to_table([*trees, *raw]))
     student = DistilledParser(network, FrozenEstimator(teacher)).fit([*trees, *raw])
     splitter = Splitter(random_state=options.seed + BEST).fit(trees)

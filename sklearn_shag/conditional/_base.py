@@ -108,9 +108,9 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         counts = {"n_lifted_": trees.n_lifted, "n_left_out_": trees.n_left_out}
         del trees  # unless they stay with the caller, their memory is free for training
         learned = self._learn_from(start, examples, chosen, validate, rng)
-        if calibrates:
+        if calibrates and (held_out.size or annotated.size >= MIN_SENTENCES):
             learned |= self._calibrate(start, examples, given, learned, chosen, held_out, rng)
-        elif not self.calibrate:
+        elif calibrates or not self.calibrate:
             learned |= learn_calibrations([])
         vars(self).update(learned, **counts)
         return self
@@ -133,11 +133,8 @@ class ArcParser(CalibratedMixin, ConditionalParser):
 
         The trees were set aside; if none were, each half is parsed by a model of the other half.
         """
-        of_originals = np.maximum.reduceat(given, examples.indptr[: examples.n_originals])
         if held_out.size:
             parts = [(learned, examples, held_out)]
-        elif np.count_nonzero(of_originals > UNKNOWN) < MIN_SENTENCES:
-            parts = []
         else:
             halves = np.array_split(rng.permutation(chosen), 2)
             parts = (
@@ -174,7 +171,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         codes = encode_columns(start.columns, trees.sentences, trees.indptr)
         labels = encode_labels(trees.labels, start.labels)
         known = trees.heads, labels, None, trees.weights
-        return Examples(codes, trees.indptr, *known, lessons=trees.lessons)
+        return Examples(codes, trees.indptr, *known, lessons=trees.sentences.lessons)
 
     def _label_by(self, score_labels):
         """Return the labellers of a chunk, as `_labellers` does, from a function for scores."""
@@ -255,10 +252,9 @@ class KnownTrees(NamedTuple):
     weights: np.ndarray  # (n_kept,): positive
     n_lifted: int
     n_left_out: int
-    lessons: list | tuple = ()  # of each sentence a Lesson or None
 
     _by_token = ("heads", "given")
-    _by_sentence = ("kept", "sentences", "symbols", "labels", "weights", "lessons")
+    _by_sentence = ("kept", "sentences", "symbols", "labels", "weights")
 
     @property
     def annotated(self):
@@ -316,7 +312,7 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
         y = [[UNKNOWN] * n_tokens for n_tokens in lengths]
     given = check_heads(sentences, y, partial=True)
     labels = list_labels(sentences, given, y)
-    given = dict(enumerate(np.split(given, np.cumsum(lengths)[:-1])))
+    given = np.split(given, np.cumsum(lengths)[:-1])
     weights = check_sample_weight(sample_weight, sentences)
     if max_length is not None:
         weights = _leave_out_long(np.array(lengths), weights, max_length)
@@ -347,8 +343,8 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
             f"projective tree with one root has their heads.",
             UserWarning,
         )
-    lessons = sentences.lessons
-    given |= {s: lesson.heads for s, lesson in enumerate(lessons) if lesson is not None}
+    for s, lesson in enumerate(sentences.lessons):
+        given[s] = given[s] if lesson is None else lesson.heads
     return KnownTrees(
         np.array(kept),
         sentences.take(kept),
@@ -360,7 +356,6 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
         weights[kept],
         int(projective.lifted.sum()),
         n_left_out,
-        [lessons[s] for s in kept] if lessons else (),
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from sklearn_shag.encoding import Batch, take_sentences
 from sklearn_shag.parsing import Forest
+from sklearn_shag.utils._arrays import divide_by_sum
 
 
 class Lesson(NamedTuple):
@@ -64,10 +65,9 @@ class Examples(NamedTuple):
         for s, lesson in enumerate(self.lessons):
             if lesson is not None and kind in lesson.shares:
                 own = np.pad(lesson.shares[kind].astype(np.float32), ((0, 0), (0, 1)))[:, places]
-                sums = own.sum(axis=1)
-                guessed = (sums > 0) & ((lesson.heads < 0) | (key != "labels"))
-                of_sentence = shares[self.indptr[s] : self.indptr[s + 1]]
-                of_sentence[guessed] = own[guessed] / sums[guessed, None]
+                own = divide_by_sum(own, axis=1)
+                guessed = own.any(axis=1) & ((lesson.heads < 0) | (key != "labels"))
+                shares[self.indptr[s] : self.indptr[s + 1]][guessed] = own[guessed]
         return shares
 
     def with_copies(self, chosen):

@@ -174,10 +174,11 @@ class CheckedSentences(list):
         self.file_columns, self.token_columns, self.spellings = {}, {}, None
 
     def take(self, chosen):
-        """Return the sentences `chosen`, an int array, in their order, with symbols and vectors."""
+        """Return the sentences `chosen`, an int array, in their order, with all but columns."""
         symbols = None if self.symbols is None else [self.symbols[s] for s in chosen]
         vectors = (of_source.take(chosen) for of_source in self.vectors)
-        return CheckedSentences(map(self.__getitem__, chosen), symbols, vectors)
+        lessons = [self.lessons[s] for s in chosen] if self.lessons else ()
+        return CheckedSentences(map(self.__getitem__, chosen), symbols, vectors, lessons)
 
     def __reduce__(self):
         return CheckedSentences, (list(self),)

@@ -207,7 +207,7 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
                 known = {name for name in LEARNED if getattr(tree, ATTRIBUTES[name])}
                 shares = {kind: pair for kind, pair in shares.items() if kind not in known}
                 lessons[s] = shelf.keep(heads[s], arcs, shares)
-                tree = _complete(tree, found)
+                tree = _complete(tree, found, known)
                 X[s] = tree if isinstance(X[s], DependencyTree) else X[s]
                 if y is not None:
                     of_y[s] = tree
@@ -300,9 +300,9 @@ def _with_known(sentence, heads, given):
     return tree.with_heads(heads, getattr(given, "deprels", None))
 
 
-def _complete(tree, found):
-    """Give a tree the heads and relations that the teacher has found, and columns that it lacks."""
-    columns = {name: getattr(found, ATTRIBUTES[name]) for name in LEARNED}
-    lacking = {name: v for name, v in columns.items() if v and not getattr(tree, ATTRIBUTES[name])}
+def _complete(tree, found, known):
+    """Give a tree the heads and relations that the teacher has found, and columns not `known`."""
+    columns = {name: getattr(found, ATTRIBUTES[name]) for name in LEARNED if name not in known}
+    lacking = {name: values for name, values in columns.items() if values}
     tree = tree.with_heads(found.heads, found.deprels)
     return with_tags(tree, lacking) if lacking else tree

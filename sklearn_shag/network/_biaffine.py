@@ -335,8 +335,9 @@ class BiaffineParser(TagLearner, ArcParser):
         known = trees.heads, encode_labels(trees.labels, start.labels)
         tags = encode_tags(start.tag_values, tags, trees.heads.size)
         learned = *known, tags, trees.weights
-        places = find_places(trees.lessons, start.labels, start.tag_values)
-        examples = Examples(None, trees.indptr, *learned, lessons=trees.lessons, places=places)
+        lessons = trees.sentences.lessons
+        places = find_places(lessons, start.labels, start.tag_values)
+        examples = Examples(None, trees.indptr, *learned, lessons=lessons, places=places)
         return self._encode_words(examples, start, trees.sentences, rng)
 
     def _score_learned(self, start, values, batch):

@@ -142,7 +142,7 @@ def _list_steps(member):
     while isinstance(member, FrozenEstimator | Pipeline) or hasattr(member, "_opened"):
         if isinstance(member, FrozenEstimator):
             member = member.estimator
-        elif not isinstance(member, Pipeline):
+        elif hasattr(member, "_opened"):
             member = member._opened
         else:
             steps += [step for _, step in member.steps[:-1] if step not in (None, "passthrough")]
