@@ -10,6 +10,10 @@ An average of three networks learns from the trees and teaches a network like th
 learns from the raw text. With --context, the teachers read the vectors of a transformer in context,
 and the student a table of words that is made of the same vectors and sentences.
 
+With --targets, students of several kinds are compared: they learn the teacher's "marginals", its
+best "trees", one tree that is "drawn" for each sentence, or the best trees that are "probable", 0.1
+or more.
+
 Scores are those of a whole part from tokens alone in percent, punctuation included, relations
 without subtypes, the mean of the seeds. Seconds are CPU time on one thread; those of the student
 are without the teacher's training.
@@ -38,6 +42,26 @@ def draw(treebank, n_trees, seed, files, limit):
     return [treebank.train[k] for k in known], raw[:limit]
 
 
+def draw_trees(teacher, raw):
+    heads = [drawn[0] for drawn in teacher.sample_heads(raw, 1, 0)]
+    labels, best = teacher.predict_labels(raw, heads), teacher.parse(raw)
+    found = zip(best, heads, labels, strict=True)
+    return [tree.with_heads(own, relations) for tree, own, relations in found]
+
+
+def list_probable(teacher, raw):
+    best = teacher.parse(raw)
+    return [
+        tree
+        for tree, p in zip(best, teacher.predict_tree_proba(raw, best), strict=True)
+        if p >= PROBABLE
+    ]
+
+
+PROBABLE = 0.1
+ANNOTATE = {"drawn": draw_trees, "probable": list_probable}
+
+
 def learn(known, raw, encoder, kinds, seed):
     """Yield a name, a parser, and the seconds of its training."""
     student = BiaffineParser(tags="upos", calibrate=False, random_state=seed)
@@ -53,9 +77,14 @@ def learn(known, raw, encoder, kinds, seed):
         student.set_params(embeddings=encoder.to_table([*known, *raw]))
     yield "teacher", teacher, seconds
     for kind in kinds:
-        model = DistilledParser(student, FrozenEstimator(teacher), targets=kind)
-        model, seconds = seconds_of(lambda model=model: model.fit([*known, *raw]))
-        yield "student" if len(kinds) == 1 else f"student, {kind}", model.parser_, seconds
+        model, X = DistilledParser(student, FrozenEstimator(teacher)), [*known, *raw]
+        if kind in ANNOTATE:
+            model, X = clone(student), [*known, *ANNOTATE[kind](teacher, raw)]
+        else:
+            model.set_params(targets=kind)
+        model, seconds = seconds_of(lambda model=model, X=X: model.fit(X))
+        name = "student" if len(kinds) == 1 else "best trees" if kind == "trees" else kind
+        yield name, getattr(model, "parser_", model), seconds
 
 
 def report_treebank(rows, name, n_trees, options):
@@ -99,15 +128,16 @@ def main():
     parser.add_argument("--part", default="test", choices=["dev", "test"])
     parser.add_argument("--output", help="default: in the folder results beside the script")
     options = parser.parse_args()
-    report, rows = Report("students", options.output), []
+    report, rows, title = Report("students", options.output), [], "students"
     if options.context is not None:
         options.context = Kept(options.context).fit()
+        title = "students of a transformer"
     with one_thread():
         for name in options.treebanks:
             for n_trees in options.trees:
                 report_treebank(rows, name, n_trees, options)
                 report.add("runs", rows)
-                report.add("students", compare(rows))
+                report.add(title, compare(rows))
 
 
 if __name__ == "__main__":

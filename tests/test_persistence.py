@@ -16,6 +16,7 @@ from functools import cache, partial
 import joblib
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -25,6 +26,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag import (
     AveragedParser,
+    BiaffineParser,
     ConditionalSHAG,
     DeterministicSHAG,
     LexicalizedSHAG,
@@ -281,6 +283,28 @@ class TestComposed:
         assert loaded.named_estimators_["same parser"][1] is parser
         _, arrays = read_parts(tmp_path / "model.npz")
         assert sum(name.endswith("/statistics_/counts") for name in arrays) == 3
+
+    def test_equal_arrays_are_stored_once(self, english, tmp_path):
+        vectors = [f"w{k}" for k in range(300)], np.arange(3000.0).reshape(300, 10) / 1000
+        parser = BiaffineParser(
+            tags=["upos", "xpos"], embeddings=vectors, hidden_layer_sizes=[4], max_iter=1
+        ).fit(english[:30])
+        save_model(parser, path := tmp_path / "model.npz")
+        header, arrays = read_parts(path)
+        ((name, kept),) = header["same"].items()
+        assert {name, kept} == {f"model/{part}weights_/vectors" for part in ("", "tagger_/")}
+        assert name not in arrays
+        loaded = load_model(path)
+        for weights in (loaded.weights_, loaded.tagger_.weights_):
+            assert_array_equal(weights.vectors, parser.weights_.vectors)
+        assert not np.shares_memory(loaded.weights_.vectors, loaded.tagger_.weights_.vectors)
+        for wrong in (kept, "other"):  # one step is followed, so there are no circles
+            write_parts(path, header | {"same": {name: wrong, kept: name}}, arrays)
+            assert_refused(path)
+        write_parts(path, {key: header[key] for key in ("format", "model")}, arrays)
+        assert_refused(path)
+        write_parts(path, {"format": 1, "model": header["model"]}, arrays | {name: arrays[kept]})
+        assert_array_equal(load_model(path).tagger_.weights_.vectors, arrays[kept])  # as before
 
     def test_members_as_given_are_their_parameters(self, english, tmp_path):
         """Whether or not they happen to be fitted, as a clone would have them."""

@@ -86,6 +86,7 @@ class Archive:
         if data.count(_ENTRY) > _MAX_MEMBERS:
             raise ModelFileError(f"its directory has more than {_MAX_MEMBERS:,} entries.")
         self._max_bytes = self._left = math.inf if max_bytes is None else max_bytes
+        self.same = {}  # arrays that are stored under the name of an equal one
         self._archive = zipfile.ZipFile(io.BytesIO(data))
         self._members = {info.filename: info for info in self._archive.infolist()}
         if len(self._members) < len(self._archive.infolist()):
@@ -116,7 +117,7 @@ class Archive:
 
     def has(self, name):
         """Tell whether there is an array of that name."""
-        return f"{name}.npy" in self._members
+        return f"{self.same.get(name, name)}.npy" in self._members
 
     def read(self, name, dtype, max_bytes=math.inf):
         """Read an array.
@@ -133,7 +134,7 @@ class Archive:
         -------
         array : ndarray
         """
-        info = self._members.get(f"{name}.npy")
+        info = self._members.get(f"{self.same.get(name, name)}.npy")
         if info is None:
             raise ModelFileError(f"it holds no array {name}.")
         if info.flag_bits & 1 or info.compress_type not in _METHODS:

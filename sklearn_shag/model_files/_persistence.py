@@ -1,5 +1,6 @@
 """Models on disk: arrays and a JSON header in an .npz file, never pickled objects."""
 
+import hashlib
 import inspect
 import json
 import os
@@ -39,6 +40,7 @@ else:
 FORMAT_VERSION = 1
 _MAX_ESTIMATORS = 1000  # in a file, members of members included
 _LONGEST_RANGE = 1 << 20
+_WORTH_SHARING = 1 << 12  # bytes of an array
 # Kinds of fitted attributes in files, by type; attributes of other types must be plain values.
 KINDS = {
     **{stored: kind for kind, (stored, _) in RECORDS.items()},
@@ -124,8 +126,9 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
     >>> load_model(path).predict([["DET", "NOUN"]])[0]
     array([2, 0])
     """
-    contents = FileContents(arrays := {}, {})
+    contents = FileContents({}, {})
     header = {"format": FORMAT_VERSION, "model": _describe_model(model, "model", contents, True)}
+    arrays, header["same"] = _keep_once(contents.arrays)
     arrays[HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with atomic_write(path, "wb") as file:
         np.savez_compressed(file, **arrays)
@@ -216,8 +219,26 @@ def _load_archive(data, max_bytes):
             f"it has the format {version}; this version of sklearn_shag reads format "
             f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again."
         )
+    archive.same = header.get("same", {})  # {} in earlier versions' files
+    check_value(archive.same, dict[str, str], "same")
     source = FileSource(archive, {}, [], [], max_bytes)
     return _restore_model(header.get("model"), "model", source, True), source.readers
+
+
+def _keep_once(arrays):
+    """Leave out large arrays that are equal to others, such as the vectors of parser and tagger.
+
+    Return the arrays that stay, and for each other one the name of that which it is equal to.
+    """
+    first, same = {}, {}
+    for name, array in arrays.items():
+        if array.nbytes < _WORTH_SHARING:
+            continue
+        digest = hashlib.sha256(array.tobytes()).digest()
+        kept = first.setdefault((array.dtype.str, array.shape, digest), name)
+        if kept != name:
+            same[name] = kept
+    return {name: array for name, array in arrays.items() if name not in same}, same
 
 
 def _take_item(described, name, kind, key):
