@@ -4,7 +4,7 @@ import io
 import re
 import sys
 from functools import cache
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from unicodedata import is_normalized, normalize
 
@@ -40,6 +40,7 @@ from sklearn_shag.treebank import (
     list_paragraphs,
     list_tokens,
     read_conllu,
+    remove_punctuation,
     to_text,
     to_trees,
     write_conllu,
@@ -819,12 +820,21 @@ def test_bundled_parser_reads_text_as_it_is(bundled):
         straight.deprels,
     )
     assert curly.heads.tolist() == straight.heads.tolist()
-    both = with_params(bundled[0], max_tokens=7)
-    assert joined(both, "we had a great time thank you so much") == (
-        "we had a great time | thank you so much"
-    )
     bare = bundled.parse_text("we went home and then it rained " * 60)
     assert max(map(len, bare)) <= 120
+
+
+def test_bundled_parser_cuts_run_on_sentences(bundled, english):
+    """Of pairs without capitals and full stops that are too long, the more the better: 30 %."""
+    words = [[form.lower() for form in tree.forms] for tree in remove_punctuation(english)]
+    words = [each for each in words if 3 <= len(each) <= 9 and "".join(each).isalpha()]
+    n_right, pairs = 0, list(zip(words[::2], words[1::2], strict=False))
+    for pair in pairs:
+        splitter = with_params(bundled[0], max_tokens=max(map(len, pair)))
+        found = splitter.split_text(" ".join(chain(*pair)))
+        n_right += [list(tree.forms) for tree in found] == list(pair)
+    assert len(pairs) > 60
+    assert n_right >= 0.25 * len(pairs)
 
 
 def test_bundled_parsers_have_names(tmp_path, monkeypatch, capsys, model):
