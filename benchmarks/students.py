@@ -20,6 +20,7 @@ are without the teacher's training.
 """
 
 import argparse
+from itertools import compress
 
 import numpy as np
 from _measure import Report, load, seconds_of
@@ -32,6 +33,8 @@ from sklearn_shag import AveragedParser, BiaffineParser, DistilledParser
 from sklearn_shag.treebank import DependencyTree, iter_horizontal
 from sklearn_shag.utils._parallel import one_thread
 
+PROBABLE = 0.1
+
 
 def draw(treebank, n_trees, seed, files, limit):
     """Trees of the training set, and raw text."""
@@ -43,23 +46,28 @@ def draw(treebank, n_trees, seed, files, limit):
 
 
 def draw_trees(teacher, raw):
-    heads = [drawn[0] for drawn in teacher.sample_heads(raw, 1, 0)]
-    labels, best = teacher.predict_labels(raw, heads), teacher.parse(raw)
-    found = zip(best, heads, labels, strict=True)
+    """A tree of each sentence, drawn from the teacher's distribution."""
+    best, heads = teacher.parse(raw), [drawn[0] for drawn in teacher.sample_heads(raw, 1, 0)]
+    found = zip(best, heads, teacher.predict_labels(raw, heads), strict=True)
     return [tree.with_heads(own, relations) for tree, own, relations in found]
 
 
 def list_probable(teacher, raw):
+    """The best trees, of those sentences where they are probable."""
     best = teacher.parse(raw)
-    return [
-        tree
-        for tree, p in zip(best, teacher.predict_tree_proba(raw, best), strict=True)
-        if p >= PROBABLE
-    ]
+    return list(compress(best, teacher.predict_tree_proba(raw, best) >= PROBABLE))
 
 
-PROBABLE = 0.1
 ANNOTATE = {"drawn": draw_trees, "probable": list_probable}
+NAMES_OF_TARGETS = {"trees": "best trees"}  # another column has the number of trees
+
+
+def fit_student(student, teacher, known, raw, kind):
+    """Fit a student to trees and to what the teacher says of raw text, in one of several ways."""
+    if kind in ANNOTATE:
+        return clone(student).fit([*known, *ANNOTATE[kind](teacher, raw)])
+    model = DistilledParser(student, FrozenEstimator(teacher), targets=kind)
+    return model.fit([*known, *raw]).parser_
 
 
 def learn(known, raw, encoder, kinds, seed):
@@ -77,14 +85,9 @@ def learn(known, raw, encoder, kinds, seed):
         student.set_params(embeddings=encoder.to_table([*known, *raw]))
     yield "teacher", teacher, seconds
     for kind in kinds:
-        model, X = DistilledParser(student, FrozenEstimator(teacher)), [*known, *raw]
-        if kind in ANNOTATE:
-            model, X = clone(student), [*known, *ANNOTATE[kind](teacher, raw)]
-        else:
-            model.set_params(targets=kind)
-        model, seconds = seconds_of(lambda model=model, X=X: model.fit(X))
-        name = "student" if len(kinds) == 1 else "best trees" if kind == "trees" else kind
-        yield name, getattr(model, "parser_", model), seconds
+        name = "student" if len(kinds) == 1 else NAMES_OF_TARGETS.get(kind, kind)
+        given = student, teacher, known, raw, kind
+        yield name, *seconds_of(lambda given=given: fit_student(*given))
 
 
 def report_treebank(rows, name, n_trees, options):

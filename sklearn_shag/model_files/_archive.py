@@ -117,7 +117,10 @@ class Archive:
 
     def has(self, name):
         """Tell whether there is an array of that name."""
-        return f"{self.same.get(name, name)}.npy" in self._members
+        return self._find(name) is not None
+
+    def _find(self, name):
+        return self._members.get(f"{self.same.get(name, name)}.npy")
 
     def read(self, name, dtype, max_bytes=math.inf):
         """Read an array.
@@ -134,7 +137,7 @@ class Archive:
         -------
         array : ndarray
         """
-        info = self._members.get(f"{self.same.get(name, name)}.npy")
+        info = self._find(name)
         if info is None:
             raise ModelFileError(f"it holds no array {name}.")
         if info.flag_bits & 1 or info.compress_type not in _METHODS:

@@ -1,6 +1,5 @@
 """Models on disk: arrays and a JSON header in an .npz file, never pickled objects."""
 
-import hashlib
 import inspect
 import json
 import os
@@ -9,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
+from joblib import hash as hash_of
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -234,8 +234,7 @@ def _keep_once(arrays):
     for name, array in arrays.items():
         if array.nbytes < _WORTH_SHARING:
             continue
-        digest = hashlib.sha256(array.tobytes()).digest()
-        kept = first.setdefault((array.dtype.str, array.shape, digest), name)
+        kept = first.setdefault(hash_of(array), name)
         if kept != name:
             same[name] = kept
     return {name: array for name, array in arrays.items() if name not in same}, same
