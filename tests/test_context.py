@@ -1,6 +1,7 @@
 """Vectors in context: what networks make of them, who is asked, and transformers that give them."""
 
 import gc
+import json
 import os
 import pickle
 import shutil
@@ -11,6 +12,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from joblib import Memory
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -30,7 +32,7 @@ from sklearn_shag.encoding import _context, ask_vectors, check_sentences, split_
 from sklearn_shag.features import TransformerVectors, _transformer
 from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
 from sklearn_shag.utils import _arrays
-from tests.encoders import LONGEST, expected_vectors, write_encoder
+from tests.encoders import LONGEST, expected_vectors, longest_pieces, write_encoder
 from tests.estimators import assert_same_model, same
 from tests.faults import not_refused
 from tests.test_persistence import read_parts, write_parts
@@ -421,6 +423,84 @@ def test_batches_and_threads_change_nothing(folder, english):
             assert_allclose(one, other, atol=1e-5)
 
 
+def count_windows(monkeypatch):
+    """A list that grows by the number of windows that are run."""
+    run, encode = [], _transformer._encode_windows
+
+    def counted(encoder, pieces):
+        run.append(len(pieces))
+        return encode(encoder, pieces)
+
+    monkeypatch.setattr(_transformer, "_encode_windows", counted)
+    return run
+
+
+def test_what_is_kept_is_the_same_and_is_run_once(tmp_path, folder, english, monkeypatch):
+    monkeypatch.setattr(_transformer, "PART", 7)
+    sentences, run = english[:40], count_windows(monkeypatch)
+    plain = TransformerVectors(folder)
+    expected = plain.transform(sentences)
+    n_windows = sum(run)
+    for memory in (str(tmp_path / "a"), Memory(tmp_path / "b", verbose=0)):
+        run.clear()
+        kept = clone(plain).set_params(memory=memory)
+        assert same(kept.transform(sentences), expected)
+        assert sum(run) == n_windows
+        assert same(clone(kept).transform(sentences), expected)
+        assert same(kept.transform(sentences[:14]), expected[:14])
+        assert same(kept.set_params(n_jobs=2).transform([t.forms for t in sentences]), expected)
+        assert sum(run) == n_windows
+        assert ask_vectors(kept, check_sentences(sentences[:3])[0]).rows.dtype == np.float16
+        assert kept.transform([]) == []
+    # No sentence is written out.
+    files = [path for path in (tmp_path / "a").rglob("*.json") if path.is_file()]
+    word = max(sentences[0].forms, key=len)
+    assert files
+    assert not any(word in path.read_text(encoding="utf-8") for path in files)
+
+
+def test_vectors_of_other_files_or_layers_are_not_taken(tmp_path, english, monkeypatch):
+    words, run = [form for tree in english[:8] for form in tree.forms], count_windows(monkeypatch)
+    folder = write_encoder(tmp_path / "encoder", words)
+    source = TransformerVectors(folder, memory=str(tmp_path / "kept"))
+    first = source.transform(english[:8])
+    shutil.copytree(folder, tmp_path / "moved")  # with their times
+    run.clear()
+    moved = clone(source).set_params(folder=tmp_path / "moved")
+    assert same(moved.transform(english[:8]), first)
+    assert same(clone(source).set_params(layers=[1, 2]).transform(english[:8]), first)  # as None
+    assert not run
+    for settings in ({"layers": [1]}, {"layers": [4]}):
+        other = clone(source).set_params(**settings).transform(english[:8])
+        assert same(other, TransformerVectors(folder, **settings).transform(english[:8]))
+        assert not np.allclose(other[0], first[0])
+    write_encoder(folder, words, seed=1)
+    changed = source.transform(english[:8])
+    assert same(changed, TransformerVectors(folder).transform(english[:8]))
+    assert not np.allclose(changed[0], first[0])
+
+
+def test_damaged_vectors_are_computed_anew(tmp_path, folder, english, caplog):
+    source = TransformerVectors(folder, memory=str(tmp_path / "kept"))
+    expected = source.transform(english[:5])
+    (path,) = (tmp_path / "kept").rglob("output.pkl")
+    path.write_bytes(path.read_bytes()[:50])
+    assert same(source.transform(english[:5]), expected)
+    assert "Exception while loading results" in caplog.text  # joblib logs it
+
+
+def test_pieces_per_word(folder, english):
+    described = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    sentences = english[:60]  # the encoder has seen the words of the first 30
+    words = [form for tree in sentences for form in tree.forms]
+    pieces = [longest_pieces(form, described["model"]["vocab"]) for form in words]
+    source = TransformerVectors(folder)
+    assert source.pieces_per_word(sentences) == np.mean(list(map(len, pieces)))
+    assert source.pieces_per_word([[words[0], " "]]) == len(pieces[0]) / 2
+    with pytest.raises(ValueError, match="no sentences"):
+        source.pieces_per_word([])
+
+
 def test_words_of_no_pieces_have_zeros(folder, english):
     known = english[0].forms[0]
     vectors = TransformerVectors(folder).transform([[known, " ", known], [" "]])
@@ -511,6 +591,7 @@ def test_folders_that_are_refused(tmp_path, folder, english):
         (TransformerVectors(folder, layers=[5]), "layers must name"),
         (TransformerVectors(folder, layers=[]), "layers must name"),
         (TransformerVectors(folder, batch_size=0), "batch_size"),
+        (TransformerVectors(folder, memory=5), "memory"),
     ]
     deep = write_encoder(tmp_path / "deep", words, num_hidden_layers=8)
     cases.append((TransformerVectors(deep, layers=[8]), "no encoder that can be read"))

@@ -225,7 +225,7 @@ def read_and_write(folder: Path) -> None:
     (folder / "words.vec").write_text("1 2\ndogs 0.5 1\n")
     vectors = read_vectors(folder / "words.vec", words={"Dogs"}, limit=10)
     assert_type(vectors, tuple[list[str], NDArray[np.float32]])
-    source = TransformerVectors(folder, layers=[3, 4], batch_size=100, n_jobs=2)
+    source = TransformerVectors(folder, layers=[3, 4], batch_size=100, n_jobs=2, memory="kept")
     BiaffineParser(embeddings=(vectors, source))
     try:
         read_conllu(io.StringIO("Dogs bark\n"))

@@ -112,13 +112,16 @@ def announce_compilation(name, folder):
         logger.warning(message, *SLOW[name], kept)
 
 
+def cache_folder():
+    """Return the folder of all that the package keeps on disk between runs."""
+    if config.CACHE_DIR:
+        return Path(config.CACHE_DIR, PACKAGE.name)
+    return Path(user_cache_dir(PACKAGE.name, appauthor=False, opinion=False))
+
+
 def code_folder():
     """Return the folder of the machine code of these sources, Python and numba."""
-    if config.CACHE_DIR:
-        root = Path(config.CACHE_DIR, PACKAGE.name)
-    else:
-        root = Path(user_cache_dir(PACKAGE.name, appauthor=False, opinion=False))
-    return root / _digest_sources()
+    return cache_folder() / _digest_sources()
 
 
 @cache
