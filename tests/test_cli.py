@@ -1,5 +1,6 @@
 """The command line: it agrees with the library, and its errors are one line."""
 
+import argparse
 import gc
 import io
 import json
@@ -38,6 +39,7 @@ from sklearn_shag import (
 )
 from sklearn_shag.cli import _demo, _main, _models, _train, main
 from sklearn_shag.cli._evaluate import iter_sentences
+from sklearn_shag.features import TransformerVectors, _transformer
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
     attachment_breakdown,
@@ -48,6 +50,7 @@ from sklearn_shag.metrics import (
 )
 from sklearn_shag.treebank import (
     DependencyTree,
+    MultiwordToken,
     TokenFeature,
     iter_pieces,
     read_conllu,
@@ -56,6 +59,7 @@ from sklearn_shag.treebank import (
 )
 from sklearn_shag.treebank import _pieces as _reading
 from sklearn_shag.utils import _parallel as _progress
+from tests.encoders import write_encoder
 from tests.estimators import learned, parameters
 from tests.loops import over
 
@@ -419,7 +423,7 @@ class TestRawText:
         arguments = ["train", train, "-o", str(tmp_path / "m.npz"), "--columns", "form"]
         raw = str(files / "xx_small-ud-test.conllu")
         assert main([*arguments, "--raw-text", raw, "--set-aside", "2"]) == 0
-        assert "a network that has read no raw text is better" in capsys.readouterr().err
+        assert "a network without raw text is better" in capsys.readouterr().err
 
     def test_several_treebanks(self, run, fail, train, files, tmp_path):
         out, linear = tmp_path / "m.npz", ("--model", "crf", "--columns", "upos")
@@ -438,6 +442,138 @@ class TestRawText:
         assert_same_model(load_model(out), expected)
         err = fail("train", train, few, "-o", out, "--weight", "1")
         assert "--weight needs a number for each FILE, 2, got 1" in err
+
+
+class TestHelpers:
+    """Students of a teacher that treebanks of other languages taught."""
+
+    @pytest.fixture(autouse=True)
+    def small(self, monkeypatch, tmp_path):
+        make_networks_small(monkeypatch)
+        monkeypatch.setattr(_models, "VECTORS", tmp_path / "cache")
+
+    @pytest.fixture
+    def raw(self, tmp_path):
+        path = tmp_path / "raw.txt"
+        path.write_text("Dogs bark .\nIt works .\n" * 4, encoding="utf-8")
+        return path
+
+    @pytest.fixture
+    def helping(self, files, tmp_path, english):
+        """The options that name helpers and a transformer."""
+        folder = write_encoder(tmp_path / "encoder", [w for tree in english for w in tree.forms])
+        return ["--helpers", files / "few.conllu", files / "packed.conllu.gz", "--context", folder]
+
+    @pytest.mark.parametrize("weights", [None, [2.0]])
+    def test_they_teach_a_student(self, run, train, files, raw, helping, tmp_path, weights):
+        out = tmp_path / "m.npz"
+        own = ["--weight", *weights] if weights else []
+        printed = run(
+            "train", train, "-o", out, *helping, "--raw-text", raw, *own, "--tags", "upos"
+        )
+        assert "from 72 of 80 sentences, 50 of helpers and 8 of raw text (24 words)" in printed
+        for kind in ("student", "teacher", "without helpers"):
+            row = rf"{kind}: UAS [\d.]+, LAS [\d.]+ +\(8 sentences set aside from .*train.conllu\)"
+            assert re.search(row, printed)
+        helpers = [*read_conllu(files / "few.conllu"), *read_conllu(files / "packed.conllu.gz")]
+        helpers = [t.with_heads(t.heads, [d.split(":")[0] for d in t.deprels]) for t in helpers]
+        known = [tree for k, tree in enumerate(read_conllu(train), start=1) if k % 10]
+        sentences, vectors = read_horizontal(raw), TransformerVectors(helping[-1])
+        network = clone(SMALL_NETWORK).set_params(tags="upos", random_state=0)
+        settings = {"columns": ["shape"], "calibrate": False, "embeddings": vectors}
+        of_own = weights or [1.0]
+        teacher = clone(network).set_params(**settings)
+        teacher.fit([*helpers, *known], sample_weight=[1.0] * 50 + of_own * 72)
+        network.set_params(embeddings=vectors.to_table([*sentences, *known]))
+        model = DistilledParser(network, FrozenEstimator(teacher))
+        model.fit([*known, *sentences], sample_weight=of_own * 72 + [1.0] * 8)
+        assert_same_model(load_model(out), model.parser_.set_params(embeddings=None))
+        assert load_model(out).embeddings_name_ is None  # parsing needs no transformer
+
+    @pytest.mark.filterwarnings("always")
+    def test_without_own_trees(self, capsys, raw, helping, tmp_path):
+        out = tmp_path / "m.npz"
+        argv = ["train", "-o", out, *helping, "--raw-text", raw]
+        assert main(list(map(str, argv))) == 0
+        printed, err = capsys.readouterr()
+        assert "from 0 sentences, 50 of helpers and 8 of raw text (24 words)" in printed
+        assert "set aside from" not in printed
+        assert "fewer than 5 own trees were set aside, so nothing could be checked" in err
+        assert re.search(r"cuts a word into \d\.\d pieces, and one of the helpers into 1\.\d", err)
+        model = load_model(out)
+        assert model.tag_column_ == "upos"
+        assert not any(":" in name for name in model.labels_)
+        assert model.parse([["It", "barks"]])[0].upos
+
+    @pytest.mark.filterwarnings("always")
+    def test_vectors_are_kept(self, monkeypatch, capsys, raw, helping, tmp_path):
+        argv = ["train", "-o", tmp_path / "m.npz", *helping, "--raw-text", raw]
+        argv = list(map(str, argv))
+        assert main(argv) == 0
+        monkeypatch.setattr(_transformer, "_encode_windows", None)
+        assert main(argv) == 0
+        monkeypatch.setattr(_models, "LARGEST", 0)  # all is removed
+        assert main(argv) == 1
+        assert "NoneType" in capsys.readouterr().err
+
+    @pytest.mark.filterwarnings("always")
+    def test_helpers_that_hurt(self, capsys, monkeypatch, train, raw, helping, tmp_path):
+        argv = ["train", train, "-o", tmp_path / "m.npz", *helping, "--raw-text", raw]
+        assert main(list(map(str, argv))) == 0
+        assert "warning" not in capsys.readouterr().err
+        assert main(list(map(str, [*argv, "--set-aside", "20"]))) == 0
+        assert "fewer than 5 own trees were set aside" in capsys.readouterr().err
+        monkeypatch.setattr(_train, "SURE", -1e9)
+        assert main(list(map(str, argv))) == 0
+        err = capsys.readouterr().err
+        assert "a network without helpers is better. Leave out --helpers, or take a transf" in err
+        assert "pieces, and one of the helpers into" in err
+
+    def test_the_splitter_learns_from_helpers_of_the_script(self, tmp_path):
+        """Greek and Latin helpers; those with tokens of several words are no example."""
+        latin, two = DependencyTree(["Dogs", "bark"], [2, 0]), MultiwordToken(1, 2, "Dogsbark")
+        greek = DependencyTree(["\u03b1\u03b2\u03b3", "x", "."], [0, 1, 1])
+        helpers = [latin, greek, latin.with_multiword_tokens([two])]
+        raw = tmp_path / "raw.txt"
+        options = argparse.Namespace(raw_text=[str(raw)])
+        for text, own, expected in [
+            ("", [latin], [latin, latin]),
+            ("", [greek], [greek, greek]),
+            ("\u03b1\u03b2 .\nok", [], [greek]),
+            ("It works.", [], [latin]),
+            ("\u0b85", [], [latin, greek]),
+            ("\u0b85", [latin], [latin, latin]),
+        ]:
+            raw.write_text(text, encoding="utf-8")
+            assert _train._list_split(own, helpers, options) == expected
+
+    @pytest.mark.filterwarnings("always")
+    @pytest.mark.parametrize("with_own", [False, True])
+    def test_text(self, train, helping, raw, tmp_path, with_own):
+        own = [train] if with_own else []
+        argv = ["train", *own, "-o", tmp_path / "m.npz", *helping, "--raw-text", raw, "--text"]
+        assert main(list(map(str, argv))) == 0
+        model = load_model(tmp_path / "m.npz")
+        columns = ["upos", "xpos", "feats", "lemma"] if with_own else ["upos"]
+        assert list((model[-1].tagger_ or model[-1]).tag_values_) == columns
+        assert (model.parse_text("It works")[0].lemmas is not None) == with_own
+
+    def test_wrong_options(self, fail, train, files, raw, helping, tmp_path):
+        out, linear = ("-o", tmp_path / "m.npz"), files / "linear.npz"
+        of_raw = "--raw-text", raw
+        for wrong, message in [
+            ([], "Name a FILE of trees, or treebanks of other languages with --helpers"),
+            (helping, "--helpers needs --context"),
+            ([*helping[:-2], *of_raw], "--helpers needs --context"),
+            ([*helping, *of_raw, "--teacher", linear], "leave out --teacher"),
+            ([*helping, *of_raw, "--model", "crf"], "--raw-text is for --model biaffine"),
+            ([*helping, *of_raw, "--weight", "2"], "--weight needs a number for each FILE, 0"),
+            ([*helping, "--continue", linear], "leave out --helpers"),
+            (["--helpers", files / "none.conllu"], "none.conllu"),
+        ]:
+            assert message in fail("train", *wrong, *out)
+        few = files / "few.conllu"
+        assert "refusing to overwrite" in fail("train", *helping, *of_raw, "-o", few)
 
 
 class TestParse:

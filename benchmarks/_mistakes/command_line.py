@@ -9,7 +9,28 @@ MISTAKES = [
     Mistake("trian train.conllu", usage(r"'trian'", r"train")),
     Mistake("train", usage(r"FILE", r"-o")),
     Mistake("train train.conllu", usage(r"-o")),
-    Mistake("train -o new.npz", usage(r"FILE")),
+    Mistake("train -o new.npz", stops(r"FILE", r"--helpers")),
+    Mistake(f"{TRAIN} --helpers", usage(r"--helpers", r"expected at least one argument")),
+    Mistake(f"{TRAIN} --helpers test.conllu", stops(r"--helpers needs --context", r"--raw-text")),
+    Mistake(
+        f"{TRAIN} --helpers test.conllu --raw-text plain.txt", stops(r"--helpers needs --context")
+    ),
+    Mistake(
+        f"{TRAIN} --helpers test.conllu --raw-text plain.txt --context e5 --teacher model.npz",
+        stops(r"--helpers", r"leave out --teacher"),
+    ),
+    Mistake(
+        f"{TRAIN} --helpers test.conllu --raw-text plain.txt --context missing",
+        stops(r"missing", r"config\.json"),
+    ),
+    Mistake(
+        "train --helpers missing.conllu -o new.npz", stops(r"missing\.conllu", r"no (such )?file")
+    ),
+    Mistake(
+        "train --helpers test.conllu --continue model.npz -o new.npz",
+        stops(r"--continue", r"leave out --helpers"),
+    ),
+    Mistake("train --helpers train.conllu -o train.conllu", stops(r"train\.conllu", r"overwrit")),
     Mistake("train.conllu", usage(r"'train\.conllu'", r"train")),
     Mistake("parse test.conllu", stops(r"test\.conllu is not a saved model")),
     Mistake("evaluate test.conllu", usage(r"SYSTEM")),

@@ -183,12 +183,14 @@ def _add_train(commands):
       %(prog)s train.conllu -o model.npz --tags upos,xpos,feats,lemma
       %(prog)s train.conllu -o model.npz --text
       %(prog)s train.conllu -o model.npz --text --raw-text text.txt
+      %(prog)s own.conllu -o model.npz --helpers en.conllu --context e5 --raw-text tokens.txt
       %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
       %(prog)s train.conllu -o model.npz --model spectral --set n_states=6 --set smoothing=5
       %(prog)s more.conllu -o better.npz --continue linear.npz --max-iter 3
     """
     parser = _add_command(commands, "train", "cli._train", _add_train)
-    _add_files(parser, "file", "the treebank", nargs="+")
+    files = _add_files(parser, "file", "the treebank", nargs="+", default=[])
+    files.required = False  # with --helpers
     help = "model file to write, or - for standard output (required)"
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help=help)
     names = ["spectral", "em", "refined", "single", "first", "sibling", "words", "crf", "biaffine"]
@@ -230,8 +232,12 @@ def _add_train(commands):
     help = """model of raw text's trees, which is not needed to parse (default: an ensemble is
     learned from the treebank)"""
     parser.add_argument("--teacher", metavar="MODEL", help=help)
+    help = """treebanks of other languages, if there are few trees or none: a network that reads
+    only the vectors of --context learns from them and FILE, and is the teacher of --raw-text
+    (default: none)"""
+    parser.add_argument("--helpers", metavar="FILE", nargs="+", help=help)
     help = """set aside every Nth sentence of each treebank, and print scores on these; 0 for none
-    (default: 20 with several treebanks or --raw-text, otherwise 0)"""
+    (default: 10 with --helpers, 20 with several treebanks or --raw-text, otherwise 0)"""
     parser.add_argument("--set-aside", type=partial(_parse_count, least=0), metavar="N", help=help)
     help = "weight of the sentences of each FILE, in the same order (default: 1 for all)"
     parser.add_argument("--weight", type=float, metavar="W", nargs="+", help=help)

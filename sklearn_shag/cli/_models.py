@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 
+from joblib import Memory
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
@@ -49,11 +50,13 @@ OF_NEW = (
     "context_for",
     "raw_text",
     "teacher",
+    "helpers",
     "min_count",
     "text",
     "pattern",
 )
 N_NETWORKS = 3  # of an ensemble, beside a linear model
+VECTORS, LARGEST = "vectors", 2 * 2**30  # folder in the cache, and bytes of it that a run finds
 
 
 def choose_model(options):
@@ -62,7 +65,7 @@ def choose_model(options):
     `doc/guide/comparison.rst` has the figures.
     """
     if options.raw_text is not None:
-        return "biaffine", "the student of an ensemble is as good, and three times as fast"
+        return "biaffine", "a student is about as good as its teacher, and faster"
     if options.symbols is not None:
         return "spectral", "the fastest one that reads symbols"
     network, grammar = (LEARNERS[name].get_params() for name in ("biaffine", "spectral"))
@@ -89,6 +92,11 @@ def make_model(options):
     learner._validate_params()  # before anything is read
     if options.teacher is not None and options.raw_text is None:
         raise ValueError("--teacher is for learning from raw text; name some with --raw-text.")
+    if options.helpers and (None in (options.context, options.raw_text) or options.teacher):
+        raise ValueError(
+            "--helpers needs --context, a transformer that knows the languages, and --raw-text, "
+            "text of the language to parse; they make the teacher, so leave out --teacher."
+        )
     if options.raw_text is not None:
         model = DistilledParser(model, _make_teacher(options))
     if options.pattern and not options.text:
@@ -120,6 +128,10 @@ def _make_teacher(options):
         raise ValueError(f"--raw-text is for --model biaffine; {options.model} learns from trees.")
     if options.teacher is not None:
         return FrozenEstimator(load_model(options.teacher, embeddings=open_context(options)))
+    if options.helpers:  # words, letters and other columns of other languages would mislead it
+        tags = ",".join(name for name in options.tags.split(",") if name in ("upos", "feats"))
+        own = argparse.Namespace(**vars(options) | {"columns": "shape", "tags": tags or None})
+        return _make_part("biaffine", own, options.seed)[0].set_params(calibrate=False)
     return _make_parser(argparse.Namespace(**{**vars(options), "model": "ensemble"}))[0]
 
 
@@ -161,7 +173,15 @@ def open_context(options):
     """Open the transformer that gives vectors in context, or return None if none is named."""
     if options.context is None:
         return None
-    return TransformerVectors(options.context, n_jobs=options.n_jobs).fit()
+    vectors = TransformerVectors(options.context, n_jobs=options.n_jobs).fit()
+    # Raw text is asked for twice, and helpers by many runs; what is parsed comes once.
+    if getattr(options, "raw_text", None) is not None:
+        from sklearn_shag.utils._kernel_cache import cache_folder, can_write  # imports numba
+
+        if can_write(folder := cache_folder() / VECTORS):
+            Memory(folder, verbose=0).reduce_size(bytes_limit=LARGEST)
+            vectors.set_params(memory=str(folder))
+    return vectors
 
 
 def _make_part(name, options, seed):

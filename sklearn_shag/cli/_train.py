@@ -3,11 +3,14 @@
 import os
 import re
 import sys
+import unicodedata
 import warnings
+from argparse import Namespace
 from collections import Counter
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
@@ -26,6 +29,7 @@ from sklearn_shag.cli._models import (
     give_vectors,
     load_learner,
     make_model,
+    open_context,
 )
 from sklearn_shag.ensembles import DistilledParser
 from sklearn_shag.metrics import score_report
@@ -40,10 +44,17 @@ from sklearn_shag.utils._parallel import progress
 
 # Trees counted at once by learners that need counts only, and trees kept in memory.
 PART, KEPT = 10_000, 20_000
-EVERY = 20  # with several treebanks or raw text, each 20th sentence is set aside
+# With several treebanks or raw text, each 20th sentence is set aside, with helpers each 10th.
+EVERY, EVERY_OF_FEW = 20, 10
 SHOWN = ("uas", "las")
-NO_RAW_TEXT = "without raw text"
-SURE = 2.0  # standard errors of a difference that is no chance
+LOOKED_AT = 1000  # lines of text without trees, for its script
+NO_RAW_TEXT, NO_HELPERS = "without raw text", "without helpers"
+REMEDIES = {
+    NO_RAW_TEXT: "The raw text may be too far from the treebank; leave it out, or take other text",
+    NO_HELPERS: "Leave out --helpers, or take a transformer that knows the language",
+}
+# Standard errors of a difference that is no chance, and the fewest sentences that can show one.
+SURE, FEWEST = 2.0, 5
 
 
 def train(options):
@@ -53,41 +64,45 @@ def train(options):
     ----------
     options : argparse.Namespace
         With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
-        `context`, `context_for`, `raw_text`, `teacher`, `text`, `min_count`, `seed`, `max_iter`,
-        `set`, pairs of a name and a value, `set_aside`, `weight`, `on_error` and `n_jobs`.
+        `context`, `context_for`, `raw_text`, `teacher`, `helpers`, `text`, `min_count`, `seed`,
+        `max_iter`, `set`, pairs of a name and a value, `set_aside`, `weight`, `on_error` and
+        `n_jobs`.
 
     Raises
     ------
     ValueError
         If there is nothing to learn from, or the output is a terminal or one of the inputs.
     """
-    files = list_sources(options.file)
-    check_output(options.output, files)
+    if not options.file and not options.helpers:
+        raise ValueError("Name a FILE of trees, or treebanks of other languages with --helpers.")
+    check_output(options.output, list_sources([*options.file, *(options.helpers or [])]))
     if options.output == STANDARD and getattr(sys.stdout, "isatty", bool)():
         raise ValueError("A model is not text for a terminal; name a file with -o, or redirect.")
-    _warn_of_test_files(files)
     told = sys.stderr if options.output == STANDARD else sys.stdout
     treebank = _Treebank(options)
+    _warn_of_test_files(treebank.files)
     if options.continue_ is not None:
         model, learner = load_learner(options)
     else:
         if options.model is None:
             options.model, why = choose_model(options)
             print(f"Taking --model {options.model}: {why}", file=told)
-        if options.text and options.tags is None:
+        if options.tags is None and (options.text or options.helpers):
             options.tags = ",".join(treebank.list_columns())
         model, learner = make_model(options)
     treebank.needs_heads = learner._needs_whole_trees is not None
-    raw = [] if options.raw_text is None else list(_read_raw_text(model, treebank, options))
+    helpers = list(_read_helpers(options))
+    raw = [] if options.raw_text is None else list(_read_raw(model, treebank, helpers, options))
     if options.continue_ is None:
-        give_vectors(model, options, chain(treebank, raw))
-    params = model.get_params().items()
-    watched = [name for name, value in params if name.endswith("verbose") and value is not False]
-    model.set_params(**dict.fromkeys(watched, choose_verbosity()))
+        give_vectors(model, options, chain(raw, treebank))  # the teacher's first sentences, too
+    _set_verbosity(model, choose_verbosity())
+    if helpers:
+        _fit_teacher(model, treebank, helpers)
     _fit_model(model, learner, treebank, raw, options)
-    model.set_params(**dict.fromkeys(watched, 0))  # depends on this terminal, not on the model
+    _set_verbosity(model, 0)  # depends on this terminal, not on the model
     save_model(model, options.output)
-    several = f" in {len(files)} files" if len(files) > 1 else ""
+    several = f" in {len(treebank.files)} files" if len(treebank.files) > 1 else ""
+    several += f", {len(helpers)} of helpers" if helpers else ""
     of_raw = f" and {len(raw)} of raw text ({sum(map(len, raw))} words)" if raw else ""
     print(
         f"Learned {printable(' '.join(str(learner).split()), 200)} from "
@@ -95,7 +110,34 @@ def train(options):
         f"{printable(options.output)}",
         file=told,
     )
-    _print_scores(model, treebank, told)
+    gains = _print_scores(model, treebank, helpers, told)
+    _warn_of_harm(gains, chain(treebank, raw), helpers, options)
+
+
+def _set_verbosity(model, level):
+    params = model.get_params().items()
+    watched = [name for name, value in params if name.endswith("verbose") and value is not False]
+    model.set_params(**dict.fromkeys(watched, level))
+
+
+def _open_student(model):
+    return model[-1] if isinstance(model, Pipeline) else model
+
+
+def _read_helpers(options):
+    """Read the trees of other languages, without the subtypes of their relations."""
+    settings = {"file": options.helpers or [], "weight": None, "raw_text": None, "set_aside": 0}
+    for tree in _Treebank(Namespace(**vars(options) | settings)):
+        if tree.heads is not None:
+            names = tree.deprels and [name.partition(":")[0] for name in tree.deprels]
+            yield tree.with_heads(tree.heads, names)
+
+
+def _fit_teacher(model, treebank, helpers):
+    """Fit the teacher of a student to helpers and own trees, and freeze it."""
+    student, own = _open_student(model), list(treebank)
+    weights = [1.0] * len(helpers) + (treebank.list_weights() or [1.0] * len(own))
+    student.teacher = FrozenEstimator(student.teacher.fit([*helpers, *own], sample_weight=weights))
 
 
 def _fit_model(model, learner, treebank, raw, options):
@@ -113,14 +155,14 @@ def _fit_model(model, learner, treebank, raw, options):
         model.fit(sentences, **(weights or {}))
 
 
-def _read_raw_text(model, treebank, options):
+def _read_raw(model, treebank, helpers, options):
     """Read raw text: CoNLL-U without its heads, tokens between spaces, or text.
 
     Text is for models with a splitter, which learns first and is then frozen.
     """
     splitter = find_splitter(model)
     if splitter is not None:
-        splitter.fit(list(treebank))
+        splitter.fit(_list_split([*treebank], helpers, options) if helpers else [*treebank])
         model.steps[0] = "splitter", FrozenEstimator(splitter)
     for path in list_sources(options.raw_text, HORIZONTAL.suffix):
         if re.search(r"\.conllu(\.gz)?$", path):
@@ -132,17 +174,42 @@ def _read_raw_text(model, treebank, options):
             yield from iter_horizontal(path) if splitter is None else splitter.iter_split_text(path)
 
 
-def _print_scores(model, treebank, told):
+def _list_split(own, helpers, options):
+    """List the sentences that a splitter learns from: own ones, and helpers in the same script.
+
+    Helpers with a token of several words are left out, since each language has its own ones.
+    """
+    plain = [tree for tree in helpers if not tree.multiword_tokens]
+    files = [path for path in list_sources(options.raw_text, ".txt") if path != STANDARD]
+    seen = own or chain.from_iterable(islice(iter_horizontal(path), LOOKED_AT) for path in files)
+    script = _find_script(seen)
+    split = [tree for tree in plain if _find_script([tree]) == script]
+    return [*split, *own] or plain or helpers
+
+
+def _find_script(sentences):
+    """Find the script of most letters, by the first word of their names, such as LATIN."""
+    letters = chain.from_iterable(chain.from_iterable(tree.forms for tree in sentences))
+    scripts = Counter()
+    for letter, count in Counter(filter(str.isalpha, letters)).items():
+        scripts[unicodedata.name(letter, "unknown").split()[0]] += count
+    return max(scripts, key=scripts.get, default=None)
+
+
+def _print_scores(model, treebank, helpers, told):
     """Print the scores of models on the sentences of each treebank that were set aside.
 
-    The teacher of a student is scored too, and one of its networks, which has not read raw text.
+    The teacher of a student is scored too, and a network that has learned without raw text, or
+    from own trees alone. Return how many more heads of each sentence the student has right.
     """
-    student = model[-1] if isinstance(model, Pipeline) else model
+    student = _open_student(model)
     models, gains = {"model": model}, []
     if isinstance(student, DistilledParser):
         models = {"student": model, "teacher": student.teacher_}
         if not isinstance(student.teacher, FrozenEstimator):
             models |= {NO_RAW_TEXT: student.teacher_.estimators_[0]}
+        elif helpers and any(treebank.set_aside):
+            models |= {NO_HELPERS: _fit_alone(student.parser, list(treebank))}
     for name, trees in zip(treebank.names, treebank.set_aside, strict=True):
         n_right = {}
         for kind, each in models.items() if trees else ():
@@ -157,14 +224,31 @@ def _print_scores(model, treebank, told):
             print(
                 f"{title:<38}({len(trees)} sentences set aside from {printable(name)})", file=told
             )
-        if NO_RAW_TEXT in n_right:
-            gains.extend(np.subtract(n_right["student"], n_right[NO_RAW_TEXT]))
-    if np.sum(gains) < -SURE * np.linalg.norm(gains):
-        warn(
-            "on the sentences that were set aside, a network that has read no raw text is better. "
-            "The raw text may be too far from the treebank; leave it out, or take other text",
-            UserWarning,
-        )
+        if len(n_right) > 2:
+            of_student, _, of_simple = n_right.values()
+            gains.extend(np.subtract(of_student, of_simple))
+    return gains
+
+
+def _fit_alone(student, trees):
+    """Fit a copy of a student to trees, with the tags that they have."""
+    known = [name for name in list_known_columns(trees) if name in student.tags]
+    return clone(student).set_params(tags=known or None, calibrate=False).fit(trees)
+
+
+def _warn_of_harm(gains, sentences, helpers, options):
+    """Warn if a student is worse than a simple network, or if helpers could not be checked."""
+    kind = NO_HELPERS if helpers else NO_RAW_TEXT
+    what = f"on the sentences that were set aside, a network {kind} is better. {REMEDIES[kind]}"
+    if helpers and len(gains) < FEWEST:
+        what = f"fewer than {FEWEST} own trees were set aside, so nothing could be checked"
+    elif np.sum(gains) >= -SURE * np.linalg.norm(gains):
+        return
+    if helpers:
+        n_own, n_other = map(open_context(options).pieces_per_word, (list(sentences), helpers))
+        what += f". The transformer cuts a word into {n_own:.1f} pieces, and one of the helpers "
+        what += f"into {n_other:.1f}; many more are a sign that it does not know the language"
+    warn(what, UserWarning)
 
 
 def _warn_of_test_files(files):
@@ -195,7 +279,8 @@ class _Treebank:
                 f"{len(self.weights)}."
             )
         several = options.raw_text is not None or len(options.file) > 1
-        self.every = (EVERY if several else 0) if options.set_aside is None else options.set_aside
+        every = EVERY_OF_FEW if options.helpers else EVERY if several else 0
+        self.every = every if options.set_aside is None else options.set_aside
         self.needs_heads, self.n_sentences, self.kept = False, 0, []
         self.is_file = all(p != STANDARD and os.path.isfile(expand_user(p)) for p in self.files)
 
@@ -239,6 +324,8 @@ class _Treebank:
                     self.n_impossible += bool(lack and name_impossible(sentence))
                     yield sentence.tree
                 advance()
+        if not self.files:  # there are helpers
+            return
         self.invalid.tell(self.files)
         if self.n_without == self.n_sentences:
             _refuse_file(" and ".join(self.files), Counter({"no heads": self.n_without}), 0)
