@@ -1013,6 +1013,8 @@ class TestHelp:
             "test.conllu": "xx_small-ud-test.conllu",
             "test.conllu.gz": "packed.conllu.gz",
             "more.conllu": "xx_small-ud-test.conllu",
+            "own.conllu": "xx_small-ud-train.conllu",
+            "en.conllu": "few.conllu",
             "model.npz": "model.npz",
             "linear.npz": "linear.npz",
             "tagging.npz": "tagging.npz",
@@ -1024,6 +1026,8 @@ class TestHelp:
             "UD_English-EWT/en_ewt-ud-test.conllu": "xx_small-ud-test.conllu",
         }.items():
             (tmp_path / name).write_bytes((files / source).read_bytes())
+        write_encoder(tmp_path / "e5", ["Dogs", "bark", "."])
+        monkeypatch.setattr(_models, "VECTORS", tmp_path / "vectors")
         assert len(examples) >= 2
         for example in examples:
             program, *words = shlex.split(example.split(" > ")[0])
