@@ -1,16 +1,17 @@
 """What treebanks of other languages bring to a language with few trees, or none.
 
-Usage: python benchmarks/helpers.py --context FOLDER [--targets NAME...] [--trees N...]
-[--seeds N...] [--at-most N] [--limit N] [--weight W] [--networks N] [--memory FOLDER]
-[--part dev|test] [--output RESULTS.json]
+Usage: python benchmarks/helpers.py --context FOLDER [--targets NAME...] [--helpers NAME...]
+[--trees N...] [--seeds N...] [--at-most N] [--limit N] [--weight W] [--networks N] [--tags COLUMNS]
+[--memory FOLDER] [--part dev|test] [--output RESULTS.json]
 
 Each target, a treebank of SKLEARN_SHAG_DATA (default: seven), is left out once, and the first trees
-of all others are its helpers, --at-most N of each. For each seed, N own trees of the training set
-are drawn, and the others are raw text: their tokens alone, --limit N of them. Three parsers are
-compared. "own trees" is one network that learns from these alone. "teacher" reads the vectors of
-the transformer in FOLDER and the shapes of words, and learns from helpers, relations without
-subtypes, and own trees, each with --weight W. "student" reads words and a table of their vectors,
-learns from own trees and from what the teacher says of raw text, and needs no transformer to parse.
+of all others, or of those that --helpers names, are its helpers, --at-most N of each. For each
+seed, N own trees of the training set are drawn, and the others are raw text: their tokens alone,
+--limit N of them. Three parsers are compared. "own trees" is one network that learns from these
+alone. "teacher" reads the vectors of the transformer in FOLDER and the shapes of words, and learns
+from helpers, relations without subtypes, and own trees, each with --weight W. "student" reads words
+and a table of their vectors, learns from own trees and from what the teacher says of raw text, and
+needs no transformer to parse.
 
 Scores are those of a whole part from tokens alone in percent, punctuation included, relations
 without subtypes. Seconds are CPU time on one thread; those of the student are without the
@@ -54,7 +55,7 @@ def read_helpers(name, at_most):
 
 def learn(own, raw, helpers, encoder, seed, options):
     """Yield a name, a parser, and the seconds of its training."""
-    student = BiaffineParser(tags="upos", calibrate=False, random_state=seed)
+    student = BiaffineParser(tags=options.tags, calibrate=False, random_state=seed)
     teacher = clone(student).set_params(columns=["shape"], embeddings=encoder)
     if options.networks > 1:
         settings = {"random_state": seed, "calibrate": False}
@@ -130,12 +131,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--context", metavar="FOLDER", required=True)
     parser.add_argument("--targets", nargs="+", default=list(HELPERS))
+    parser.add_argument("--helpers", nargs="+", default=list(HELPERS))
     parser.add_argument("--trees", nargs="+", type=int, default=[0, 30, 100, 300])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--at-most", type=int, default=2000, help="trees of each helper")
+    parser.add_argument("--at-most", type=int, default=500, help="trees of each helper")
     parser.add_argument("--limit", type=int, help="of raw sentences; default: none")
-    parser.add_argument("--weight", type=float, default=1.0, help="of own trees for the teacher")
+    parser.add_argument("--weight", type=float, default=5.0, help="of own trees for the teacher")
     parser.add_argument("--networks", type=int, default=1, help="of the teacher")
+    parser.add_argument("--tags", default="upos", help="that all three learn")
     parser.add_argument("--memory", metavar="FOLDER", help="default: a temporary one")
     parser.add_argument("--part", default="test", choices=["dev", "test"])
     parser.add_argument("--output", help="default: in the folder results beside the script")
@@ -143,7 +146,7 @@ def main():
     report, rows, vectors = Report("helpers", options.output), [], []
     with one_thread(), tempfile.TemporaryDirectory() as folder:
         encoder = TransformerVectors(options.context, memory=options.memory or folder).fit()
-        trees = {name: read_helpers(name, options.at_most) for name in HELPERS}
+        trees = {name: read_helpers(name, options.at_most) for name in options.helpers}
         for name, own in trees.items():
             _, seconds = seconds_of(lambda own=own: encoder.transform(own))
             pieces = encoder.pieces_per_word(own)

@@ -481,9 +481,9 @@ class TestHelpers:
         sentences, vectors = read_horizontal(raw), TransformerVectors(helping[-1])
         network = clone(SMALL_NETWORK).set_params(tags="upos", random_state=0)
         settings = {"columns": ["shape"], "calibrate": False, "embeddings": vectors}
-        of_own = weights or [1.0]
+        of_own, for_teacher = weights or [1.0], weights or [5.0]
         teacher = clone(network).set_params(**settings)
-        teacher.fit([*helpers, *known], sample_weight=[1.0] * 50 + of_own * 72)
+        teacher.fit([*helpers, *known], sample_weight=[1.0] * 50 + for_teacher * 72)
         network.set_params(embeddings=vectors.to_table([*sentences, *known]))
         model = DistilledParser(network, FrozenEstimator(teacher))
         model.fit([*known, *sentences], sample_weight=of_own * 72 + [1.0] * 8)

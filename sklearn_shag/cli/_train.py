@@ -47,6 +47,7 @@ PART, KEPT = 10_000, 20_000
 # With several treebanks or raw text, each 20th sentence is set aside, with helpers each 10th.
 EVERY, EVERY_OF_FEW = 20, 10
 SHOWN = ("uas", "las")
+OF_OWN = 5.0  # weight of an own tree for a teacher, if none is given; that of a helper is 1
 LOOKED_AT = 1000  # lines of text without trees, for its script
 NO_RAW_TEXT, NO_HELPERS = "without raw text", "without helpers"
 REMEDIES = {
@@ -136,7 +137,7 @@ def _read_helpers(options):
 def _fit_teacher(model, treebank, helpers):
     """Fit the teacher of a student to helpers and own trees, and freeze it."""
     student, own = _open_student(model), list(treebank)
-    weights = [1.0] * len(helpers) + (treebank.list_weights() or [1.0] * len(own))
+    weights = [1.0] * len(helpers) + (treebank.list_weights() or [OF_OWN] * len(own))
     student.teacher = FrozenEstimator(student.teacher.fit([*helpers, *own], sample_weight=weights))
 
 
