@@ -54,8 +54,10 @@ REMEDIES = {
     NO_RAW_TEXT: "The raw text may be too far from the treebank; leave it out, or take other text",
     NO_HELPERS: "Leave out --helpers, or take a transformer that knows the language",
 }
-# Standard errors of a difference that is no chance, and the fewest sentences that can show one.
-SURE, FEWEST = 2.0, 5
+# Standard errors by which a simple network must be better for a warning; what helpers gain or lose
+# is much more than chance.
+SURE = {NO_RAW_TEXT: 2.0, NO_HELPERS: 0.0}
+FEWEST = 5  # sentences that can show what helpers gain
 
 
 def train(options):
@@ -243,7 +245,7 @@ def _warn_of_harm(gains, sentences, helpers, options):
     what = f"on the sentences that were set aside, a network {kind} is better. {REMEDIES[kind]}"
     if helpers and len(gains) < FEWEST:
         what = f"fewer than {FEWEST} own trees were set aside, so nothing could be checked"
-    elif np.sum(gains) >= -SURE * np.linalg.norm(gains):
+    elif np.sum(gains) >= -SURE[kind] * np.linalg.norm(gains):
         return
     if helpers:
         n_own, n_other = map(open_context(options).pieces_per_word, (list(sentences), helpers))
