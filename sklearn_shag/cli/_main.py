@@ -239,8 +239,7 @@ def _add_train(commands):
     help = """set aside every Nth sentence of each treebank, and print scores on these; 0 for none
     (default: 10 with --helpers, 20 with several treebanks or --raw-text, otherwise 0)"""
     parser.add_argument("--set-aside", type=partial(_parse_count, least=0), metavar="N", help=help)
-    help = """weight of the sentences of each FILE, in the same order (default: 1 for all, or 5 for
-    the teacher with --helpers)"""
+    help = "weights of sentences, one for each FILE (default: 1, or 5 for a teacher with --helpers)"
     parser.add_argument("--weight", type=float, metavar="W", nargs="+", help=help)
     help = """replace symbols seen fewer than N times by one rare symbol; for crf, biaffine and
     taggers, this applies to the words they read (default: 1, for words 2)"""

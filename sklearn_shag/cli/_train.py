@@ -55,9 +55,8 @@ REMEDIES = {
     NO_HELPERS: "Leave out --helpers, or take a transformer that knows the language",
 }
 # Standard errors by which a simple network must be better for a warning; what helpers gain or lose
-# is much more than chance.
-SURE = {NO_RAW_TEXT: 2.0, NO_HELPERS: 0.0}
-FEWEST = 5  # sentences that can show what helpers gain
+# is much more than chance, if there are at least FEWEST sentences.
+SURE, FEWEST = {NO_RAW_TEXT: 2.0, NO_HELPERS: 0.0}, 5
 
 
 def train(options):
@@ -228,8 +227,7 @@ def _print_scores(model, treebank, helpers, told):
                 f"{title:<38}({len(trees)} sentences set aside from {printable(name)})", file=told
             )
         if len(n_right) > 2:
-            of_student, _, of_simple = n_right.values()
-            gains.extend(np.subtract(of_student, of_simple))
+            gains.extend(np.subtract(n_right["student"], [*n_right.values()][-1]))
     return gains
 
 
