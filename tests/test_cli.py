@@ -464,6 +464,7 @@ class TestHelpers:
         folder = write_encoder(tmp_path / "encoder", [w for tree in english for w in tree.forms])
         return ["--helpers", files / "few.conllu", files / "packed.conllu.gz", "--context", folder]
 
+    @pytest.mark.filterwarnings("ignore:on the sentences that were set aside")  # too small to gain
     @pytest.mark.parametrize("weights", [None, [2.0]])
     def test_they_teach_a_student(self, run, train, files, raw, helping, tmp_path, weights):
         out = tmp_path / "m.npz"
@@ -1000,6 +1001,7 @@ class TestDemo:
 
 
 class TestHelp:
+    @pytest.mark.filterwarnings("ignore:on the sentences that were set aside")  # too small to gain
     @pytest.mark.parametrize("command", [None, *COMMANDS])
     def test_every_example_runs(self, capsys, monkeypatch, files, feed, tmp_path, command):
         with pytest.raises(SystemExit):
