@@ -548,6 +548,11 @@ class TestHelpers:
         ]:
             raw.write_text(text, encoding="utf-8")
             assert _train._list_split(own, helpers, options) == expected
+        # Tags and features of CoNLL-U are no text of the language.
+        columns = raw.with_suffix(".conllu")
+        write_conllu([greek], columns)
+        options.raw_text = [str(columns)]
+        assert _train._list_split([], helpers, options) == [latin, greek]
 
     @pytest.mark.filterwarnings("always")
     @pytest.mark.parametrize("with_own", [False, True])

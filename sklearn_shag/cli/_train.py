@@ -47,6 +47,7 @@ PART, KEPT = 10_000, 20_000
 # With several treebanks or raw text, each 20th sentence is set aside, with helpers each 10th.
 EVERY, EVERY_OF_FEW = 20, 10
 SHOWN = ("uas", "las")
+CONLLU = re.compile(r"\.conllu(\.gz)?$")
 OF_OWN = 5.0  # weight of an own tree for a teacher, if none is given; that of a helper is 1
 LOOKED_AT = 1000  # lines of text without trees, for its script
 NO_RAW_TEXT, NO_HELPERS = "without raw text", "without helpers"
@@ -167,7 +168,7 @@ def _read_raw(model, treebank, helpers, options):
         splitter.fit(_list_split([*treebank], helpers, options) if helpers else [*treebank])
         model.steps[0] = "splitter", FrozenEstimator(splitter)
     for path in list_sources(options.raw_text, HORIZONTAL.suffix):
-        if re.search(r"\.conllu(\.gz)?$", path):
+        if CONLLU.search(path):
             sentences, invalid = iter_sentences([path], options.on_error), LeftOut()
             for each in invalid.drop(sentences, find_invalid):
                 yield each.tree.with_heads(None)
@@ -182,7 +183,8 @@ def _list_split(own, helpers, options):
     Helpers with a token of several words are left out, since each language has its own ones.
     """
     plain = [tree for tree in helpers if not tree.multiword_tokens]
-    files = [path for path in list_sources(options.raw_text, ".txt") if path != STANDARD]
+    files = list_sources(options.raw_text, HORIZONTAL.suffix)
+    files = [path for path in files if path != STANDARD and not CONLLU.search(path)]
     seen = own or chain.from_iterable(islice(iter_horizontal(path), LOOKED_AT) for path in files)
     script = _find_script(seen)
     split = [tree for tree in plain if _find_script([tree]) == script]
