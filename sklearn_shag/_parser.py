@@ -103,6 +103,7 @@ class Parser(BaseEstimator, ABC):
     _takes_heads_of_trees = True  # of the trees in X, if y is None
     # Whether a derivation has just one state path, so that the best path is the best tree.
     _deterministic = False
+    trees_ = "projective"  # that sums are over; a subclass may learn to take "all"
 
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi", "mst"})],
@@ -149,8 +150,9 @@ class Parser(BaseEstimator, ABC):
         -------
         heads : object ndarray of shape (n_sentences,)
             ``heads[i]`` is an int ndarray of shape (n_tokens_i,): 1-based head positions, 0 for the
-            root. They always form a tree with one root, projective unless ``decoder="mst"``. Of no
-            sentences, this and all other predictions are empty.
+            root. They always form a tree with one root, projective unless ``decoder="mst"`` or the
+            parser has learned from all trees. Of no sentences, this and all other predictions are
+            empty.
 
         Raises
         ------
@@ -199,9 +201,10 @@ class Parser(BaseEstimator, ABC):
         Z, the total mass of the trees of a sentence, is zero, or where Z or a marginal is not
         finite.
 
-        Z is a sum over projective trees. If `allowed` leaves only non-projective trees, which is an
-        error unless ``decoder="mst"``, marginals are computed without `allowed`. Forbidden arcs are
-        then set to 0, and each row is divided by its sum.
+        Z is a sum over projective trees, or over all trees for parsers whose `trees_` is "all". If
+        `allowed` leaves no projective tree, which in a sum over these is an error unless
+        ``decoder="mst"``, marginals are computed without `allowed`. Forbidden arcs are then set to
+        0, and each row is divided by its sum.
         """
         return object_array(ask(self, list_corrected, self._batch(X, allowed)))
 
@@ -219,8 +222,8 @@ class Parser(BaseEstimator, ABC):
         -------
         log_probabilities : ndarray of shape (n_sentences,)
             In nats: log Z of the tree alone, or of all trees with the known heads, minus log Z of
-            all trees. -inf for trees that are not projective or have several roots, and where the
-            estimate is not positive.
+            all trees. -inf for trees with several roots, for trees that are not projective unless
+            the parser sums over all trees, and where the estimate is not positive.
         """
         batch = self._batch(X)
         batch = batch._replace(known=self._known_heads(batch, y))
@@ -247,7 +250,7 @@ class Parser(BaseEstimator, ABC):
         probabilities : ndarray of shape (n_sentences,)
             In [0, 1]: the exponential of :meth:`conditional_log_likelihood`. If a tree has unknown
             heads, this is the probability of all trees that have the known heads. 0 for trees that
-            are not projective.
+            are not projective, unless the parser sums over all trees.
 
         Raises
         ------
@@ -307,13 +310,13 @@ class Parser(BaseEstimator, ABC):
         -------
         heads : object ndarray of shape (n_sentences,)
             ``heads[i]`` is an int ndarray of shape (n_samples, n_tokens_i). Each row holds the
-            heads of a projective tree with one root.
+            heads of a tree with one root, projective unless the parser sums over all trees.
 
         Raises
         ------
         ValueError
-            If `n_samples` is below 1, `allowed` leaves no projective tree for a sentence, or the
-            values of trees may be negative, as for :class:`SpectralSHAG`.
+            If `n_samples` is below 1, `allowed` leaves no such tree for a sentence, or the values
+            of trees may be negative, as for :class:`SpectralSHAG`.
 
         Warns
         -----
@@ -331,7 +334,7 @@ class Parser(BaseEstimator, ABC):
         Draws are exact: hidden states, and the refinements of :class:`RefinedSHAG`, are drawn with
         the trees and then discarded. Theory, eqs. 53-57, defines the inside values; each choice is
         drawn in proportion to its share of one of these sums. Once the sums are computed, a tree of
-        N tokens takes O(N^2) time.
+        N tokens takes O(N^2) time. EQ_DRAWS defines the draws from all trees.
 
         References
         ----------
@@ -351,7 +354,7 @@ class Parser(BaseEstimator, ABC):
         0.5
         """
         check_whole_number(n_samples, "n_samples")
-        batch = self._seeded(self._batch(X, allowed, projective=True), n_samples, random_state)
+        batch = self._seeded(self._batch(X, allowed, any_member=True), n_samples, random_state)
         return object_array(ask(self, partial(list_samples, n_samples), batch))
 
     def k_best_heads(
@@ -386,8 +389,8 @@ class Parser(BaseEstimator, ABC):
         -------
         heads : object ndarray of shape (n_sentences,)
             ``heads[i]`` is an int ndarray of shape (n_found_i, n_tokens_i). Each row holds the
-            heads of a projective tree with one root; all rows differ. There are k rows, or fewer if
-            fewer trees exist or were drawn.
+            heads of a tree as from :meth:`sample_heads`; all rows differ. There are k rows, or
+            fewer if fewer trees exist or were drawn.
         log_probabilities : object ndarray of shape (n_sentences,)
             ``log_probabilities[i]`` is an ndarray of shape (n_found_i,), in decreasing order: the
             log probability, in nats, of each tree among the allowed trees of its sentence.
@@ -436,7 +439,7 @@ class Parser(BaseEstimator, ABC):
         >>> np.exp(log_probabilities[0]).round(1)
         array([0.5, 0.5])
         """
-        batch = self._batch(X, allowed, projective=True)
+        batch = self._batch(X, allowed, any_member=True)
         want, batch = self._rank_trees(batch, k, n_samples, random_state)
         answers = ask(self, want, batch)
         heads, logs = (object_array([answer[k] for answer in answers]) for k in range(2))
@@ -741,7 +744,7 @@ class Parser(BaseEstimator, ABC):
         ------
         ValueError
             As for :meth:`predict`; or if no tree that it could predict has the heads to be kept,
-            for example if their arcs cross and the decoder is not "mst". The message names the
+            for example if their arcs cross and its trees are projective. The message names the
             sentence and the arcs. With `n_best` and `n_samples` as for :meth:`k_best_heads` and
             :meth:`sample_heads`, or if both are given.
 
@@ -759,7 +762,7 @@ class Parser(BaseEstimator, ABC):
         """
         several = n_best is not None or n_samples is not None
         groups = self._group_labels(unique_relations)
-        batch = self._batch(X, allowed, True if several else None, keep_heads)
+        batch = self._batch(X, allowed, keep_heads, any_member=several)
         find, batch = self._choose_trees(batch, n_best, n_samples, random_state)
         want = partial(list_answers, find, groups, several or confidence, confidence)
         answers = ask(self, want, batch)
@@ -847,10 +850,18 @@ class Parser(BaseEstimator, ABC):
     @property
     def _projective(self):
         """Whether predicted trees have no arcs that cross."""
-        return self.decoder != "mst"
+        return self.decoder != "mst" and self.trees_ == "projective"
 
-    def _batch(self, X, allowed=None, projective=None, keep_heads=False):
-        """Check sentences and `allowed` arcs, and encode them as a Batch."""
+    @property
+    def _kinds(self):
+        """The kinds of trees, "projective" or "all", that its sums or those of members are over."""
+        return {self.trees_}
+
+    def _batch(self, X, allowed=None, keep_heads=False, any_member=False):
+        """Check sentences and `allowed` arcs, and encode them as a Batch.
+
+        With `any_member`, each sum must have a tree, since trees come from any of them.
+        """
         self._check_ready()
         sentences, symbols = check_sentences(X, allow_empty=True)
         lengths = list(map(len, symbols))
@@ -860,7 +871,7 @@ class Parser(BaseEstimator, ABC):
                 f"X[{index}] has {lengths[index]} tokens, more than max_tokens={self.max_tokens}. "
                 f"Split it, or raise the limit; time grows with the cube of its length."
             )
-        projective = self._projective if projective is None else projective
+        projective = "projective" in self._kinds if any_member else self._projective
         if keep_heads:
             allowed = allow_kept_heads(sentences, allowed, projective)
         indptr = np.array([*accumulate(lengths, initial=0)])

@@ -23,6 +23,7 @@ from sklearn_shag.cli._evaluate import (
 )
 from sklearn_shag.cli._models import (
     LEARNERS,
+    OF_COLUMNS,
     check_output,
     choose_model,
     choose_verbosity,
@@ -31,13 +32,21 @@ from sklearn_shag.cli._models import (
     make_model,
     open_context,
 )
-from sklearn_shag.ensembles import DistilledParser
+from sklearn_shag.conditional import tell_trees
+from sklearn_shag.ensembles import AveragedParser, DistilledParser
 from sklearn_shag.metrics import score_report
 from sklearn_shag.model_files import save_model
 from sklearn_shag.network import LEARNED, list_known_columns
-from sklearn_shag.treebank import HORIZONTAL, UnknownSymbolWarning, iter_horizontal, list_sources
+from sklearn_shag.treebank import (
+    HORIZONTAL,
+    UnknownSymbolWarning,
+    iter_horizontal,
+    list_sources,
+    nonprojective_arcs,
+)
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import find_splitter, open_member, weight_name
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, expand_user
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import progress
@@ -99,6 +108,7 @@ def train(options):
     if options.continue_ is None:
         give_vectors(model, options, chain(raw, treebank))  # the teacher's first sentences, too
     _set_verbosity(model, choose_verbosity())
+    tried = _agree_on_trees(model, treebank)
     if helpers:
         _fit_teacher(model, treebank, helpers)
     _fit_model(model, learner, treebank, raw, options)
@@ -113,6 +123,7 @@ def train(options):
         f"{printable(options.output)}",
         file=told,
     )
+    _print_trees(learner, treebank, tried, told)
     gains = _print_scores(model, treebank, helpers, told)
     _warn_of_harm(gains, chain(treebank, raw), helpers, options)
 
@@ -121,6 +132,42 @@ def _set_verbosity(model, level):
     params = model.get_params().items()
     watched = [name for name, value in params if name.endswith("verbose") and value is not False]
     model.set_params(**dict.fromkeys(watched, level))
+
+
+def _agree_on_trees(model, treebank):
+    """Let the members of an ensemble sum over the trees that "auto" finds for the first.
+
+    Return the scores of both kinds of trees, if these were tried.
+    """
+    parts = [model, *model.get_params().values()]
+    ensemble = next((part for part in parts if isinstance(part, AveragedParser)), None)
+    if ensemble is None:
+        return ()
+    kind, scores = ensemble.trees, ()
+    if kind == "auto":
+        first = open_member(ensemble.estimators[0][1]).parser
+        *_, kind, _, scores = first._prepare_trees(list(treebank), None, None)
+    names = [name for name in ensemble.get_params() if name.endswith("__trees")]
+    ensemble.set_params(**dict.fromkeys(names, kind))
+    return scores
+
+
+def _print_trees(learner, treebank, tried, told):
+    """Print how many arcs of the trees are not projective, and what the learner makes of them."""
+    if not treebank.n_arcs:
+        return
+    members = [open_member(each).parser for each in (learner, *getattr(learner, "estimators_", ()))]
+    chosen = next((each for each in members if hasattr(each, "trees_scores_")), None)
+    share = treebank.n_nonprojective / treebank.n_arcs
+    if chosen is not None:
+        print(tell_trees(chosen.trees_, share, chosen.trees_scores_ or tried), file=told)
+        return
+    others = ", ".join(OF_COLUMNS)
+    print(
+        f"{100 * share:.2g} % of the arcs are not projective: {type(learner).__name__} sums over "
+        f"projective trees alone; --model {others} can sum over all.",
+        file=told,
+    )
 
 
 def _open_student(model):
@@ -307,6 +354,7 @@ class _Treebank:
     def read(self):
         """Read the files once, and yield their trees after checking them for the learner."""
         self.n_sentences = self.n_without = self.n_impossible = 0
+        self.n_arcs = self.n_nonprojective = 0
         self.invalid, self.counts = LeftOut(), [0] * len(self.names)
         self.set_aside = [[] for _ in self.names]
         pairs = [(k, path) for k, paths in enumerate(self.files_of) for path in paths]
@@ -324,6 +372,9 @@ class _Treebank:
                     self.counts[k] += 1
                     self.n_sentences += 1
                     self.n_without += lack == "no heads"
+                    if lack != "no heads":
+                        self.n_arcs += int(np.count_nonzero(sentence.tree.heads > UNKNOWN))
+                        self.n_nonprojective += len(nonprojective_arcs(sentence.tree))
                     self.n_impossible += bool(lack and name_impossible(sentence))
                     yield sentence.tree
                 advance()
@@ -342,7 +393,8 @@ class _Treebank:
         members = [learner, *getattr(learner, "estimators_", ())]
         left_out = [getattr(open_member(each).parser, "n_left_out_", 0) for each in members]
         n_read, n_known = self.invalid.n_read, self.n_sentences - self.n_without
-        n_learned = n_known - max(self.n_impossible, *left_out)
+        n_impossible = self.n_impossible if learner.trees_ == "projective" else 0
+        n_learned = n_known - max(n_impossible, *left_out)
         return n_read if n_learned == n_read else f"{n_learned} of {n_read}"
 
 

@@ -10,6 +10,7 @@ from sklearn_shag.conditional._base import (
     count_known_labels,
     mask_scores,
     prepare_trees,
+    tell_trees,
 )
 from sklearn_shag.conditional._crf import CRFParser
 from sklearn_shag.conditional._passes import (

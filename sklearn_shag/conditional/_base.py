@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from copy import copy
 from functools import partial
 from itertools import accumulate, compress
@@ -29,13 +31,14 @@ from sklearn_shag.encoding import (
 )
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
+    TREES,
     ask,
+    keep_learnable,
     learn_calibrations,
     list_marginals,
-    projectivize,
 )
 from sklearn_shag.sequences import count_labels
-from sklearn_shag.treebank import PLACES, Sentences
+from sklearn_shag.treebank import PLACES, Sentences, nonprojective_arcs
 from sklearn_shag.utils._arrays import is_collection, object_array
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
@@ -45,6 +48,9 @@ from sklearn_shag.utils._typing import ObjectArray
 # From this number of tokens on, this share of trees is set aside for calibration. To fit to each
 # half would double the time, and of so many trees the few set aside are hardly missed.
 MANY_TOKENS, SET_ASIDE = 100_000, 0.02
+# Where fewer arcs are not projective, sums over projective trees are better, and where more are,
+# sums over all trees. Between, both are tried on a part of the training trees.
+FEW_CROSSING, MANY_CROSSING, TRIED_ON = 0.01, 0.03, 0.1
 
 
 class ConditionalParser(Parser):
@@ -67,6 +73,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
     _parameter_constraints = {
         **ConditionalParser._parameter_constraints,
         "columns": [StrOptions({"auto"}), list, tuple],
+        "trees": [StrOptions({"auto", *TREES})],
         "nonprojective": [StrOptions({"lift", "drop"})],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -81,17 +88,21 @@ class ArcParser(CalibratedMixin, ConditionalParser):
     vocabulary_: dict[str, list[str]]
     labels_: ObjectArray
     validation_scores_: list[float]
+    # For models from older files.
+    trees_: str = "projective"
+    nonprojective_share_: float = 0.0
+    trees_scores_: list[float] = []
     n_lifted_: int
     n_left_out_: int
 
     def _fit(self, X, y, sample_weight):
         """Learn from trees, some of which may be set aside to stop early or to calibrate."""
         self._check_parsing()
-        trees = prepare_trees(X, y, sample_weight, self.nonprojective)
+        trees = self._prepare_trees(X, y, sample_weight)
         rng = check_random_state(self.random_state)
         fraction = self.validation_fraction if self.early_stopping else 0
         # With a warm start, no trees are unseen, so the correction stays as it is.
-        calibrates = self.calibrate and not (self.warm_start and hasattr(self, "weights_"))
+        calibrates = self.calibrate and not self._goes_on
         annotated = trees.annotated
         n_annotated = np.diff(trees.indptr)[annotated].sum()
         if calibrates and not fraction and n_annotated >= MANY_TOKENS:
@@ -103,17 +114,59 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         examples = self._encode_examples(trees, start, rng)
         validate, given = None, trees.given
         if self.early_stopping:
-            score = partial(self._score_learned, start)
+            score = partial(self._score_learned, start, trees.trees)
             validate = make_validation(score, trees, examples, held_out)
-        counts = {"n_lifted_": trees.n_lifted, "n_left_out_": trees.n_left_out}
-        del trees  # unless they stay with the caller, their memory is free for training
+        about = trees.report()
+        del trees, X, y  # unless they stay with the caller, their memory is free for training
         learned = self._learn_from(start, examples, chosen, validate, rng)
         if calibrates and (held_out.size or annotated.size >= MIN_SENTENCES):
             learned |= self._calibrate(start, examples, given, learned, chosen, held_out, rng)
         elif calibrates or not self.calibrate:
             learned |= learn_calibrations([])
-        vars(self).update(learned, **counts)
+        vars(self).update(learned, **about)
         return self
+
+    def _prepare_trees(self, X, y, sample_weight):
+        """Choose the trees to sum over, and prepare the trees to learn from, as KnownTrees."""
+        X, _ = check_sentences(X)  # it may be an iterator
+        y, kind = list(y) if is_collection(y) else y, self.trees
+        if self._goes_on:
+            self._check_unchanged("trees", self.trees_, self.trees_ if kind == "auto" else kind)
+            kind = self.trees_
+        prepare = partial(prepare_trees, X, y, sample_weight, self.nonprojective)
+        trees = prepare(kind)
+        if trees.trees == "auto":
+            scores = self._try_trees(X, y, sample_weight, trees)
+            trees = prepare("all" if scores[1] > scores[0] else "projective")
+            trees = trees._replace(scores=scores)
+        if self.verbose and kind == "auto" and sys.stderr is not None:  # it may be closed
+            print(tell_trees(trees.trees, trees.share, trees.scores), file=sys.stderr)
+        return trees
+
+    def _try_trees(self, X, y, sample_weight, trees):
+        """Return the UAS of both kinds of trees on a tenth of KnownTrees, learned from the rest."""
+        if trees.annotated.size < MIN_SENTENCES:
+            return [0.0, 0.0]
+        _, held_out = set_aside(trees.annotated.size, TRIED_ON, check_random_state(0))
+        held_out = trees.annotated[held_out]
+        chosen = np.setdiff1d(np.arange(trees.kept.size), held_out)
+        own, scores = trees.kept[chosen], []
+        part = X.take(own), None if y is None else [y[s] for s in own]
+        weights = None if sample_weight is None else np.asarray(sample_weight)[own]
+        rest, known = X.take(trees.kept[held_out]), take_sentences(trees, held_out).given
+        for kind in TREES:
+            model = copy(self)
+            vars(model).update(trees=kind, calibrate=False, warm_start=False, verbose=0)
+            with warnings.catch_warnings():  # the fit to all trees warns
+                warnings.simplefilter("ignore")
+                found = np.concatenate(model._fit(*part, weights).predict(rest))
+            scores.append(float(np.mean((found == known)[known > UNKNOWN])))
+        return scores
+
+    @property
+    def _goes_on(self):
+        """Whether `fit` goes on from an earlier fit."""
+        return self.warm_start and hasattr(self, "weights_")
 
     def _learn_from(self, start, examples, chosen, validate, rng):
         """Train on the chosen examples; return fitted attributes."""
@@ -124,6 +177,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
             "columns_": start.columns.names,
             "vocabulary_": start.vocabulary,
             "labels_": start.labels,
+            "trees_": examples.trees,
             "weights_": weights._replace(label_mask=mask),
             **learned,
         }
@@ -171,7 +225,8 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         codes = encode_columns(start.columns, trees.sentences, trees.indptr)
         labels = encode_labels(trees.labels, start.labels)
         known = trees.heads, labels, None, trees.weights
-        return Examples(codes, trees.indptr, *known, lessons=trees.sentences.lessons)
+        lessons = trees.sentences.lessons
+        return Examples(codes, trees.indptr, *known, lessons=lessons, trees=trees.trees)
 
     def _label_by(self, score_labels):
         """Return the labellers of a chunk, as `_labellers` does, from a function for scores."""
@@ -186,8 +241,8 @@ class ArcParser(CalibratedMixin, ConditionalParser):
     def score_arcs(self, X: Sentences) -> ObjectArray:
         """Score all arcs of sentences.
 
-        The probability of a projective tree with one root is proportional to the exponential of the
-        sum of its arc scores.
+        The probability of a tree with one root, projective unless `trees_` is "all", is
+        proportional to the exponential of the sum of its arc scores.
 
         Parameters
         ----------
@@ -240,7 +295,7 @@ def _list_scores(forest):
 
 
 class KnownTrees(NamedTuple):
-    """Sentences with some known heads, and with projective trees that have these heads."""
+    """Sentences with some known heads, and with trees that have these heads."""
 
     kept: np.ndarray  # (n_kept,): indices among the given sentences
     sentences: list
@@ -252,6 +307,9 @@ class KnownTrees(NamedTuple):
     weights: np.ndarray  # (n_kept,): positive
     n_lifted: int
     n_left_out: int
+    trees: str  # the kind of these trees, "projective" or "all"; "auto" if that is open
+    share: float  # of the known arcs before lifting, those that are not projective
+    scores: list | tuple = ()  # of both kinds, if "auto" had to try them
 
     _by_token = ("heads", "given")
     _by_sentence = ("kept", "sentences", "symbols", "labels", "weights")
@@ -260,6 +318,11 @@ class KnownTrees(NamedTuple):
     def annotated(self):
         """The indices of sentences with a head that no teacher has guessed."""
         return np.flatnonzero(np.maximum.reduceat(self.given, self.indptr[:-1]) > UNKNOWN)
+
+    def report(self):
+        """Return the fitted attributes that tell about these trees."""
+        counts = {"n_lifted_": self.n_lifted, "n_left_out_": self.n_left_out}
+        return counts | {"nonprojective_share_": self.share, "trees_scores_": list(self.scores)}
 
     def merge(self):
         """Merge sentences with the same symbols and heads, adding up their weights."""
@@ -274,8 +337,10 @@ class KnownTrees(NamedTuple):
         return take_sentences(self, chosen)._replace(weights=np.bincount(group, self.weights))
 
 
-def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=None):
-    """Check trees and weights as users give them, and make the trees projective.
+def prepare_trees(
+    X, y, sample_weight, nonprojective, trees="projective", *, raw=False, max_length=None
+):
+    """Check trees and weights as users give them, and keep those to learn from.
 
     Parameters
     ----------
@@ -285,6 +350,9 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
     nonprojective : {"lift", "drop"}
         Treatment of whole trees that are not projective. Partial trees without a projective
         completion are left out.
+    trees : {"projective", "all", "auto"}, default="projective"
+        With "all", no tree with one root is lifted or left out. "auto" chooses by the share of arcs
+        that are not projective. Where that does not decide, trees are as with "all".
     raw : bool, default=False
         Whether to keep sentences without known heads; without `y`, no heads are known.
     max_length : None or int, default=None
@@ -303,7 +371,7 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
     Warns
     -----
     UserWarning
-        If sentences are left out since no projective tree with one root has their heads.
+        If sentences are left out since no such tree with one root has their heads.
     """
     y = list(y) if is_collection(y) else y
     sentences, symbols = check_sentences(X)
@@ -317,8 +385,12 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
     if max_length is not None:
         weights = _leave_out_long(np.array(lengths), weights, max_length)
     known = [s for s in np.flatnonzero(weights) if given[s].max() > UNKNOWN]
-    projective = projectivize([given[s] for s in known], nonprojective=nonprojective)
-    heads = dict(zip(compress(known, projective.kept), projective.heads, strict=True))
+    given_heads = [given[s] for s in known]
+    share = _share_nonprojective(given_heads)
+    if trees == "auto" and not FEW_CROSSING <= share <= MANY_CROSSING:
+        trees = "all" if share > MANY_CROSSING else "projective"
+    learnable = keep_learnable(given_heads, nonprojective, trees)
+    heads = dict(zip(compress(known, learnable.kept), learnable.heads, strict=True))
     n_left_out = len(known) - len(heads)
     if raw:
         heads.update((s, given[s]) for s in np.flatnonzero(weights) if given[s].max() == UNKNOWN)
@@ -329,18 +401,19 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
         columns = [getattr(sentences[s], name, None) or () for name in names]
         return list(symbols[s]), given[s].tolist(), weights[s], columns, list(labels[s])
 
+    kind = "projective tree" if trees == "projective" else "tree"
     # Results must not depend on the order of the sentences, to the last bit.
     kept = sorted(heads, key=sort_key)
     if not kept:
         raise ValueError(
             f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known "
-            f"heads but no projective tree with one root that has them; the others have no known "
+            f"heads but no {kind} with one root that has them; the others have no known "
             f"heads or a weight of zero."
         )
     if n_left_out:
         warn(
             f"{n_left_out} of {len(sentences)} sentences are left out of training, since no "
-            f"projective tree with one root has their heads.",
+            f"{kind} with one root has their heads.",
             UserWarning,
         )
     for s, lesson in enumerate(sentences.lessons):
@@ -354,9 +427,27 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
         np.concatenate([heads[s] for s in kept]),
         np.concatenate([given[s] for s in kept]),
         weights[kept],
-        int(projective.lifted.sum()),
+        int(learnable.lifted.sum()),
         n_left_out,
+        trees,
+        share,
     )
+
+
+def _share_nonprojective(heads):
+    """Return the share of arcs that are not projective among the known arcs of sentences."""
+    n_known = sum(np.count_nonzero(own > UNKNOWN) for own in heads)
+    return sum(len(nonprojective_arcs(own)) for own in heads) / max(n_known, 1)
+
+
+def tell_trees(trees, share, scores):
+    """Tell in a sentence what trees were chosen, and why; arguments are as in KnownTrees."""
+    kind = "sums are over all trees" if trees == "all" else "sums are over projective trees"
+    why = ""
+    if len(scores):
+        of_projective, of_all = (f"{100 * score:.1f}" for score in scores)
+        why = f" (UAS on a tenth set aside: projective {of_projective}, all {of_all})"
+    return f"{100 * share:.2g} % of the arcs are not projective: {kind}{why}."
 
 
 def _leave_out_long(lengths, weights, max_length):

@@ -20,6 +20,7 @@ class Lesson(NamedTuple):
     # are given the heads of its tree. Kinds that are missing are known, or as in its tree.
     shares: dict = {}
     names: dict = {}  # by kind, the values
+    trees: str = "projective"  # the kind of trees that `arcs` are marginals of
 
 
 class Examples(NamedTuple):
@@ -38,6 +39,7 @@ class Examples(NamedTuple):
     # For "labels" and the number of each learned column, its kind in lessons and, for each value,
     # the place of that value there, as found by find_places.
     places: dict = {}
+    trees: str = "projective"  # that sums are over, or "all"
 
     _by_token = ("codes", "heads", "labels", "tags")
     _by_sentence = ("weights", "lessons")
@@ -49,8 +51,14 @@ class Examples(NamedTuple):
 
     @property
     def targets(self):
-        """The marginals of arcs that are learned in place of heads, or None, of each sentence."""
-        return [lesson and lesson.arcs for lesson in self.lessons]
+        """The marginals of arcs that are learned in place of heads, or None, of each sentence.
+
+        Marginals of trees that have no probability here would leave the loss without a bound.
+        """
+        possible = (self.trees, "projective")
+        return [
+            lesson.arcs if lesson and lesson.trees in possible else None for lesson in self.lessons
+        ]
 
     def shares(self, key, codes, n_values):
         """Return the codes of tokens or, from a teacher, distributions over their values.

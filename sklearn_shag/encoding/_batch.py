@@ -15,8 +15,9 @@ class Batch(NamedTuple):
     codes: np.ndarray | tuple
     indptr: np.ndarray  # (n_sentences + 1,)
     sentences: list | None = None  # as given by the user
-    allowed: list | None = None  # arcs a chart may use, bool (N, N + 1) each; None for all
-    # As `allowed`, for trees whose arcs may cross, where these may use fewer arcs; else None.
+    # Arcs of projective trees that may be used, bool (N, N + 1) each; None for all.
+    allowed: list | None = None
+    # As `allowed`, for trees whose arcs may cross, which may use fewer arcs; else None.
     crossing: list | None = None
     known: list | None = None  # given heads, (N,) each, -1 if unknown
     seeds: np.ndarray | list | None = None  # of the random trees of each sentence

@@ -15,6 +15,7 @@ from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, l
 from sklearn_shag.ensembles._base import Ensemble
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
+    TREES,
     Mixture,
     MixtureSeeds,
     Scored,
@@ -26,7 +27,7 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.sequences import join_names
 from sklearn_shag.utils._arrays import in_chunks
-from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._estimators import keep, open_member
 from sklearn_shag.utils._param_validation import StrOptions, check_whole_number
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
@@ -57,10 +58,14 @@ class AveragedParser(CalibratedMixin, Ensemble):
         of this parameter are ignored, because an average of corrected probabilities is
         underconfident. Nothing is learned if members are frozen or learn without heads, or from
         fewer than 20 sentences. Predicted trees do not change.
+    trees : {"auto", "projective", "all"}, default="auto"
+        The trees that the best one is found among: projective ones, or all with one root. Members
+        of both kinds may stand together. "auto" takes all trees if members with at least half of
+        the weight sum over all trees (see `trees` of :class:`BiaffineParser`).
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
         How trees are chosen. "mbr" maximises the sum of the logarithms of the averages, and
-        "max_marginal" the sum of the averages. "mst" is like "mbr", but its trees may have crossing
-        arcs. The members' own values of this parameter are ignored.
+        "max_marginal" the sum of the averages. "mst" is like "mbr", but in any case among all
+        trees. The members' own values of this parameter are ignored.
     max_tokens : None or int, default=None
         Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
         the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
@@ -139,6 +144,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
 
     _parameter_constraints = {
         **Ensemble._parameter_constraints,
+        "trees": [StrOptions({"auto", *TREES})],
         "calibrate": ["boolean"],
         "decoder": [StrOptions({"mbr", "max_marginal", "mst"})],
     }
@@ -148,6 +154,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         estimators: list[tuple[str, Any]],
         *,
         weights: ArrayLike | None = None,
+        trees: Literal["auto", "projective", "all"] = "auto",
         calibrate: bool = True,
         decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
         max_tokens: int | None = None,
@@ -156,6 +163,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
     ) -> None:
         self.estimators = estimators
         self.weights = weights
+        self.trees = trees
         self.calibrate = calibrate
         self.decoder = decoder
         self.max_tokens = max_tokens
@@ -220,15 +228,18 @@ class AveragedParser(CalibratedMixin, Ensemble):
 
     def _forest(self, batch):
         places, weights, members = zip(*self._list_weighted(), strict=True)
-        # Members compute plain marginals; arcs forbidden by crossing are removed from the mean.
-        batches = [batch.of_member(k)._replace(crossing=None) for k in places]
-        pairs = zip(members, batches, strict=True)
-        forests = [member.parser._forest(own) for member, own in pairs]
+        # Arcs that `crossing` forbids are removed from the mean, not from projective marginals.
+        parsers = [member.parser for member in members]
+        batches = list(map(batch.of_member, places))
+        forests = [
+            parser._forest(own if parser._kinds == {"all"} else own._replace(crossing=None))
+            for parser, own in zip(parsers, batches, strict=True)
+        ]
         rows = [(w, forest.scored) for w, forest in zip(weights, forests, strict=True)]
         labels = [(w, own) for w, own in rows if own.label_scores]
         tags = [(w, own.tagging) for w, own in rows if own.tagging]
         labellers, tagging = self._label_by_average(labels), _average_tagging(self, tags, batch)
-        scored = Scored(None, None, *labellers, tagging, self._of_heads)
+        scored = Scored(None, None, *labellers, tagging, self._of_heads, trees=self.trees_)
         return Mixture(forests, np.divide(weights, np.sum(weights)), scored, batch)
 
     def _label_by_average(self, members):
@@ -250,6 +261,19 @@ class AveragedParser(CalibratedMixin, Ensemble):
         parsers = [member.parser for *_, member in self._list_weighted()]
         parsers = [parser for parser in parsers if getattr(parser, "tag_column_", None)]
         return [parser for parser in parsers if parser.tag_column_ == parsers[0].tag_column_]
+
+    @property
+    def trees_(self) -> str:
+        """The kind of trees, "projective" or "all", that the best one is found among."""
+        if self.trees != "auto":
+            return self.trees
+        rows = [(weight, member.parser.trees_) for _, weight, member in self._list_weighted()]
+        of_all = sum(weight for weight, kind in rows if kind == "all")
+        return "all" if 2 * of_all >= sum(weight for weight, _ in rows) else "projective"
+
+    @property
+    def _kinds(self):
+        return set().union(*(member.parser._kinds for *_, member in self._list_weighted()))
 
     @property
     def labels_(self) -> ObjectArray:
@@ -277,6 +301,10 @@ class AveragedParser(CalibratedMixin, Ensemble):
             return learned | learn_calibrations([])
         raw = [(name, without_calibration(member)) for name, member in estimators]
         learned = super()._learn_members(raw, sentences, y, sample_weight)
+        for (_, member), fitted in zip(raw, learned["named_estimators_"].values(), strict=True):
+            own = open_member(member).parser
+            if "trees" in own.get_params(deep=False):  # halves might lead to another choice
+                own.set_params(trees=open_member(fitted).parser.trees_)
         return learned | self._calibrate_on_halves(raw, sentences, y, weights, counted)
 
     def _calibrate_on_halves(self, estimators, sentences, y, weights, counted):

@@ -20,13 +20,20 @@ from sklearn_shag.ensembles._pipeline import ParserMethods, of_parser
 from sklearn_shag.network import LEARNED
 from sklearn_shag.parsing import (
     ask,
-    has_projective_completion,
+    has_tree,
     list_answers,
     list_best_rows,
     list_marginals,
     make_trees,
 )
-from sklearn_shag.treebank import ATTRIBUTES, DependencyTree, Heads, Sentences, with_tags
+from sklearn_shag.treebank import (
+    ATTRIBUTES,
+    DependencyTree,
+    Heads,
+    Sentences,
+    arcs_left_by,
+    with_tags,
+)
 from sklearn_shag.utils._arrays import in_chunks, make_room
 from sklearn_shag.utils._estimators import BaseEstimator, linked, open_member
 from sklearn_shag.utils._heads import UNKNOWN
@@ -85,8 +92,9 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
     -----
     The loss of a sentence of the teacher is the cross-entropy of the two distributions over its
     trees. It is log Z of the student minus the mean of the scores of arcs, weighted by the
-    marginals of the teacher. These must be marginals of a distribution over projective trees, or
-    the loss would have no lower bound. So they are taken before they are corrected.
+    marginals of the teacher. These must be marginals of a distribution over the trees of the
+    student, or the loss would have no lower bound. So they are taken before they are corrected, and
+    a student of projective trees learns the best trees, lifted, of a teacher that sums over all.
 
     References
     ----------
@@ -173,8 +181,9 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
         of_known = None if y is None else [y[s] for s in known]
         given = sentences.take(known), of_known, None if sample_weight is None else weights[known]
         self.teacher_ = self.teacher if is_frozen else fit_member(self._make_teacher(), *given)
-        # Partial trees that are impossible stay as they are: the student leaves them out.
-        possible = has_projective_completion(heads)
+        # Partial trees that the teacher finds impossible stay as they are.
+        projective = "projective" in open_member(self.teacher_).parser._kinds
+        possible = [has_tree(arcs, projective) for arcs in arcs_left_by(heads)]
         taught = [s for s, own in enumerate(heads) if own.min() == UNKNOWN and possible[s]]
         lessons = self._add_lessons(sentences, heads, y, taught)
         of_raw = np.array([own.max() == UNKNOWN for own in heads])
@@ -195,6 +204,7 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
     def _add_lessons(self, sentences, heads, y, taught):
         """Let the teacher complete the sentences `taught`; return X with its lessons, and y."""
         transform, teacher = open_member(self.teacher_)
+        kind = "all" if "all" in teacher._kinds else "projective"
         kinds = ["labels", *getattr(self.parser, "_learned_along", list)()]
         shelf = _Shelf([heads[s].size for s in taught])
         X, of_y, lessons = list(sentences), y and list(y), [None] * len(sentences)
@@ -206,7 +216,7 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
                     arcs, shares = None, {}
                 known = {name for name in LEARNED if getattr(tree, ATTRIBUTES[name])}
                 shares = {kind: pair for kind, pair in shares.items() if kind not in known}
-                lessons[s] = shelf.keep(heads[s], arcs, shares)
+                lessons[s] = shelf.keep(heads[s], arcs, shares, kind)
                 tree = _complete(tree, found, known)
                 X[s] = tree if isinstance(X[s], DependencyTree) else X[s]
                 if y is not None:
@@ -236,15 +246,15 @@ class _Shelf:
         self.of_arcs = np.cumsum([0, *lengths * (lengths + 1)])
         self.kept = {}
 
-    def keep(self, heads, arcs, shares):
-        """Make the Lesson of the next sentence; arguments are as _ask_teacher yields them."""
+    def keep(self, heads, arcs, shares, trees):
+        """Make the Lesson of the next sentence; arcs and shares are as _ask_teacher yields them."""
         if arcs is not None:
             arcs = self._put("arcs", self.of_arcs, arcs.ravel(), np.float32)
         names = {kind: values for kind, (values, _) in shares.items()}
         own = ((kind, proba, self.of_tokens) for kind, (_, proba) in shares.items())
         shares = {kind: self._put(kind, ends, proba, np.float16) for kind, proba, ends in own}
         self.n_kept += 1
-        return Lesson(heads, arcs, shares, names)
+        return Lesson(heads, arcs, shares, names, trees)
 
     def _put(self, kind, ends, values, dtype):
         if kind not in self.kept:
@@ -266,8 +276,9 @@ def _ask_teacher(teacher, sentences, kinds):
         The kinds of `kinds` that the teacher knows: "labels", given the heads of the tree, and
         columns. Each is a pair of values and their probabilities, (n_tokens, n_values).
     """
-    batch, groups = teacher._batch(sentences, None, True, True), teacher._group_labels("auto")
-    decoder = "mbr" if teacher.decoder == "mst" else teacher.decoder  # without crossing arcs
+    batch = teacher._batch(sentences, keep_heads=True, any_member=True)
+    groups = teacher._group_labels("auto")
+    decoder = "mbr" if teacher.decoder == "mst" else teacher.decoder  # of the trees it sums over
     want = partial(_list_lessons, partial(list_best_rows, decoder), groups, kinds)
     for sentence, (answer, *others) in zip(batch.sentences, ask(teacher, want, batch), strict=True):
         yield make_trees(sentence, answer, keep_heads=True)[0], *others

@@ -297,7 +297,7 @@ def trees_to_learn(batch):
     """Return all arcs of a batch, and the loss of known heads as a function of their scores."""
 
     def loss_of(scores):
-        known = batch.heads, batch.weights, batch.targets
+        known = batch.heads, batch.weights, batch.targets, batch.trees
         losses, gradient = arc_losses(batch.indptr, scores.ravel(), *known)
         return losses @ batch.weights, gradient[:, None]
 

@@ -39,7 +39,7 @@ from sklearn_shag.operators import (
     check_axes,
     check_refined,
 )
-from sklearn_shag.parsing import LARGEST_SHARE, LARGEST_TEMPERATURE
+from sklearn_shag.parsing import LARGEST_SHARE, LARGEST_TEMPERATURE, TREES
 from sklearn_shag.sequences import LabelCounts, SequenceStatistics, check_labels, check_trigrams
 from sklearn_shag.treebank import ENDS, TokenFeature
 from sklearn_shag.utils._arrays import check_codes, check_range, check_shape
@@ -86,6 +86,7 @@ _NUMBERS = {
     ),
     "seed_": (lambda _: (), 0, np.iinfo(np.int32).max),
     "rare_share_": (lambda _: (), 0, 1),
+    "nonprojective_share_": (lambda _: (), 0, 1),
     "temperatures_": (lambda _: (2,), 1 / LARGEST_TEMPERATURE, LARGEST_TEMPERATURE),
     "uniform_shares_": (lambda _: (2,), 0, LARGEST_SHARE),
 }
@@ -173,6 +174,8 @@ def check_model(model, key, max_bytes):
         raise ModelFileError(f"{key}/labels_ holds values that have a tab or line end")
     if hasattr(model, "loss_curve_"):
         _check_history(model, key)
+    if getattr(model, "trees_", "all") not in TREES or len(getattr(model, "trees_scores_", ())) > 2:
+        raise ModelFileError(f"{key}/trees_ is none of {', '.join(TREES)}, or has other scores")
     for kind, check in CHECKS.items():
         if isinstance(model, kind):
             check(model, key)

@@ -84,10 +84,16 @@ class BiaffineParser(TagLearner, ArcParser):
         Whether to learn from altered copies of some sentences too: without the final mark, with
         other quotation marks and apostrophes, in capitals, or all in small letters. It has no
         effect unless tags are learned, from words alone and without vectors in context.
+    trees : {"auto", "projective", "all"}, default="auto"
+        The trees that have a probability: projective ones, or all with one root, whose arcs may
+        cross. "auto" takes projective trees if less than 1 % of the arcs of the training trees are
+        not projective (see :func:`~sklearn_shag.treebank.nonprojective_arcs`), and all trees if
+        more than 3 % are not. Between, both are learned from nine tenths of the trees, and the
+        better one on the others is taken, so that `fit` takes three times as long.
     nonprojective : {"lift", "drop"}, default="lift"
-        What to do with training trees that have crossing arcs: lift arcs to the head's head, the
-        shortest first (see :func:`~sklearn_shag.treebank.lift`), or leave the sentence out.
-        Partially annotated trees are never lifted.
+        What sums over projective trees do with training trees that have crossing arcs: lift arcs to
+        the head's head, the shortest first (see :func:`~sklearn_shag.treebank.lift`), or leave the
+        sentence out. Partially annotated trees are never lifted.
     early_stopping : bool, default=False
         Whether to set sentences aside, keep the weights with the best attachment score on them, and
         stop when it has not improved `n_iter_no_change` times.
@@ -108,8 +114,8 @@ class BiaffineParser(TagLearner, ArcParser):
         few; `warm_start` leaves the correction as it is.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         What the predicted tree maximises: the sum of log marginals (eq. 14 of the paper), the sum
-        of marginals (the expected number of right arcs), or the probability. "mst" is like "mbr",
-        but over all trees, in which arcs may cross.
+        of marginals (the expected number of right arcs), or the probability. The tree is of the
+        kind that `trees` says. "mst" is like "mbr", but in any case among all trees.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights, the order of sentences, random replacement and dropout, and the
         choice of the sentences set aside.
@@ -159,8 +165,14 @@ class BiaffineParser(TagLearner, ArcParser):
         Number of iterations.
     validation_scores_ : list of float
         Attachment scores on the sentences set aside, if `early_stopping`.
+    trees_ : str
+        "projective" or "all": the trees that have a probability.
+    nonprojective_share_ : float
+        Share of the known arcs of the training trees that are not projective.
+    trees_scores_ : list of float
+        Attachment scores with projective and with all trees, if "auto" tried both.
     n_lifted_, n_left_out_ : int
-        Number of training trees that were lifted, and number left out because no projective tree
+        Number of training trees that were lifted, and number left out because no tree of this kind
         with one root has their heads.
 
     See Also
@@ -216,6 +228,7 @@ class BiaffineParser(TagLearner, ArcParser):
         min_count: int = 2,
         embeddings: Any = None,
         augment: bool = True,
+        trees: Literal["auto", "projective", "all"] = "auto",
         nonprojective: Literal["lift", "drop"] = "lift",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -240,6 +253,7 @@ class BiaffineParser(TagLearner, ArcParser):
         self.min_count = min_count
         self.embeddings = embeddings
         self.augment = augment
+        self.trees = trees
         self.nonprojective = nonprojective
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -287,7 +301,8 @@ class BiaffineParser(TagLearner, ArcParser):
         Warns
         -----
         UserWarning
-            If sentences are left out because no projective tree with one root has their heads.
+            If sentences are left out because no tree with one root, projective unless `trees_` is
+            "all", has their heads.
         """
         self._check_sizes()
         has_tagger = len(self._list_tag_columns()) > len(self._learned_along())
@@ -298,7 +313,7 @@ class BiaffineParser(TagLearner, ArcParser):
         fitted = copy(self)._fit(X, y, sample_weight)  # self changes only if both fits succeed
         if not has_tagger:
             fitted.tagger_ = None
-        elif not (self.warm_start and hasattr(self, "weights_")):
+        elif not self._goes_on:
             fitted.tagger_ = self._make_tagger().fit(X, sample_weight=sample_weight)
         vars(self).update(vars(fitted))
         return self
@@ -315,7 +330,7 @@ class BiaffineParser(TagLearner, ArcParser):
         return Tagger(self._list_tag_columns(), **columns, **{name: given[name] for name in shared})
 
     def _start(self, trees, chosen, rng):
-        if self.warm_start and hasattr(self, "weights_"):
+        if self._goes_on:
             columns, sizes, *_ = self._network()
             layers = tuple(self.hidden_layer_sizes)
             self._check_unchanged("hidden_layer_sizes", sizes.hidden, layers)
@@ -337,13 +352,14 @@ class BiaffineParser(TagLearner, ArcParser):
         learned = *known, tags, trees.weights
         lessons = trees.sentences.lessons
         places = find_places(lessons, start.labels, start.tag_values)
-        examples = Examples(None, trees.indptr, *learned, lessons=lessons, places=places)
+        others = {"lessons": lessons, "places": places, "trees": trees.trees}
+        examples = Examples(None, trees.indptr, *learned, **others)
         return self._encode_words(examples, start, trees.sentences, rng)
 
-    def _score_learned(self, start, values, batch):
+    def _score_learned(self, start, trees, values, batch):
         given = start.weights.vectors, start.weights.moments
         network = make_network(start.sizes, values, *given)
-        return _score_reading(read_sentences(network, batch), batch)
+        return _score_reading(read_sentences(network, batch), batch, trees=trees)
 
     def _learn_weights(self, start, examples, chosen, validate, rng):
         patience = self.n_iter_no_change
@@ -360,7 +376,7 @@ class BiaffineParser(TagLearner, ArcParser):
             tagging = self._own_tagger()._tagging(batch._replace(codes=None))
         elif self.tag_values_:
             tagging = self._tagging(batch, reading)
-        others = {"tagging": tagging, "calibration": self._of_heads}
+        others = {"tagging": tagging, "calibration": self._of_heads, "trees": self.trees_}
         return _score_reading(reading, batch, *labellers, **others)
 
 

@@ -40,7 +40,8 @@ def learn_batch(network, batch, noise, gradient, n_tokens):
         losses, d_arcs = np.zeros(batch.weights.size), np.zeros(scores.arcs.shape)
     else:
         arcs = scores.arcs.astype(np.float64)
-        losses, d_arcs = arc_losses(batch.indptr, arcs, batch.heads, batch.weights, batch.targets)
+        known = batch.heads, batch.weights, batch.targets, batch.trees
+        losses, d_arcs = arc_losses(batch.indptr, arcs, *known)
     labels = batch.shares("labels", batch.labels, scores.labels.shape[1])[labelled]
     label_loss, d_labels = cross_entropy(scores.labels, labels, of_tokens[labelled])
     tag_loss, d_tags = 0.0, np.zeros_like(scores.tags)

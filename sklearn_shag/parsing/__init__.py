@@ -14,6 +14,7 @@ from sklearn_shag.parsing._calibration import (
     learn_calibrations,
 )
 from sklearn_shag.parsing._chart import (
+    TREES,
     ChartResults,
     chart,
     pack_grammar,
@@ -63,7 +64,9 @@ from sklearn_shag.parsing._trees import (
     allow_kept_heads,
     find_impossible,
     has_projective_completion,
+    has_tree,
     head_probabilities,
+    keep_learnable,
     make_trees,
     permit_projective,
     projectivize,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from sklearn_shag.encoding import arc_begins, places_of, take_sentences
 from sklearn_shag.operators import Operators, RefinedGrammar, RefinedOperators, check_refined
+from sklearn_shag.parsing._arborescences import run_all_trees
 from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_fast_counts, new_fast_counts
 from sklearn_shag.parsing._potentials import (
@@ -38,6 +39,10 @@ from sklearn_shag.utils._typing import ArrayLike, FloatArray, RouteArray, SignAr
 # Where the results of a sentence come from: the chart; a parser's fallback grammar, where its first
 # has no mass; or nowhere, since values leave the range of doubles, or no tree has mass.
 ROUTES = ("fast", "out of range", "fallback", "none")
+
+
+# The trees that sums are taken over: those without crossing arcs, or all with one root.
+TREES = ("projective", "all")
 
 
 class ChartResults(NamedTuple):
@@ -209,6 +214,7 @@ class PackedGrammar:
     fast: FastGrammar | None  # None where entries are so large that the chart cannot take them
     no_counts = NO_COUNTS
     chunk_cost = CHUNK_COST  # where uses are counted
+    trees = "projective"  # of which sums are taken
     run = run_fast
     new_counts = new_fast_counts  # for a chunk
     finish_counts = finish_fast_counts  # of all chunks, as Operators
@@ -242,7 +248,7 @@ class PackedRefined:
     unrefined: PackedGrammar
     no_counts = NO_REFINED_COUNTS
     chunk_cost = FEWER_WITH_REFINEMENTS * CHUNK_COST
-    is_signed = False
+    is_signed, trees = False, "projective"
     new_counts = new_refined_counts
     finish_counts = finish_refined_counts
 
@@ -266,6 +272,20 @@ class PackedRefined:
     def as_refined(self):
         """The grammar itself, which has refinements."""
         return self
+
+
+class AllTrees:
+    """In place of a grammar: a tree is worth its arcs, whether or not these cross."""
+
+    no_counts = None
+    is_signed, trees = False, "all"
+
+    def run(self, factors, which, results, weights, counts):
+        """Run the elimination on sentences, with arguments and results of :func:`run_fast`."""
+        return run_all_trees(factors, which, results)
+
+
+ALL_TREES = AllTrees()
 
 
 def pack_grammar(operators):
@@ -292,17 +312,23 @@ def packed_unit_grammar():
     return pack_grammar(unit_grammar())
 
 
-def check_grammar(grammar, potentials):
+def grammar_of_arcs(trees):
+    """Return the grammar of learners that score each arc by itself, for "projective" or "all"."""
+    return ALL_TREES if trees == "all" else packed_unit_grammar()
+
+
+def check_grammar(grammar, potentials, trees="projective"):
     """Check a grammar, None for the unit grammar, and the potentials of its sentences.
 
     Parameters
     ----------
     grammar : Operators or None
     potentials : Potentials
+    trees : {"projective", "all"}, default="projective"
 
     Returns
     -------
-    grammar : PackedGrammar
+    grammar : PackedGrammar or AllTrees
         The unit grammar for None.
     potentials : Potentials
         From :func:`check_potentials`.
@@ -310,8 +336,19 @@ def check_grammar(grammar, potentials):
     Raises
     ------
     ValueError
-        If operators have other shapes or are not finite, or potentials are wrong.
+        If operators have other shapes or are not finite, or potentials are wrong; or with
+        trees="all" if there are others than those of arcs.
     """
+    if trees not in TREES:
+        raise ValueError(f"trees must be 'projective' or 'all', got {trees!r}.")
+    if trees == "all":
+        potentials = check_potentials(potentials, None)
+        if grammar is not None or any(part is not None for part in potentials[3:]):
+            raise ValueError(
+                "trees='all' sums over trees whose arcs may cross, for scores of arcs alone. Leave "
+                "grammar and memory out, or sum over projective trees."
+            )
+        return ALL_TREES, potentials
     if grammar is None:
         return packed_unit_grammar(), check_potentials(potentials, None)
     check_operators(grammar)
@@ -322,12 +359,13 @@ def chart(
     grammar: Operators | RefinedGrammar | None,
     potentials: Potentials,
     *,
+    trees: Literal["projective", "all"] = "projective",
     marginals: bool = True,
     counts: bool = False,
     sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> ChartResults:
-    """Sum over all projective trees with one root, and compute the expected use of every factor.
+    """Sum over the trees of sentences with one root, and compute the expected use of every factor.
 
     Parameters
     ----------
@@ -337,6 +375,9 @@ def chart(
         None to use the factors alone.
     potentials : Potentials
         The sentences.
+    trees : {"projective", "all"}, default="projective"
+        Whether to sum over projective trees, or over all trees, whose arcs may cross. All trees are
+        for scores of arcs alone, without a grammar.
     marginals : bool, default=True
         Whether to compute the expected uses of arcs, and of all other factors that are given.
         Without them, the call takes a third of the time.
@@ -356,7 +397,7 @@ def chart(
     ------
     ValueError
         If shapes, types or numbers are not as described in :class:`Potentials`, operators are not
-        finite, or counts are requested without a grammar.
+        finite, counts are requested without a grammar, or all trees with a grammar or memory.
     TypeError
         If `grammar` or `potentials` has the wrong type.
 
@@ -373,19 +414,32 @@ def chart(
     O(n k N^2) memory. A sentence without mass gets the sign 0; there is no fallback to another
     grammar.
 
+    Sums over all trees eliminate the tokens one by one, EQS of the theory page, in O(N^3) time. An
+    arc that is more than 600 nats worse than the best arc to the same token counts as 600 nats
+    worse.
+
     References
     ----------
+    Koo, Globerson, Carreras and Collins (2007), Structured prediction models via the matrix-tree
+    theorem.
+
+    Grassmann, Taksar and Heyman (1985), Regenerative analysis and steady state distributions for
+    Markov chains.
+
     Luque, Quattoni, Balle and Carreras (2012), eqs. 15-20.
 
     Examples
     --------
-    Three tokens have 7 trees with one root. Only one of them has token 2 as the root:
+    Three tokens have 7 projective trees with one root, and two more whose arcs cross. Only one of
+    the seven has token 2 as the root:
 
     >>> import numpy as np
     >>> from sklearn_shag.parsing import Potentials, chart
     >>> indptr = np.array([0, 3])
     >>> np.exp(chart(None, Potentials(indptr)).log_abs_z).round(6)
     array([7.])
+    >>> np.exp(chart(None, Potentials(indptr), trees="all").log_abs_z).round(6)
+    array([9.])
     >>> arcs = np.zeros((3, 4))
     >>> arcs[[0, 2], 0] = -np.inf
     >>> result = chart(None, Potentials(indptr, arcs=arcs.ravel()))
@@ -397,12 +451,12 @@ def chart(
     if counts and grammar is None:
         raise ValueError("counts are of operators, so they need a grammar.")
     if isinstance(grammar, RefinedGrammar):
-        unrefined, potentials = check_grammar(grammar.unrefined, potentials)
+        unrefined, potentials = check_grammar(grammar.unrefined, potentials, trees)
         n_symbols = len(grammar.unrefined.alpha_1) - 2
         check_refined(grammar.refined, "grammar.refined", np.empty(n_symbols))
         packed = pack_refined(grammar, unrefined)
     else:
-        packed, potentials = check_grammar(grammar, potentials)
+        packed, potentials = check_grammar(grammar, potentials, trees)
     weights, n_sentences = sample_weight, potentials.indptr.size - 1
     if weights is not None:
         weights = as_floats(weights, "sample_weight")

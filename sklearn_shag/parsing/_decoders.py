@@ -398,11 +398,19 @@ def find_best(scores, begins, indptr):
 
 @kernel
 def find_arborescences(scores, begins, indptr, heads):
-    """Set `heads` to the best tree of each sentence, by arc scores; arcs may cross."""
+    """Set `heads` to the best tree of each sentence, by arc scores; arcs may cross.
+
+    Returns
+    -------
+    totals : ndarray of shape (n_sentences,)
+        The sums of scores.
+    """
+    totals = np.empty(indptr.size - 1)
     for s in range(indptr.size - 1):
         n = indptr[s + 1] - indptr[s]
         of_sentence = scores[begins[s] : begins[s + 1]].reshape((n, n + 1))
-        best_arborescence(of_sentence, heads[indptr[s] : indptr[s + 1]])
+        totals[s] = best_arborescence(of_sentence, heads[indptr[s] : indptr[s + 1]])
+    return totals
 
 
 @table_kernel

@@ -7,21 +7,23 @@ first needed; only sentences without mass are scored again, by the next rung of 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sklearn_shag.encoding import Batch, arc_begins, places_of, places_of_heads, take_sentences
+from sklearn_shag.parsing._arborescence_draws import best_all_trees, draw_all_trees
 from sklearn_shag.parsing._calibration import EXACT, Calibration, calibrate
 from sklearn_shag.parsing._chart import (
     CHUNK_COST,
     CHUNK_COST_ALONE,
     ROUTES,
+    AllTrees,
     PackedGrammar,
     cut_chunks,
-    packed_unit_grammar,
+    grammar_of_arcs,
     run_charts,
 )
 from sklearn_shag.parsing._decoders import SMALLEST_MARGINAL, find_arborescences, find_best, repair
@@ -52,7 +54,7 @@ class Tagging(NamedTuple):
 class Scored(NamedTuple):
     """Grammar, potentials and labellers of a parser for a chunk, before any chart is run."""
 
-    grammar: PackedGrammar | None = None
+    grammar: PackedGrammar | AllTrees | None = None
     potentials: Potentials | None = None
     # Takes flat heads, returns scores of labels of their arcs, (n_tokens, n_labels).
     label_scores: Callable | None = None
@@ -61,11 +63,13 @@ class Scored(NamedTuple):
     tagging: Tagging | None = None
     calibration: Calibration = EXACT  # of marginals, once trees are found
     prune: float = 0.0  # the smallest marginal, without refinements, of an arc
+    trees: str = "projective"  # among which the best is found, or "all", whose arcs may cross
 
 
-def score_by_arcs(indptr, arcs, *labellers, **others):
+def score_by_arcs(indptr, arcs, *labellers, trees="projective", **others):
     """Return the Scored of a parser that scores each arc by itself; `others` are fields."""
-    return Scored(packed_unit_grammar(), potentials_of_arcs(indptr, arcs), *labellers, **others)
+    grammar, potentials = grammar_of_arcs(trees), potentials_of_arcs(indptr, arcs)
+    return Scored(grammar, potentials, *labellers, trees=trees, **others)
 
 
 def restrict_arcs(potentials, allowed):
@@ -109,8 +113,10 @@ class Forest:
     """
 
     def __init__(self, score, batch):
-        self.batch, self._score = batch, score
-        self.scored = score(batch)
+        self._score, self.scored = score, score(batch)
+        if self.scored.trees == "all" and batch.crossing is not None:
+            batch = batch._replace(allowed=batch.crossing, crossing=None)
+        self.batch = batch
         self.out_of_range = np.zeros(batch.indptr.size - 1, dtype=bool)
         self.drawn_by = np.zeros(batch.indptr.size - 1, dtype=np.int64)
 
@@ -132,7 +138,8 @@ class Forest:
             if scored is None:
                 if not with_uniform:
                     return
-                scored, is_last = score_by_arcs(part.indptr, None), True
+                scored = score_by_arcs(part.indptr, None, trees=self.scored.trees)
+                is_last = True
 
     def _note(self, places, results):
         """Note sentences out of the range of doubles; return a bool array, True without mass."""
@@ -202,7 +209,8 @@ class Forest:
         """Heads of the best trees, (n_tokens,)."""
         if decoder == "viterbi":
             return self.derivations(1, with_totals=False)[0][0]
-        return decode_marginals(decoder, self.batch.indptr, self.marginals)
+        may_cross = decoder == "mst" or self.scored.trees == "all"
+        return decode_marginals(decoder, self.batch.indptr, self.marginals, may_cross)
 
     def derivations(self, k, with_totals=True):
         """Heads, (k, n_tokens), and logs, (k, n_sentences), of the best derivations, best first.
@@ -218,8 +226,11 @@ class Forest:
             factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
             found = np.empty((k, factors.indptr[-1]), dtype=np.int64)
             values = np.empty((k, rung.places.size))
-            every = np.arange(rung.places.size)
-            best_derivations(grammar.logs, log_factors(factors), every, found, values)
+            if grammar.trees == "all":
+                best_all_trees(factors, found, values)
+            else:
+                every = np.arange(rung.places.size)
+                best_derivations(grammar.logs, log_factors(factors), every, found, values)
             rung.lost = values[0] == -np.inf
             if with_totals:
                 totals = run_charts(grammar, factors, with_uses=False)
@@ -236,7 +247,9 @@ class Forest:
         for rung in self._rungs(with_uniform=True):
             factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
             own = [seeds[s] for s in rung.places]
-            found, rung.lost = draw_trees(rung.scored.grammar, factors, own, n_samples)
+            grammar = rung.scored.grammar
+            draw = draw_all_trees if grammar.trees == "all" else partial(draw_trees, grammar)
+            found, rung.lost = draw(factors, own, n_samples)
             samples[:, places_of(self.batch.indptr, rung.places)[1]] = found
             self.drawn_by[rung.places] = rung.number
         return samples
@@ -288,7 +301,7 @@ class Mixture(Forest):
 
     def __init__(self, members, shares, scored, batch):
         super().__init__(lambda _: scored, batch)
-        self.members, self.shares = members, shares
+        self.batch, self.members, self.shares = batch, members, shares
 
     @cached_property
     def marginals(self):
@@ -570,7 +583,7 @@ def report_marginals(forest):
     return report
 
 
-def decode_marginals(decoder, indptr, marginals):
+def decode_marginals(decoder, indptr, marginals, may_cross):
     """Find the trees with the largest sum of marginals, or of their logarithms (eq. 28).
 
     Parameters
@@ -578,6 +591,8 @@ def decode_marginals(decoder, indptr, marginals):
     decoder : {"mbr", "max_marginal", "mst"}
     indptr : int ndarray of shape (n_sentences + 1,)
     marginals : ndarray of shape (n_arcs,)
+    may_cross : bool
+        Whether arcs of these trees may cross.
 
     Returns
     -------
@@ -587,7 +602,7 @@ def decode_marginals(decoder, indptr, marginals):
         scores = np.where(marginals > 0, marginals, -np.inf)
     else:
         scores = log_of(marginals)  # some are forbidden, and no token is its own head
-    if decoder != "mst":
+    if not may_cross:
         return find_best(scores, arc_begins(indptr), indptr)
     heads = np.empty(indptr[-1], dtype=np.int64)
     find_arborescences(scores, arc_begins(indptr), indptr, heads)

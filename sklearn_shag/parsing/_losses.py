@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from sklearn_shag.encoding import (
     take_sentences,
 )
 from sklearn_shag.operators import Operators, signed_log_values
-from sklearn_shag.parsing._chart import check_grammar, packed_unit_grammar, sum_up_sentences
+from sklearn_shag.parsing._chart import check_grammar, grammar_of_arcs, sum_up_sentences
 from sklearn_shag.parsing._potentials import Potentials, potentials_of_arcs
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import Heads
@@ -177,14 +177,15 @@ def tree_loss(
     arcs: ArrayLike,
     heads: Sequence[IntArrayLike],
     *,
+    trees: Literal["projective", "all"] = "projective",
     sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, NDArray[np.floating[Any]]]:
     """Compute the loss of arc scores for known heads, and its derivative by the scores.
 
-    The probability of a projective tree with one root is proportional to the exponential of the sum
-    of the scores of its arcs. The loss of a sentence is the negative logarithm of the probability
-    of all trees that have the known heads.
+    The probability of a tree with one root, projective by default, is proportional to the
+    exponential of the sum of the scores of its arcs. The loss of a sentence is the negative
+    logarithm of the probability of all trees that have the known heads.
 
     Parameters
     ----------
@@ -195,6 +196,8 @@ def tree_loss(
     heads : sequence of length n_sentences
         ``heads[i]`` holds the head of every token of sentence i: 1-based, 0 for the root, -1 where
         it is not known. The lengths of the sentences are taken from them.
+    trees : {"projective", "all"}, default="projective"
+        Which trees have a probability: those without crossing arcs, or all.
     sample_weight : None or array-like of shape (n_sentences,), default=None
         The weight of each sentence in the gradient.
     n_jobs : int or None, default=None
@@ -210,8 +213,8 @@ def tree_loss(
     Raises
     ------
     ValueError
-        If shapes or numbers are not as described above, or a sentence has no projective tree with
-        one root that has the known heads and no forbidden arc.
+        If shapes or numbers are not as described above, or a sentence has no such tree with one
+        root that has the known heads and no forbidden arc.
     TypeError
         If `heads` is not a sequence.
 
@@ -243,15 +246,16 @@ def tree_loss(
     known = [check_tree(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
     known, indptr = np.concatenate(known), np.cumsum([0, *map(len, known)])
     scores = as_floats(arcs, "arcs")
-    packed, potentials = check_grammar(None, Potentials(indptr, arcs=scores))
+    packed, potentials = check_grammar(None, Potentials(indptr, arcs=scores), trees)
     weights = check_sample_weight(sample_weight, heads, allow_all_zero=True)
     losses, gradient = sum_up_losses(packed, potentials, known, weights, n_jobs)
     if not np.isfinite(losses).all():
         s = int(np.argmin(np.isfinite(losses)))
         raise ValueError(
-            f"heads[{s}] is impossible: no projective tree with one root has these heads without "
-            f"an arc of score -inf, or scores differ by so much that the sum over trees leaves the "
-            f"range of doubles. Leave the sentence out, or use -1 for heads that may differ."
+            f"heads[{s}] is impossible: no {'projective ' * (trees != 'all')}tree with one root "
+            f"has these heads without an arc of score -inf, or scores differ by so much that the "
+            f"sum over trees leaves the range of doubles. Leave the sentence out, or use -1 for "
+            f"heads that may differ."
         )
     single = getattr(arcs, "dtype", None) == np.float32
     return losses, gradient.astype(np.float32 if single else np.float64)
@@ -262,8 +266,8 @@ def sum_up_losses(packed, potentials, known, weights, n_jobs=None, targets=()):
 
     Parameters
     ----------
-    packed : PackedGrammar
-        The unit grammar.
+    packed : PackedGrammar or AllTrees
+        The unit grammar, or all trees.
     potentials : Potentials
         Arcs alone.
     known : int ndarray of shape (n_tokens,)
@@ -284,7 +288,7 @@ def sum_up_losses(packed, potentials, known, weights, n_jobs=None, targets=()):
     indptr, begins = potentials.indptr, arc_begins(potentials.indptr)
     log_known, used = np.full(weights.size, -np.inf), np.zeros_like(results.arcs)
     kinds, only = np.empty(weights.size, dtype=np.int64), potentials.arcs.copy()
-    _take_known(known, indptr, begins, only, kinds, log_known, used)
+    _take_known(known, indptr, begins, packed.trees == "all", only, kinds, log_known, used)
     for s, target in enumerate(targets):
         if target is not None:
             arcs = slice(begins[s], begins[s + 1])
@@ -303,10 +307,10 @@ def sum_up_losses(packed, potentials, known, weights, n_jobs=None, targets=()):
     return losses, counted * (results.arcs - used)
 
 
-def arc_losses(indptr, arcs, known, weights, targets=()):
+def arc_losses(indptr, arcs, known, weights, targets=(), trees="projective"):
     """Compute the losses and the gradient of known heads or targets, by the scores of all arcs."""
-    potentials = potentials_of_arcs(indptr, arcs)
-    return sum_up_losses(packed_unit_grammar(), potentials, known, weights, targets=targets)
+    grammar, potentials = grammar_of_arcs(trees), potentials_of_arcs(indptr, arcs)
+    return sum_up_losses(grammar, potentials, known, weights, targets=targets)
 
 
 def cross_entropy(scores, known, weights):
@@ -338,7 +342,7 @@ def cross_entropy(scores, known, weights):
 
 
 @table_kernel
-def _take_known(heads, indptr, begins, arcs, kinds, log_known, used):
+def _take_known(heads, indptr, begins, may_cross, arcs, kinds, log_known, used):
     """Score trees with all heads known; in other sentences forbid arcs from other heads."""
     for s in range(indptr.size - 1):
         of_sentence = heads[indptr[s] : indptr[s + 1]]
@@ -348,7 +352,7 @@ def _take_known(heads, indptr, begins, arcs, kinds, log_known, used):
         kinds[s] = NOTHING if n_known == 0 else SOME
         if n_known == n:
             kinds[s] = ALL
-            if _is_projective_tree(of_sentence):
+            if _is_learnable(of_sentence, may_cross):
                 log_known[s] = 0.0
                 for m in range(n):
                     place = begins[s] + m * (n + 1) + of_sentence[m]
@@ -362,13 +366,13 @@ def _take_known(heads, indptr, begins, arcs, kinds, log_known, used):
 
 
 @inner_table_kernel
-def _is_projective_tree(heads):
-    """Tell whether the arcs of a tree do not cross, and it has one root."""
+def _is_learnable(heads, may_cross):
+    """Tell whether a tree has one root and, unless they may, its arcs do not cross."""
     n, n_roots = heads.size, 0
     for m in range(1, n + 1):
         n_roots += heads[m - 1] == 0
         low, high = min(m, heads[m - 1]), max(m, heads[m - 1])
-        for k in range(low + 1, high):
+        for k in range(low + 1, low if may_cross else high):
             if heads[k - 1] < low or heads[k - 1] > high:
                 return False
     return n_roots == 1

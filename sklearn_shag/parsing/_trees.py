@@ -137,10 +137,18 @@ def projectivize(
     >>> found.kept, found.lifted
     (array([ True,  True, False, False]), array([False,  True, False, False]))
     """
-    known = list_known_heads(heads)
-    kept = np.array([has_tree(arcs) for arcs in arcs_left_by(known)], dtype=bool)
+    return keep_learnable(list_known_heads(heads), nonprojective)
+
+
+def keep_learnable(known, nonprojective, trees="projective"):
+    """Keep heads that sums over `trees` can learn from, as :func:`projectivize` does.
+
+    With trees="all", these are heads of trees with one root, whether or not their arcs cross.
+    """
+    projective = trees == "projective"
+    kept = np.array([has_tree(arcs, projective) for arcs in arcs_left_by(known)], dtype=bool)
     lifted = np.zeros(kept.size, dtype=bool)
-    for s in np.flatnonzero(~kept) if nonprojective == "lift" else ():
+    for s in np.flatnonzero(~kept) if projective and nonprojective == "lift" else ():
         if known[s].min() > UNKNOWN and np.count_nonzero(known[s] == 0) == 1:
             known[s] = lift(known[s])
             kept[s] = lifted[s] = True
@@ -148,7 +156,7 @@ def projectivize(
 
 
 def permit_projective(allowed):
-    """Allow all arcs of sentences whose trees all cross, of which a chart knows nothing.
+    """Allow all arcs of sentences whose trees all cross, of which projective sums know nothing.
 
     Parameters
     ----------
@@ -250,7 +258,7 @@ def allow_kept_heads(sentences, allowed, projective):
 def advise_on_crossing(allowed):
     """Return advice for allowed arcs of which only crossing trees can be made; or nothing."""
     if find_impossible([allowed], projective=False) is None:
-        return ", or take decoder='mst', which lets arcs cross"
+        return ", or take decoder='mst', or a parser with trees='all', which let arcs cross"
     return ""
 
 

@@ -43,6 +43,7 @@ from sklearn_shag.treebank._projectivity import (
     lift,
     list_known_heads,
     marks_punctuation,
+    nonprojective_arcs,
     remove_punctuation,
 )
 from sklearn_shag.treebank._sources import ConlluError, list_sources
@@ -93,6 +94,7 @@ __all__ = [
     "iter_horizontal",
     "join_text",
     "lift",
+    "nonprojective_arcs",
     "read_conllu",
     "read_horizontal",
     "remove_punctuation",
