@@ -854,7 +854,7 @@ class Parser(BaseEstimator, ABC):
 
     @property
     def _kinds(self):
-        """The kinds of trees, "projective" or "all", that its sums or those of members are over."""
+        """The kinds of trees, "projective" or "all", of its sums, or of the sums of members."""
         return {self.trees_}
 
     def _batch(self, X, allowed=None, keep_heads=False, any_member=False):
@@ -871,7 +871,9 @@ class Parser(BaseEstimator, ABC):
                 f"X[{index}] has {lengths[index]} tokens, more than max_tokens={self.max_tokens}. "
                 f"Split it, or raise the limit; time grows with the cube of its length."
             )
-        projective = "projective" in self._kinds if any_member else self._projective
+        projective = None  # not asked for
+        if keep_heads or allowed is not None:
+            projective = "projective" in self._kinds if any_member else self._projective
         if keep_heads:
             allowed = allow_kept_heads(sentences, allowed, projective)
         indptr = np.array([*accumulate(lengths, initial=0)])

@@ -472,7 +472,8 @@ def test_parameters_of_members_have_names():
     assert params["spectral"] is model.estimators[1][1]
     assert params["spectral__n_states"] == 3
     assert model.get_params(deep=False).keys() == {
-        *("estimators", "weights", "calibrate", "decoder", "max_tokens", "n_jobs", "verbose")
+        *("estimators", "weights", "trees", "calibrate", "decoder"),
+        *("max_tokens", "n_jobs", "verbose"),
     }
     model.set_params(spectral__n_states=5, single=SpectralSHAG(7), weights=[1, 1, 2])
     assert model.estimators[1][1].n_states == 5

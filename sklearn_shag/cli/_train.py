@@ -153,7 +153,7 @@ def _agree_on_trees(model, treebank):
 
 
 def _print_trees(learner, treebank, tried, told):
-    """Print how many arcs of the trees are not projective, and what the learner makes of them."""
+    """Print the share of arcs that are not projective, and the trees of the learner's sums."""
     if not treebank.n_arcs:
         return
     members = [open_member(each).parser for each in (learner, *getattr(learner, "estimators_", ()))]

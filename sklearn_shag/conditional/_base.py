@@ -437,11 +437,11 @@ def prepare_trees(
 def _share_nonprojective(heads):
     """Return the share of arcs that are not projective among the known arcs of sentences."""
     n_known = sum(np.count_nonzero(own > UNKNOWN) for own in heads)
-    return sum(len(nonprojective_arcs(own)) for own in heads) / max(n_known, 1)
+    return sum(len(nonprojective_arcs(own)) for own in heads) / max(int(n_known), 1)
 
 
 def tell_trees(trees, share, scores):
-    """Tell in a sentence what trees were chosen, and why; arguments are as in KnownTrees."""
+    """Tell in a sentence the chosen kind of trees, and why; arguments are as in KnownTrees."""
     kind = "sums are over all trees" if trees == "all" else "sums are over projective trees"
     why = ""
     if len(scores):

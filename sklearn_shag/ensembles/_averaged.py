@@ -51,6 +51,10 @@ class AveragedParser(CalibratedMixin, Ensemble):
     weights : None or array-like of shape (n_estimators,), default=None
         Weights of the members; they are divided by their sum. None weights all members equally. A
         member with weight 0 is not used.
+    trees : {"auto", "projective", "all"}, default="auto"
+        The trees that the best one is found among: projective ones, or all with one root. Members
+        of both kinds may stand together. "auto" takes all trees if members with at least half of
+        the weight sum over all trees (see `trees` of :class:`BiaffineParser`).
     calibrate : bool, default=True
         Whether to learn a correction that makes probabilities match frequencies: of the heads with
         probability 0.8, four in five are right. Copies of the members are fitted to each half of
@@ -58,10 +62,6 @@ class AveragedParser(CalibratedMixin, Ensemble):
         of this parameter are ignored, because an average of corrected probabilities is
         underconfident. Nothing is learned if members are frozen or learn without heads, or from
         fewer than 20 sentences. Predicted trees do not change.
-    trees : {"auto", "projective", "all"}, default="auto"
-        The trees that the best one is found among: projective ones, or all with one root. Members
-        of both kinds may stand together. "auto" takes all trees if members with at least half of
-        the weight sum over all trees (see `trees` of :class:`BiaffineParser`).
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
         How trees are chosen. "mbr" maximises the sum of the logarithms of the averages, and
         "max_marginal" the sum of the averages. "mst" is like "mbr", but in any case among all
@@ -239,7 +239,8 @@ class AveragedParser(CalibratedMixin, Ensemble):
         labels = [(w, own) for w, own in rows if own.label_scores]
         tags = [(w, own.tagging) for w, own in rows if own.tagging]
         labellers, tagging = self._label_by_average(labels), _average_tagging(self, tags, batch)
-        scored = Scored(None, None, *labellers, tagging, self._of_heads, trees=self.trees_)
+        trees = _agree_on_trees(self.trees, weights, parsers)
+        scored = Scored(None, None, *labellers, tagging, self._of_heads, trees=trees)
         return Mixture(forests, np.divide(weights, np.sum(weights)), scored, batch)
 
     def _label_by_average(self, members):
@@ -265,11 +266,8 @@ class AveragedParser(CalibratedMixin, Ensemble):
     @property
     def trees_(self) -> str:
         """The kind of trees, "projective" or "all", that the best one is found among."""
-        if self.trees != "auto":
-            return self.trees
-        rows = [(weight, member.parser.trees_) for _, weight, member in self._list_weighted()]
-        of_all = sum(weight for weight, kind in rows if kind == "all")
-        return "all" if 2 * of_all >= sum(weight for weight, _ in rows) else "projective"
+        _, weights, members = zip(*self._list_weighted(), strict=True)
+        return _agree_on_trees(self.trees, weights, [member.parser for member in members])
 
     @property
     def _kinds(self):
@@ -353,6 +351,15 @@ class AveragedParser(CalibratedMixin, Ensemble):
             MixtureSeeds(chosen, {k: own[s] for k, own in seeds.items()})
             for s in range(batch.indptr.size - 1)
         ]
+
+
+def _agree_on_trees(trees, weights, parsers):
+    """Return the kind of trees of an average: with "auto", that of half of the weight or more."""
+    if trees != "auto":
+        return trees
+    pairs = zip(weights, parsers, strict=True)
+    of_all = sum(weight for weight, parser in pairs if parser.trees_ == "all")
+    return "all" if 2 * of_all >= sum(weights) else "projective"
 
 
 def _average_tagging(parser, members, batch):

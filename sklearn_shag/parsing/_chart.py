@@ -342,7 +342,8 @@ def check_grammar(grammar, potentials, trees="projective"):
     if trees not in TREES:
         raise ValueError(f"trees must be 'projective' or 'all', got {trees!r}.")
     if trees == "all":
-        potentials = check_potentials(potentials, None)
+        if grammar is None:
+            potentials = check_potentials(potentials, None)
         if grammar is not None or any(part is not None for part in potentials[3:]):
             raise ValueError(
                 "trees='all' sums over trees whose arcs may cross, for scores of arcs alone. Leave "

@@ -7,14 +7,13 @@ first needed; only sentences without mass are scored again, by the next rung of 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sklearn_shag.encoding import Batch, arc_begins, places_of, places_of_heads, take_sentences
-from sklearn_shag.parsing._arborescence_draws import best_all_trees, draw_all_trees
 from sklearn_shag.parsing._calibration import EXACT, Calibration, calibrate
 from sklearn_shag.parsing._chart import (
     CHUNK_COST,
@@ -30,7 +29,7 @@ from sklearn_shag.parsing._decoders import SMALLEST_MARGINAL, find_arborescences
 from sklearn_shag.parsing._fast_driver import OUT_OF_RANGE
 from sklearn_shag.parsing._potentials import Potentials, as_factors, potentials_of_arcs
 from sklearn_shag.parsing._samples import draw_trees
-from sklearn_shag.parsing._viterbi import best_derivations, log_factors
+from sklearn_shag.parsing._viterbi import rank_trees
 from sklearn_shag.treebank import arcs_left_by
 from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._messages import warn
@@ -226,11 +225,7 @@ class Forest:
             factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
             found = np.empty((k, factors.indptr[-1]), dtype=np.int64)
             values = np.empty((k, rung.places.size))
-            if grammar.trees == "all":
-                best_all_trees(factors, found, values)
-            else:
-                every = np.arange(rung.places.size)
-                best_derivations(grammar.logs, log_factors(factors), every, found, values)
+            rank_trees(grammar, factors, found, values)
             rung.lost = values[0] == -np.inf
             if with_totals:
                 totals = run_charts(grammar, factors, with_uses=False)
@@ -247,9 +242,7 @@ class Forest:
         for rung in self._rungs(with_uniform=True):
             factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
             own = [seeds[s] for s in rung.places]
-            grammar = rung.scored.grammar
-            draw = draw_all_trees if grammar.trees == "all" else partial(draw_trees, grammar)
-            found, rung.lost = draw(factors, own, n_samples)
+            found, rung.lost = draw_trees(rung.scored.grammar, factors, own, n_samples)
             samples[:, places_of(self.batch.indptr, rung.places)[1]] = found
             self.drawn_by[rung.places] = rung.number
         return samples

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.parsing._arborescence_draws import draw_all_trees
 from sklearn_shag.parsing._chart import run_charts
 from sklearn_shag.parsing._refined_chart import new_room, sum_inside
 from sklearn_shag.parsing._refined_sums import LEFT, RIGHT, move_factor
@@ -149,7 +150,7 @@ def draw_trees(grammar, factors, seeds, n_samples):
 
     Parameters
     ----------
-    grammar : PackedGrammar or PackedRefined
+    grammar : PackedGrammar, PackedRefined or AllTrees
     factors : Factors
     seeds : sequence of n_sentences whole numbers
     n_samples : int
@@ -171,6 +172,8 @@ def draw_trees(grammar, factors, seeds, n_samples):
             "Trees cannot be drawn from a grammar with negative values, such as SpectralSHAG "
             "learns: it does not define a distribution over trees. Learn the grammar with EMSHAG."
         )
+    if grammar.trees == "all":
+        return draw_all_trees(factors, seeds, n_samples)
     packed = grammar.as_refined()
     # Values are scaled by totals; totals without refinements are about the same.
     totals = run_charts(packed.unrefined, factors, with_uses=False)

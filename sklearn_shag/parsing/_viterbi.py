@@ -13,6 +13,7 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, take_sentences
 from sklearn_shag.operators import Operators
+from sklearn_shag.parsing._arborescence_draws import best_all_trees
 from sklearn_shag.parsing._chart import CHUNK_COST, check_grammar, cut_chunks
 from sklearn_shag.parsing._potentials import Potentials, as_factors, classes_of
 from sklearn_shag.utils._arrays import log_of
@@ -419,6 +420,24 @@ def _push_half(agenda, row, side, head, end):
     agenda[row, 0], agenda[row, 1], agenda[row, 2] = side, head, end
 
 
+def rank_trees(grammar, factors, heads, values):
+    """Find the best derivations of all sentences, or their best trees where arcs may cross.
+
+    Parameters
+    ----------
+    grammar : PackedGrammar or AllTrees
+    factors : Factors
+    heads, values : arrays of shape (k, n_tokens) and (k, n_sentences)
+        Set to the heads of the k best, and the logarithms of their values; -inf where there are no
+        more.
+    """
+    if grammar.trees == "all":
+        best_all_trees(factors, heads, values)
+    else:
+        every = np.arange(factors.indptr.size - 1)
+        best_derivations(grammar.logs, log_factors(factors), every, heads, values)
+
+
 def best_trees(
     grammar: Operators | None, potentials: Potentials, *, n_jobs: int | None = None
 ) -> tuple[list[IntArray], FloatArray]:
@@ -487,7 +506,7 @@ def best_trees(
                 f"logarithm. Decode marginals: they take operators of any sign."
             )
     chunks = cut_chunks(np.diff(potentials.indptr), CHUNK_COST)
-    tasks = (delayed(_find_best)(packed.logs, take_sentences(potentials, part)) for part in chunks)
+    tasks = (delayed(_find_best)(packed, take_sentences(potentials, part)) for part in chunks)
     heads, scores = [None] * (potentials.indptr.size - 1), np.empty(potentials.indptr.size - 1)
     for chosen, results in zip(chunks, run_parallel(tasks, n_jobs), strict=True):
         for s, of_sentence, score in zip(chosen.tolist(), *results, strict=True):
@@ -496,8 +515,8 @@ def best_trees(
 
 
 def _find_best(grammar, potentials):
-    factors = log_factors(as_factors(potentials))
-    n_sentences = factors.indptr.size - 1
-    heads, scores = np.empty((1, factors.codes.size), dtype=np.int64), np.empty((1, n_sentences))
-    best_derivations(grammar, factors, np.arange(n_sentences), heads, scores)
+    factors = as_factors(potentials)
+    heads = np.empty((1, factors.codes.size), dtype=np.int64)
+    scores = np.empty((1, factors.indptr.size - 1))
+    rank_trees(grammar, factors, heads, scores)
     return np.split(heads[0], factors.indptr[1:-1]), scores[0]

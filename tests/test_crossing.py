@@ -1,0 +1,361 @@
+"""Parsers of trees whose arcs cross: what they promise of projective trees holds of all trees."""
+
+import copy
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from scipy.stats import chisquare
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from sklearn_shag import (
+    AveragedParser,
+    BiaffineParser,
+    CRFParser,
+    DeterministicSHAG,
+    DistilledParser,
+    ModelFileError,
+    load_model,
+    save_model,
+)
+from sklearn_shag.conditional import _base
+from sklearn_shag.inspection import least_certain_arcs
+from sklearn_shag.treebank import (
+    DependencyTree,
+    allowed_arcs,
+    is_projective,
+    nonprojective_arcs,
+    write_conllu,
+)
+from tests import oracles
+from tests.estimators import assert_same_model, uncorrected
+from tests.loops import over
+
+Linear = partial(CRFParser, n_features=2**14, random_state=0)
+Network = partial(BiaffineParser, hidden_layer_sizes=(12,), max_iter=3, random_state=0)
+MAKE = {"linear": Linear, "network": Network}
+CROSSING = [3, 4, 0, 3]
+
+
+def make_trees(n_trees, seed=0, share=1.0, longest=5):
+    """Random trees of few words, whose relations tell left from right."""
+    rng, trees = np.random.default_rng(seed), []
+    while len(trees) < n_trees:
+        n = int(rng.integers(1, longest + 1))
+        heads, tags = oracles.random_tree(rng, n), rng.choice(list("ABCDE"), n).tolist()
+        if not is_projective(heads) and rng.random() > share:
+            continue
+        names = ["root" if h == 0 else "left" if h > m else "right" for m, h in enumerate(heads, 1)]
+        trees.append(DependencyTree(tags, heads, upos=tags, deprels=names))
+    return trees
+
+
+@pytest.fixture(scope="module")
+def crossing():
+    return make_trees(60)
+
+
+@pytest.fixture(scope="module")
+def parsers(crossing):
+    return {name: make(["upos"]).fit(crossing) for name, make in MAKE.items()}
+
+
+def enumerate_trees(parser, sentence, allowed=None, known=None):
+    """Trees of a sentence, their log probabilities and marginals, by enumeration."""
+    scores, n = parser.score_arcs([sentence])[0], len(sentence)
+    trees = np.array(oracles.trees(n))
+    tokens = np.arange(n)
+    if allowed is not None:
+        trees = trees[allowed[tokens, trees].all(axis=1)]
+    if known is not None:
+        trees = trees[((trees == known) | (np.array(known) < 0)).all(axis=1)]
+    logs = scores[tokens, trees].sum(axis=1)
+    logs = logs - logsumexp(logs)
+    marginals = np.zeros((n, n + 1))
+    for heads, log in zip(trees, logs, strict=True):
+        marginals[tokens, heads] += np.exp(log)
+    return trees, logs, marginals
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_probabilities_are_those_of_all_trees(parsers, crossing, name):
+    parser = uncorrected(parsers[name])
+    assert parser.trees_ == "all"
+    assert parser.n_lifted_ == parser.n_left_out_ == 0
+    for sentence in crossing[:20]:
+        trees, logs, marginals = enumerate_trees(parser, sentence)
+        assert_allclose(parser.predict_marginals([sentence])[0], marginals, atol=1e-10)
+        own = [sentence] * len(trees)
+        assert_allclose(parser.conditional_log_likelihood(own, list(trees)), logs, atol=1e-9)
+        assert_allclose(parser.predict_tree_proba(own, list(trees)).sum(), 1.0, atol=1e-9)
+        heads, found = parser.k_best_heads([sentence], 5)
+        assert_allclose(found[0], np.sort(logs)[::-1][:5], atol=1e-9)
+        assert len({tuple(row) for row in heads[0].tolist()}) == min(5, len(trees))
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_decoders_find_the_best_of_all_trees(parsers, crossing, name):
+    parser = copy.copy(parsers[name])
+    n_crossing = 0
+    for sentence in crossing[:20]:
+        trees, logs, marginals = enumerate_trees(uncorrected(parser), sentence)
+        tokens = np.arange(len(sentence))
+        sums = {
+            "viterbi": logs,
+            "mbr": np.log(np.maximum(marginals, 1e-300))[tokens, trees].sum(axis=1),
+            "mst": np.log(np.maximum(marginals, 1e-300))[tokens, trees].sum(axis=1),
+            "max_marginal": marginals[tokens, trees].sum(axis=1),
+        }
+        for decoder, values in sums.items():
+            (heads,) = parser.set_params(decoder=decoder).predict([sentence])
+            place = np.flatnonzero((trees == heads).all(axis=1))[0]
+            assert_allclose(values[place], values.max(), atol=1e-9)
+            n_crossing += not is_projective(heads)
+    assert n_crossing
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_draws_are_of_all_allowed_trees(parsers, name):
+    parser, sentence = uncorrected(parsers[name]), ["A", "C", "B", "D"]
+    sentence = DependencyTree(sentence, upos=sentence)
+    allowed = np.ones((4, 5), dtype=bool)
+    allowed[1, [0, 1, 3]] = allowed[0, 0] = False  # token 2 depends on token 4
+    trees, logs, _ = enumerate_trees(parser, sentence, allowed)
+    (samples,) = parser.sample_heads([sentence], 20_000, random_state=0, allowed=[allowed])
+    places = {tuple(tree): k for k, tree in enumerate(trees.tolist())}
+    counts = np.bincount([places[tuple(row)] for row in samples.tolist()], minlength=len(trees))
+    expected = np.exp(logs) * counts.sum()
+    many = expected > 5
+    pooled = [np.append(part[many], part[~many].sum()) for part in (counts, expected)]
+    counts, expected = (part[pooled[1] > 1e-9] for part in pooled)
+    assert chisquare(counts, expected).pvalue > 1e-3
+    again = parser.set_params(n_jobs=2).sample_heads([sentence], 5, 0, allowed=[allowed])[0]
+    assert_array_equal(again, parser.sample_heads([sentence], 5, 0, allowed=[allowed])[0])
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_heads_are_kept_although_their_arcs_cross(parsers, name):
+    parser = parsers[name]
+    tree = DependencyTree(list("ABCD"), [3, 4, -1, -1], upos=list("ABCD"))
+    (found,) = parser.parse([tree], keep_heads=True, confidence=True)
+    assert found.heads[:2].tolist() == [3, 4]
+    *_, marginals = enumerate_trees(uncorrected(parser), tree, known=[3, 4, -1, -1])
+    (of_known,) = uncorrected(parser).predict_marginals(
+        [tree], allowed=allowed_arcs([[3, 4, -1, -1]])
+    )
+    assert_allclose(of_known, marginals, atol=1e-10)
+    arcs = least_certain_arcs(parser, [tree])
+    assert set(arcs.tokens) == {3, 4}
+    for each in parser.parse([tree], keep_heads=True, n_best=3)[0]:
+        assert each.heads[:2].tolist() == [3, 4]
+    assert set(found.deprels) <= {"left", "right", "root"}
+
+
+def test_partial_trees_and_single_heads_that_cross_are_learned(crossing):
+    partial_trees = [tree.with_heads([*tree.heads[:-1], -1]) for tree in crossing if len(tree) > 1]
+    known = Linear(["upos"], trees="all", calibrate=False).fit(partial_trees)
+    assert known.n_left_out_ == 0
+    with pytest.warns(UserWarning, match="since no projective tree with one root has their heads"):
+        lifted = Linear(["upos"], trees="projective", calibrate=False).fit(partial_trees)
+    assert lifted.n_left_out_ > 0
+    roots = [DependencyTree(["A", "B"], [0, 0], upos=["A", "B"])]
+    with pytest.warns(
+        UserWarning, match="1 of 61 sentences are left out .* since no tree with one"
+    ):
+        model = Linear(["upos"], trees="all", calibrate=False).fit([*crossing, *roots])
+    assert model.n_left_out_ == 1
+    assert_array_equal(
+        model.weights_.arcs,
+        Linear(["upos"], trees="all", calibrate=False).fit(crossing).weights_.arcs,
+    )
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_auto_changes_no_bit_where_few_arcs_cross(english, name):
+    trees = english[:60] if name == "linear" else english[:30]
+    model = MAKE[name](["upos"]).fit(trees)
+    assert (model.trees_, model.trees_scores_) == ("projective", [])
+    assert_same_model(model, MAKE[name](["upos"], trees="projective").fit(trees))
+
+
+def test_auto_tries_both_kinds_of_trees_where_the_share_does_not_decide(
+    crossing, capsys, monkeypatch
+):
+    share = np.mean([len(nonprojective_arcs(tree)) for tree in crossing])
+    share /= np.mean(list(map(len, crossing)))
+    model = Linear(["upos"], verbose=1).fit(crossing)
+    assert_allclose(model.nonprojective_share_, share)
+    told = f"{100 * share:.2g} % of the arcs are not projective: sums are over all trees.\n"
+    assert told in capsys.readouterr().err
+    monkeypatch.setattr(_base, "MANY_CROSSING", 1.0)
+    tried = Linear(["upos"], verbose=1).fit(crossing)
+    assert len(tried.trees_scores_) == 2
+    assert tried.trees_ == ("all" if np.diff(tried.trees_scores_)[0] > 0 else "projective")
+    of_projective, of_all = (f"{100 * score:.1f}" for score in tried.trees_scores_)
+    assert f"(UAS on a tenth set aside: projective {of_projective}, all {of_all})." in (
+        capsys.readouterr().err
+    )
+    again = Linear(["upos"], trees=tried.trees_).fit(crossing)
+    assert_array_equal(again.weights_.arcs, tried.weights_.arcs)
+    order = np.random.default_rng(0).permutation(len(crossing))
+    shuffled = Linear(["upos"]).fit([crossing[k] for k in order])
+    assert_same_model(shuffled, tried)
+    few = Linear(["upos"]).fit(crossing[:15])  # too few to set any aside
+    assert (few.trees_, few.trees_scores_) == ("projective", [0.0, 0.0])
+
+
+def test_training_goes_on_with_the_same_trees(crossing, english):
+    model = Linear(["upos"], calibrate=False).fit(crossing)
+    model.set_params(warm_start=True).fit(make_trees(30, seed=1, share=0.0))
+    assert model.trees_ == "all"
+    with pytest.raises(ValueError, match="continues a fit with trees='all', but now trees='proj"):
+        model.set_params(trees="projective").fit(crossing)
+    with pytest.raises(ValueError, match="'trees' parameter of CRFParser must be a str among"):
+        Linear(trees="any").fit(crossing)
+
+
+def test_early_stopping_scores_the_trees_of_the_model(crossing):
+    settings = {"early_stopping": True, "calibrate": False}
+    model = Linear(["upos"], trees="all", **settings).fit(crossing)
+    assert len(model.validation_scores_) == model.n_iter_
+    assert_same_model(model, Linear(["upos"], **settings).fit(crossing))
+
+
+@over(
+    "kinds, weights, expected",
+    [
+        (("all", "all"), None, "all"),
+        (("all", "projective"), None, "all"),
+        (("all", "projective"), [1, 2], "projective"),
+        (("projective", "projective"), None, "projective"),
+    ],
+)
+def test_averages_decode_the_trees_of_half_of_their_weight(crossing, kinds, weights, expected):
+    members = [
+        (f"{k}", FrozenEstimator(Linear(["upos"], trees=kind, random_state=k).fit(crossing)))
+        for k, kind in enumerate(kinds)
+    ]
+    average = AveragedParser(members, weights=weights).fit(crossing)
+    assert average.trees_ == expected
+    shares = np.divide(weights or [1, 1], np.sum(weights or [1, 1]))
+    given = average.predict_marginals(crossing[:20])
+    own = [member.estimator.predict_marginals(crossing[:20]) for _, member in members]
+    for s, mean in enumerate(given):
+        assert_allclose(mean, shares[0] * own[0][s] + shares[1] * own[1][s], atol=1e-12)
+    heads = average.predict(crossing[:20])
+    assert all(map(is_projective, heads)) == (expected == "projective")
+
+
+def test_averages_of_both_kinds_take_arcs_of_which_only_crossing_trees_are_made(crossing):
+    members = [
+        (kind, FrozenEstimator(Linear(["upos"], trees=kind, calibrate=False).fit(crossing)))
+        for kind in ("all", "projective")
+    ]
+    average = AveragedParser(members).fit(crossing)
+    sentence = DependencyTree(list("ABCD"), upos=list("ABCD"))
+    allowed = allowed_arcs([[3, 4, -1, -1]])
+    (marginals,) = average.predict_marginals([sentence], allowed=allowed)
+    assert not marginals[~allowed[0]].any()
+    assert_allclose(marginals.sum(axis=1), 1.0)
+    assert average.predict([sentence], allowed=allowed)[0][:2].tolist() == [3, 4]
+    with pytest.raises(ValueError, match="has no projective tree"):
+        average.sample_heads([sentence], 3, 0, allowed=allowed)  # one member has none
+    of_all = AveragedParser(members[:1]).fit(crossing)
+    (samples,) = of_all.sample_heads([sentence], 50, 0, allowed=allowed)
+    assert (samples[:, :2] == [3, 4]).all()
+    logs = average.conditional_log_likelihood([sentence], [CROSSING])
+    (own,) = members[0][1].estimator.conditional_log_likelihood([sentence], [CROSSING])
+    assert_allclose(logs, [own + np.log(0.5)])
+
+
+def test_halves_of_an_average_sum_over_the_trees_of_its_members(crossing, monkeypatch):
+    kinds = []
+    fit = CRFParser.fit
+    monkeypatch.setattr(
+        CRFParser,
+        "fit",
+        lambda self, *args, **kw: kinds.append(self.trees) or fit(self, *args, **kw),
+    )
+    AveragedParser([("a", Linear(["upos"]))]).fit(crossing)
+    assert kinds == ["auto", "all", "all"]
+
+
+@over("student, teacher", [("projective", "all"), ("all", "projective"), ("all", "all")])
+def test_students_learn_from_teachers_of_other_trees(crossing, student, teacher):
+    raw = [tree.with_heads(None) for tree in make_trees(30, seed=3)]
+    teaching = Linear(["upos"], trees=teacher, calibrate=False).fit(crossing)
+    learner = Linear(["upos"], trees=student, calibrate=False)
+    model = DistilledParser(learner, FrozenEstimator(teaching)).fit([*crossing, *raw])
+    assert model.parser_.trees_ == student
+    assert np.isfinite(model.parser_.loss_curve_).all()
+    assert min(model.parser_.loss_curve_) > 0
+    by_trees = DistilledParser(learner, FrozenEstimator(teaching), targets="trees")
+    by_trees.fit([*crossing, *raw])
+    same = np.array_equal(model.parser_.weights_.arcs, by_trees.parser_.weights_.arcs)
+    # Marginals of all trees are nothing for a student of projective ones: it gets the best trees.
+    assert same == ((student, teacher) == ("projective", "all"))
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_files_keep_the_trees_of_a_model(parsers, crossing, name, tmp_path):
+    parser, path = parsers[name], tmp_path / "model.npz"
+    save_model(parser, path)
+    again = load_model(path)
+    assert_same_model(again, parser)
+    assert_array_equal(
+        np.concatenate(again.predict(crossing)), np.concatenate(parser.predict(crossing))
+    )
+    broken = copy.copy(parser)
+    broken.trees_ = "any"
+    save_model(broken, path)
+    with pytest.raises(ModelFileError, match="trees_ is none of projective, all"):
+        load_model(path)
+
+
+def test_streams_are_parsed_alike(parsers, crossing):
+    parser = parsers["network"]
+    expected = [tree.heads.tolist() for tree in parser.parse(crossing)]
+    for n_jobs in (1, 2):
+        found = parser.iter_parse(iter(crossing), chunk_size=7, n_jobs=n_jobs)
+        assert [tree.heads.tolist() for tree in found] == expected
+
+
+def test_the_command_tells_the_share_of_arcs_and_the_trees(crossing, tmp_path):
+    write_conllu(crossing, tmp_path / "t.conllu")
+    share = sum(len(nonprojective_arcs(t)) for t in crossing) / sum(map(len, crossing))
+    told = f"{100 * share:.2g} % of the arcs are not projective: "
+    kinds = {
+        ("crf",): "sums are over all trees.",
+        ("crf", "--set", "trees=projective"): "sums are over projective trees.",
+        ("ensemble", "--max-iter", "1"): "sums are over all trees.",
+        ("first",): "DeterministicSHAG sums over projective trees alone; --model crf, biaffine, "
+        "ensemble can sum over all.",
+    }
+    for options, expected in kinds.items():
+        command = [
+            sys.executable,
+            "-m",
+            "sklearn_shag",
+            "train",
+            "t.conllu",
+            "-o",
+            "m.npz",
+            "--model",
+        ]
+        done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert told + expected in done.stdout
+        model = load_model(tmp_path / "m.npz")
+        for member in getattr(model, "estimators_", ()):
+            assert getattr(member, "steps", [("", member)])[-1][1].trees_ == "all"
+
+
+def test_grammars_sum_over_projective_trees(crossing):
+    model = DeterministicSHAG().fit([t.upos for t in crossing], [t.heads for t in crossing])
+    assert all(map(is_projective, model.predict([tree.upos for tree in crossing])))
+    assert "trees" not in clone(model).get_params()
