@@ -333,8 +333,7 @@ def test_the_command_tells_the_share_of_arcs_and_the_trees(crossing, tmp_path):
         ("crf",): "sums are over all trees.",
         ("crf", "--set", "trees=projective"): "sums are over projective trees.",
         ("ensemble", "--max-iter", "1"): "sums are over all trees.",
-        ("first",): "DeterministicSHAG sums over projective trees alone; --model crf, biaffine, "
-        "ensemble can sum over all.",
+        ("first",): "sums of DeterministicSHAG are always over projective trees.",
     }
     for options, expected in kinds.items():
         command = [

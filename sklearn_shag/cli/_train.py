@@ -23,7 +23,6 @@ from sklearn_shag.cli._evaluate import (
 )
 from sklearn_shag.cli._models import (
     LEARNERS,
-    OF_COLUMNS,
     check_output,
     choose_model,
     choose_verbosity,
@@ -123,7 +122,7 @@ def train(options):
         f"{printable(options.output)}",
         file=told,
     )
-    _print_trees(learner, treebank, tried, told)
+    _print_trees(open_member(model).parser, treebank, tried, told)
     gains = _print_scores(model, treebank, helpers, told)
     _warn_of_harm(gains, chain(treebank, raw), helpers, options)
 
@@ -139,9 +138,9 @@ def _agree_on_trees(model, treebank):
 
     Return the scores of both kinds of trees, if these were tried.
     """
-    parts = [model, *model.get_params().values()]
-    ensemble = next((part for part in parts if isinstance(part, AveragedParser)), None)
-    if ensemble is None:
+    student = _open_student(model)
+    ensemble = getattr(student, "teacher", student)
+    if not isinstance(ensemble, AveragedParser):
         return ()
     kind, scores = ensemble.trees, ()
     if kind == "auto":
@@ -152,22 +151,16 @@ def _agree_on_trees(model, treebank):
     return scores
 
 
-def _print_trees(learner, treebank, tried, told):
-    """Print the share of arcs that are not projective, and the trees of the learner's sums."""
+def _print_trees(parser, treebank, tried, told):
+    """Print the share of arcs that are not projective, and the trees of the parser's sums."""
     if not treebank.n_arcs:
         return
-    members = [open_member(each).parser for each in (learner, *getattr(learner, "estimators_", ()))]
-    chosen = next((each for each in members if hasattr(each, "trees_scores_")), None)
     share = treebank.n_nonprojective / treebank.n_arcs
-    if chosen is not None:
-        print(tell_trees(chosen.trees_, share, chosen.trees_scores_ or tried), file=told)
-        return
-    others = ", ".join(OF_COLUMNS)
-    print(
-        f"{100 * share:.2g} % of the arcs are not projective: {type(learner).__name__} sums over "
-        f"projective trees alone; --model {others} can sum over all.",
-        file=told,
-    )
+    tried = getattr(parser, "trees_scores_", tried)
+    about = tell_trees(parser.trees_, share, tried)
+    if "trees" not in parser.get_params(deep=False):
+        about = about.replace("sums are", f"sums of {type(parser).__name__} are always")
+    print(about, file=told)
 
 
 def _open_student(model):

@@ -6,7 +6,7 @@ import sys
 import warnings
 from copy import copy
 from functools import partial
-from itertools import accumulate, compress
+from itertools import accumulate, compress, zip_longest
 from numbers import Real
 from typing import NamedTuple
 
@@ -386,7 +386,8 @@ def prepare_trees(
         weights = _leave_out_long(np.array(lengths), weights, max_length)
     known = [s for s in np.flatnonzero(weights) if given[s].max() > UNKNOWN]
     given_heads = [given[s] for s in known]
-    share = _share_nonprojective(given_heads)
+    lessons = [sentences.lessons[s] for s in known] if len(sentences.lessons) else []
+    share = _share_nonprojective(given_heads, lessons)
     if trees == "auto" and not FEW_CROSSING <= share <= MANY_CROSSING:
         trees = "all" if share > MANY_CROSSING else "projective"
     learnable = keep_learnable(given_heads, nonprojective, trees)
@@ -434,10 +435,16 @@ def prepare_trees(
     )
 
 
-def _share_nonprojective(heads):
-    """Return the share of arcs that are not projective among the known arcs of sentences."""
-    n_known = sum(np.count_nonzero(own > UNKNOWN) for own in heads)
-    return sum(len(nonprojective_arcs(own)) for own in heads) / max(int(n_known), 1)
+def _share_nonprojective(heads, lessons):
+    """Return the share of known arcs that are not projective; guesses count if there are no others.
+
+    Where a teacher has guessed heads, its lesson holds those that are known.
+    """
+    pairs = zip_longest(heads, lessons)
+    known = [own if lesson is None else lesson.heads for own, lesson in pairs]
+    known = known if max((own.max() for own in known), default=UNKNOWN) > UNKNOWN else heads
+    n_known = sum(np.count_nonzero(own > UNKNOWN) for own in known)
+    return sum(len(nonprojective_arcs(own)) for own in known) / max(int(n_known), 1)
 
 
 def tell_trees(trees, share, scores):

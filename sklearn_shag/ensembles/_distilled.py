@@ -19,21 +19,15 @@ from sklearn_shag.ensembles._base import check_member, fit_member
 from sklearn_shag.ensembles._pipeline import ParserMethods, of_parser
 from sklearn_shag.network import LEARNED
 from sklearn_shag.parsing import (
+    TREES,
     ask,
-    has_tree,
+    keep_learnable,
     list_answers,
     list_best_rows,
     list_marginals,
     make_trees,
 )
-from sklearn_shag.treebank import (
-    ATTRIBUTES,
-    DependencyTree,
-    Heads,
-    Sentences,
-    arcs_left_by,
-    with_tags,
-)
+from sklearn_shag.treebank import ATTRIBUTES, DependencyTree, Heads, Sentences, with_tags
 from sklearn_shag.utils._arrays import in_chunks, make_room
 from sklearn_shag.utils._estimators import BaseEstimator, linked, open_member
 from sklearn_shag.utils._heads import UNKNOWN
@@ -182,8 +176,8 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
         given = sentences.take(known), of_known, None if sample_weight is None else weights[known]
         self.teacher_ = self.teacher if is_frozen else fit_member(self._make_teacher(), *given)
         # Partial trees that the teacher finds impossible stay as they are.
-        projective = "projective" in open_member(self.teacher_).parser._kinds
-        possible = [has_tree(arcs, projective) for arcs in arcs_left_by(heads)]
+        kind = min(open_member(self.teacher_).parser._kinds, key=TREES.index)
+        possible = keep_learnable(heads, "drop", kind).kept
         taught = [s for s, own in enumerate(heads) if own.min() == UNKNOWN and possible[s]]
         lessons = self._add_lessons(sentences, heads, y, taught)
         of_raw = np.array([own.max() == UNKNOWN for own in heads])
@@ -204,7 +198,7 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
     def _add_lessons(self, sentences, heads, y, taught):
         """Let the teacher complete the sentences `taught`; return X with its lessons, and y."""
         transform, teacher = open_member(self.teacher_)
-        kind = "all" if "all" in teacher._kinds else "projective"
+        kind = max(teacher._kinds, key=TREES.index)
         kinds = ["labels", *getattr(self.parser, "_learned_along", list)()]
         shelf = _Shelf([heads[s].size for s in taught])
         X, of_y, lessons = list(sentences), y and list(y), [None] * len(sentences)

@@ -64,7 +64,6 @@ from sklearn_shag.parsing._trees import (
     allow_kept_heads,
     find_impossible,
     has_projective_completion,
-    has_tree,
     head_probabilities,
     keep_learnable,
     make_trees,

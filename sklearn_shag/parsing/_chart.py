@@ -41,7 +41,8 @@ from sklearn_shag.utils._typing import ArrayLike, FloatArray, RouteArray, SignAr
 ROUTES = ("fast", "out of range", "fallback", "none")
 
 
-# The trees that sums are taken over: those without crossing arcs, or all with one root.
+# The trees that sums are taken over: those without crossing arcs, or all with one root. The first
+# are among the others.
 TREES = ("projective", "all")
 
 
