@@ -334,7 +334,7 @@ class Parser(BaseEstimator, ABC):
         Draws are exact: hidden states, and the refinements of :class:`RefinedSHAG`, are drawn with
         the trees and then discarded. Theory, eqs. 53-57, defines the inside values; each choice is
         drawn in proportion to its share of one of these sums. Once the sums are computed, a tree of
-        N tokens takes O(N^2) time. EQ_DRAWS defines the draws from all trees.
+        N tokens takes O(N^2) time. Draws from all trees follow theory, eqs. 69 and 70.
 
         References
         ----------

@@ -416,9 +416,9 @@ def chart(
     O(n k N^2) memory. A sentence without mass gets the sign 0; there is no fallback to another
     grammar.
 
-    Sums over all trees eliminate the tokens one by one, EQS of the theory page, in O(N^3) time. An
-    arc that is more than 600 nats worse than the best arc to the same token counts as 600 nats
-    worse.
+    Sums over all trees eliminate the tokens one by one, eqs. 65-68 of the theory page, in O(N^3)
+    time. An arc that is more than 600 nats worse than the best arc to the same token counts as 600
+    nats worse.
 
     References
     ----------
