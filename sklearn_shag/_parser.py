@@ -855,7 +855,8 @@ class Parser(BaseEstimator, ABC):
     @property
     def _kinds(self):
         """The kinds of trees, "projective" or "all", of its sums, or of the sums of members."""
-        return {self.trees_}
+        members = getattr(self, "_list_weighted", list)()
+        return set().union(*(opened.parser._kinds for *_, opened in members)) or {self.trees_}
 
     def _batch(self, X, allowed=None, keep_heads=False, any_member=False):
         """Check sentences and `allowed` arcs, and encode them as a Batch.

@@ -231,10 +231,12 @@ class AveragedParser(CalibratedMixin, Ensemble):
         # Arcs that `crossing` forbids are removed from the mean, not from projective marginals.
         parsers = [member.parser for member in members]
         batches = list(map(batch.of_member, places))
-        forests = [
-            parser._forest(own if parser._kinds == {"all"} else own._replace(crossing=None))
-            for parser, own in zip(parsers, batches, strict=True)
-        ]
+        if batch.crossing is not None:
+            batches = [
+                own if parser._kinds == {"all"} else own._replace(crossing=None)
+                for parser, own in zip(parsers, batches, strict=True)
+            ]
+        forests = [parser._forest(own) for parser, own in zip(parsers, batches, strict=True)]
         rows = [(w, forest.scored) for w, forest in zip(weights, forests, strict=True)]
         labels = [(w, own) for w, own in rows if own.label_scores]
         tags = [(w, own.tagging) for w, own in rows if own.tagging]
@@ -268,10 +270,6 @@ class AveragedParser(CalibratedMixin, Ensemble):
         """The kind of trees, "projective" or "all", that the best one is found among."""
         _, weights, members = zip(*self._list_weighted(), strict=True)
         return _agree_on_trees(self.trees, weights, [member.parser for member in members])
-
-    @property
-    def _kinds(self):
-        return set().union(*(member.parser._kinds for *_, member in self._list_weighted()))
 
     @property
     def labels_(self) -> ObjectArray:
@@ -357,9 +355,8 @@ def _agree_on_trees(trees, weights, parsers):
     """Return the kind of trees of an average: with "auto", that of half of the weight or more."""
     if trees != "auto":
         return trees
-    pairs = zip(weights, parsers, strict=True)
-    of_all = sum(weight for weight, parser in pairs if parser.trees_ == "all")
-    return "all" if 2 * of_all >= sum(weights) else "projective"
+    of_all = [w for w, parser in zip(weights, parsers, strict=True) if parser.trees_ == "all"]
+    return "all" if 2 * sum(of_all) >= sum(weights) else "projective"
 
 
 def _average_tagging(parser, members, batch):

@@ -58,7 +58,7 @@ def _draw_samples(scores, tables, sums, order, marks, samples, rng):
 
 @inner_table_kernel
 def _draw_way(first, rows, sums, order, m, h, begin, rng):
-    """Draw the token, at least `begin`, by which the arc from h to m goes; N for the arc itself."""
+    """Draw the token, from `begin` on, that the arc from h to m goes by; N for none (eq. 69)."""
     n = rows.shape[0]
     itself = first[order[m], order[h - 1] + 1 if h else 0]
     total = itself
@@ -110,7 +110,7 @@ def _mark_below(k, below, path, heads):
 
 @inner_table_kernel
 def _draw_head(pivot, k, below, rng):
-    """Draw the head of token k among the tokens before it that do not depend on it."""
+    """Draw the head of token k among the tokens before it that do not depend on it (eq. 70)."""
     total = 0.0
     for m in range(k):
         total += pivot[m + 1] if below[m] != 1 else 0.0

@@ -69,7 +69,7 @@ def _sum_sentences(indptr, begins, arcs, which, tables, sums, order, signs, log_
 
 @inner_table_kernel
 def put_weights(scores, weights, rows, sums, order):
-    """Set weights and rows to exponentials of scores, less the best of each token and of the root.
+    """Set weights and rows to exponentials of scores less the best of a token (eq. 65).
 
     Returns
     -------
@@ -100,7 +100,7 @@ def put_weights(scores, weights, rows, sums, order):
 
 @inner_table_kernel(fastmath=_fast)
 def eliminate(rows, sums, order):
-    """Eliminate all tokens but one.
+    """Eliminate all tokens but one (eqs. 66 and 67).
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _swap_tokens(rows, order, one, other):
 
 @inner_table_kernel(fastmath=_fast)
 def _substitute(rows, sums, slopes):
-    """Compute the derivatives of log Z by weights, from the last token back."""
+    """Compute the derivatives of log Z by weights, from the last token back (eq. 68)."""
     slopes[0, 0], slopes[0, 1] = 1.0 / rows[0, 0], 0.0
     for k in range(1, rows.shape[0]):
         pivot, of_pivot, used = rows[k], slopes[k], 0.0

@@ -313,6 +313,7 @@ def packed_unit_grammar():
     return pack_grammar(unit_grammar())
 
 
+@cache
 def grammar_of_arcs(trees):
     """Return the grammar of learners that score each arc by itself, for "projective" or "all"."""
     return ALL_TREES if trees == "all" else packed_unit_grammar()
