@@ -41,6 +41,15 @@ MISTAKES = [
         "best_trees(SpectralSHAG(2).fit(trees).operators_, potentials)",
         raises(ValueError, r"negative value -\d", r"decode marginals"),
     ),
+    # Trees whose arcs may cross.
+    Mistake(
+        "chart(grammar, potentials, trees='all')",
+        raises(ValueError, r"arcs alone", r"leave grammar.*out", r"projective"),
+    ),
+    Mistake(
+        "tree_loss(np.zeros(6), [[0, 1]], trees='nonprojective')",
+        raises(ValueError, r"'projective' or 'all'", r"'nonprojective'"),
+    ),
     # Codes.
     Mistake("chart(grammar, Potentials([0, 2]))", raises(ValueError, r"codes is None")),
     Mistake(

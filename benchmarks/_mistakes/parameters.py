@@ -32,6 +32,10 @@ MISTAKES = [
         raises(ValueError, r"'decoder'", r"'mbr'", r"'max_marginal'"),
     ),
     Mistake(
+        "CRFParser(trees='mst').fit(trees)",
+        raises(ValueError, r"'trees'", r"'auto'", r"'projective'", r"'all'"),
+    ),
+    Mistake(
         "SpectralSHAG(decoder='viterbi').fit(trees)",
         raises(ValueError, r"viterbi", r"deterministic", r"Use decoder='mbr'"),
     ),
