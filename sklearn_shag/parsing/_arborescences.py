@@ -136,7 +136,6 @@ def eliminate(rows, sums, order):
                 share = row[k + 1] / total
                 for h in range(k + 1):
                     row[h] += share * pivot[h]
-                row[m + 1] = 0.0
     return log_z + np.log(rows[0, 0]) if rows[0, 0] > 0.0 else -np.inf
 
 
