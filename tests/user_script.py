@@ -184,6 +184,7 @@ from sklearn_shag.treebank import (
     iter_horizontal,
     join_text,
     lift,
+    nonprojective_arcs,
     read_conllu,
     read_horizontal,
     remove_punctuation,
@@ -253,6 +254,7 @@ def read_and_write(folder: Path) -> None:
     assert_type(allowed_arcs([partial, [0, -1]]), list[NDArray[np.bool_]])
     assert_type(is_projective(partial), bool)
     assert_type(lift([3, 4, 0, 3]), NDArray[np.int64])
+    assert_type(nonprojective_arcs([3, 4, 0, 3]), tuple[int, ...])
     assert_type(has_projective_completion([partial, [0, -1]]), NDArray[np.bool_])
     found = projectivize([tree, [3, 4, 0, 3]], nonprojective="drop")
     assert_type(found, ProjectiveHeads)
@@ -713,7 +715,7 @@ def count_and_learn() -> None:
     assert_type(sums.log_abs_z, NDArray[np.float64])
     assert sums.arcs is not None
     assert sums.counts is not None
-    losses, gradient = tree_loss(scores, [[2, 0]], sample_weight=[1.0])
+    losses, gradient = tree_loss(scores, [[2, 0]], trees="all", sample_weight=[1.0])
     assert_type(losses, NDArray[np.float64])
     assert gradient.shape == scores.shape
 
