@@ -191,7 +191,7 @@ def _fit_model(model, learner, treebank, raw, options):
     elif options.weight is None and options.tags is None and hasattr(learner, "_fit_parts"):
         _fit_on_counts(model, treebank)
     elif options.weight is None and model is learner:  # no list of trees: it keeps encoded ones
-        model.fit(treebank.read())
+        model.fit(iter(treebank) if treebank.kept else treebank.read())
     else:
         sentences, weights = [*treebank, *raw], treebank.list_weights()
         weights = weights and {weight_name(model): [*weights, *[1.0] * len(raw)]}

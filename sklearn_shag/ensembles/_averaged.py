@@ -352,7 +352,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
 
 
 def _agree_on_trees(trees, weights, parsers):
-    """Return the kind of trees of an average: with "auto", that of half of the weight or more."""
+    """Return the kind of trees of an average, with "auto" the one that half of the weight has."""
     if trees != "auto":
         return trees
     of_all = [w for w, parser in zip(weights, parsers, strict=True) if parser.trees_ == "all"]
