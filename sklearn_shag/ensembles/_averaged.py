@@ -241,7 +241,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         labels = [(w, own) for w, own in rows if own.label_scores]
         tags = [(w, own.tagging) for w, own in rows if own.tagging]
         labellers, tagging = self._label_by_average(labels), _average_tagging(self, tags, batch)
-        trees = _agree_on_trees(self.trees, weights, parsers)
+        trees = _choose_kind(self.trees, weights, parsers)
         scored = Scored(None, None, *labellers, tagging, self._of_heads, trees=trees)
         return Mixture(forests, np.divide(weights, np.sum(weights)), scored, batch)
 
@@ -269,7 +269,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
     def trees_(self) -> str:
         """The kind of trees, "projective" or "all", that the best one is found among."""
         _, weights, members = zip(*self._list_weighted(), strict=True)
-        return _agree_on_trees(self.trees, weights, [member.parser for member in members])
+        return _choose_kind(self.trees, weights, [member.parser for member in members])
 
     @property
     def labels_(self) -> ObjectArray:
@@ -351,7 +351,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         ]
 
 
-def _agree_on_trees(trees, weights, parsers):
+def _choose_kind(trees, weights, parsers):
     """Return the kind of trees of an average, with "auto" the one that half of the weight has."""
     if trees != "auto":
         return trees
