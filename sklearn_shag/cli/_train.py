@@ -122,7 +122,7 @@ def train(options):
         f"{printable(options.output)}",
         file=told,
     )
-    _print_trees(open_member(model).parser, treebank, tried, told)
+    _print_kind(open_member(model).parser, treebank, tried, told)
     gains = _print_scores(model, treebank, helpers, told)
     _warn_of_harm(gains, chain(treebank, raw), helpers, options)
 
@@ -151,7 +151,7 @@ def _agree_on_trees(model, treebank):
     return scores
 
 
-def _print_trees(parser, treebank, tried, told):
+def _print_kind(parser, treebank, tried, told):
     """Print the share of arcs that are not projective, and the trees of the parser's sums."""
     if not treebank.n_arcs:
         return
