@@ -26,15 +26,7 @@ from sklearn_shag.network._layers import (
     score_labels_backward,
     with_roots,
 )
-from sklearn_shag.network._network import (
-    PART,
-    NetworkScores,
-    backward,
-    forward,
-    label_scores,
-    make_network,
-    read_sentences,
-)
+from sklearn_shag.network._network import NetworkScores, backward, forward, make_network
 from sklearn_shag.network._parameters import (
     NO_VECTORS,
     ArcWeights,
@@ -48,6 +40,7 @@ from sklearn_shag.network._parameters import (
     parameter_shapes,
     view_parameters,
 )
+from sklearn_shag.network._reading import PART, WHOLE, label_scores, number_rows, read_sentences
 from sklearn_shag.network._training import Trainer, learn_batch
 from tests.oracles import projective_trees
 
@@ -469,14 +462,25 @@ def test_prediction_is_what_is_trained(rng):
     rows = np.flatnonzero(~tokens.are_roots())
     heads = np.repeat(BEGINS[:-1], np.diff(INDPTR)) + batch.heads
     scores, _ = forward(network, tokens, (rows, heads), SILENCE)
+    network = network._replace(tables=[table.astype(np.float32) for table in network.tables])
     reading = read_sentences(network, Batch(batch.codes, INDPTR), with_scores=True)
-    assert_allclose(reading.arcs, scores.arcs, rtol=1e-10)
+    assert_allclose(reading.arcs, scores.arcs, rtol=1e-5, atol=1e-5)
     every = np.ones((2, SIZES.n_labels), dtype=bool)
     labels = label_scores(network, every, reading, INDPTR, batch.heads)
-    assert_allclose(labels, scores.labels, rtol=1e-10)
+    assert_allclose(labels, scores.labels, rtol=1e-5, atol=1e-5)
     for k, columns in enumerate((slice(0, 3), slice(3, 5))):
         assert_array_equal(reading.tags[:, k], scores.tags[rows, columns].argmax(axis=1))
-    assert_allclose(reading.tag_scores, scores.tags[rows], rtol=1e-10)
+    assert_allclose(reading.tag_scores, scores.tags[rows], rtol=1e-5, atol=1e-5)
+
+
+def test_equal_rows_are_found(rng):
+    """Also where there are more combinations of codes than 64 bits can tell apart."""
+    for high in (2, 5, 2**30):
+        different = rng.integers(0, high, (20, 7))
+        rows = different[rng.integers(0, 20, 100)].astype(np.int32)
+        firsts, numbers = number_rows(rows)
+        assert_array_equal(rows[firsts][numbers], rows)
+        assert firsts.size == len(np.unique(rows, axis=0))
 
 
 # Parameters
@@ -519,7 +523,7 @@ def test_parts_of_what_is_read_hold_sentences(rng):
     """Wherever the limits of parts fall: also where the last one falls into the last sentence."""
     sizes = Sizes((Group((0,), (6,), 0.3, 0.2, width=4),), (3,), 0, (2,), arc=3)
     network = make_network(sizes, initial_parameters(sizes, rng))
-    for n_tokens in (PART - 3, PART - 1, PART + 5):
+    for n_tokens in (PART - 3, PART - 1, PART + 5, WHOLE - 3, WHOLE + 5):
         indptr = np.array([0, 2, n_tokens])
         codes = rng.integers(0, 6, (n_tokens, 1))
         together = read_sentences(network, Batch(codes, indptr))

@@ -8,11 +8,15 @@ from numpy.testing import assert_array_equal
 
 from sklearn_shag.utils._simd import (
     LANES,
+    PANEL,
+    TILE,
     add_sum,
     aligned,
     larger_sum,
     load,
     multiply,
+    multiply_row,
+    multiply_rows,
     opaque,
     put_sum,
     shaped,
@@ -176,3 +180,19 @@ def test_views_begin_where_their_array_does(run):
     run(fill_views, values, out)
     assert_array_equal(out, [12, 18])
     assert_array_equal(values, np.repeat([2.0, 1.0, 0.0], [12, 6, 2]))
+
+
+def product_of_rows(x, panels, biases, y):
+    multiply_rows(x, panels, biases, (1, 1), y)
+    multiply_row(x, panels, biases, (1 + TILE, 0), y)
+
+
+def test_products_of_rows(run, numbers):
+    """The second panel of a tile of rows, the first of the next row, and nothing else."""
+    x, panels = numbers(TILE + 3, 5).astype(np.float32), numbers(2, 5, PANEL).astype(np.float32)
+    biases, y = numbers(2, PANEL).astype(np.float32), np.full((TILE + 3, 2 * PANEL), np.float32(7))
+    expected = y.copy()
+    expected[1 : 1 + TILE, PANEL:] = x[1 : 1 + TILE] @ panels[1] + biases[1]
+    expected[1 + TILE, :PANEL] = x[1 + TILE] @ panels[0] + biases[0]
+    run(product_of_rows, x, panels, biases, y)
+    assert_array_equal(y, expected)

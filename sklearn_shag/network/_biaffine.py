@@ -13,7 +13,8 @@ import numpy as np
 from sklearn_shag.conditional import ArcParser, Examples, find_places
 from sklearn_shag.encoding import ask_vectors, check_sentences, collect_labels, encode_labels
 from sklearn_shag.network._estimators import NetworkStart, TagLearner
-from sklearn_shag.network._network import label_scores, make_network, read_sentences
+from sklearn_shag.network._network import make_network
+from sklearn_shag.network._reading import label_scores, read_sentences
 from sklearn_shag.network._tagger import Tagger
 from sklearn_shag.network._tags import LEARNED, encode_tags, read_tags
 from sklearn_shag.parsing import score_by_arcs

@@ -33,7 +33,7 @@ from sklearn_shag.encoding import (
     take_sentences,
 )
 from sklearn_shag.network._augmentation import add_copies
-from sklearn_shag.network._network import open_network, read_sentences
+from sklearn_shag.network._network import open_network
 from sklearn_shag.network._parameters import (
     NO_MOMENTS,
     NO_VECTORS,
@@ -45,6 +45,7 @@ from sklearn_shag.network._parameters import (
     spell_vectors,
     tabulate_embeddings,
 )
+from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.network._tags import LEARNED, collect_tags, finish_lemmas
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns

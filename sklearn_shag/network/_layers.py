@@ -169,23 +169,9 @@ def _sum_letters_backward(words, begins, rows, d_x, d_table):
                 d_table[row, d] += d_x[i, d]
 
 
-def multiply_rows(x, weight, alone=None):
-    """Compute ``x @ weight``, sentence by sentence if their indptr `alone` is given.
-
-    The last bits of a product depend on the place of a row in its matrix. Predictions must not:
-    a sentence alone is parsed like the same sentence in a text.
-    """
-    if alone is None:
-        return x @ weight
-    y = np.empty((len(x), weight.shape[1]), dtype=x.dtype)
-    for begin, end in pairwise(alone.tolist()):
-        np.matmul(x[begin:end], weight, out=y[begin:end])
-    return y
-
-
-def linear(layer, x, alone=None):
-    """Compute ``x @ weight + bias``, with products as in :func:`multiply_rows`."""
-    y = multiply_rows(x, layer.weight, alone)
+def linear(layer, x):
+    """Compute ``x @ weight + bias``."""
+    y = x @ layer.weight
     y += layer.bias
     return y, x
 
@@ -207,7 +193,7 @@ def rectify_backward(y, d_y):
     d_y *= np.where(y > 0, y.dtype.type(1), y.dtype.type(SLOPE))
 
 
-def recur(layer, x, begins, alone=None):
+def recur(layer, x, begins):
     """Run simple recurrent units (Lei et al. 2018) along sentences, in both directions.
 
     With candidates x, forget gates f and output gates r, linear maps of the input::
@@ -218,7 +204,7 @@ def recur(layer, x, begins, alone=None):
     The linear map yields candidates, forget gates and output gates, side by side. In each of the
     three, the units of the forward direction come first.
     """
-    y, _ = linear(layer, x, alone)
+    y, _ = linear(layer, x)
     n = y.shape[1] // 3
     candidates, gates = y[:, :n], y[:, n:]
     # The sigmoid, by tanh, which cannot overflow.
@@ -285,7 +271,7 @@ def _scan_backward(candidates, forget, states, begins, d_states, d_candidates, d
                 d_forget[first, k] = -d * candidates[first, k]
 
 
-def score_all_arcs(weights, heads, modifiers, begins, alone=None):
+def score_all_arcs(weights, heads, modifiers, begins):
     """Score all arcs of sentences.
 
     With the vectors d of the modifier m and h of the head::
@@ -297,16 +283,16 @@ def score_all_arcs(weights, heads, modifiers, begins, alone=None):
     """
     if not heads.shape[1]:
         return np.empty_like(heads, shape=0), (heads, modifiers, *[None] * 3)
-    products = multiply_rows(modifiers, weights.bilinear, alone)
+    products = modifiers @ weights.bilinear
     products += weights.head
-    near_heads = multiply_rows(heads, weights.near_head, alone)
-    near_modifiers = multiply_rows(modifiers, weights.near_modifier, alone)
+    near_heads = heads @ weights.near_head
+    near_modifiers = modifiers @ weights.near_modifier
     arcs = arc_begins(begins - np.arange(begins.size))
     scores = np.empty_like(heads, shape=arcs[-1])
     for s, (begin, end) in enumerate(pairwise(begins.tolist())):
         of_sentence = scores[arcs[s] : arcs[s + 1]].reshape(end - begin - 1, end - begin)
         np.matmul(products[begin + 1 : end], heads[begin:end].T, out=of_sentence)
-    _add_near(near_heads, near_modifiers, begins, arcs, scores)
+    add_near(near_heads, near_modifiers, begins, arcs, scores)
     return scores, (heads, modifiers, begins, arcs, products)
 
 
@@ -339,7 +325,8 @@ def _find_arc_bucket(head, modifier):
 
 
 @table_kernel
-def _add_near(near_heads, near_modifiers, begins, arcs, scores):
+def add_near(near_heads, near_modifiers, begins, arcs, scores):
+    """Add to the scores of arcs what depends on distances."""
     for s in range(begins.size - 1):
         begin, n = begins[s], begins[s + 1] - begins[s]
         place = arcs[s]

@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.conditional import mask_scores
 from sklearn_shag.network._layers import (
-    SILENCE,
     embed_tokens,
     embed_tokens_backward,
     linear,
@@ -20,20 +18,29 @@ from sklearn_shag.network._layers import (
     score_all_arcs_backward,
     score_labels,
     score_labels_backward,
-    with_roots,
 )
 from sklearn_shag.network._parameters import (
+    N_BUCKETS,
     Parameters,
     Sizes,
     sizes_of,
     vector_sizes,
     view_parameters,
 )
-from sklearn_shag.parsing import encode_combinations, fit_together
-from sklearn_shag.utils._parallel import one_thread
+from sklearn_shag.network._products import Panels, make_panels
+from sklearn_shag.parsing import encode_combinations
 
-# Rows of tokens that prediction reads at once; their arrays fit into the cache.
-PART = 2048
+
+class NetworkPanels(NamedTuple):
+    """Weights of a network as prediction needs them."""
+
+    layers: list  # sums of gates are halved, since sigmoid(x) = (1 + tanh(x / 2)) / 2
+    vectors: Panels
+    modifiers: Panels  # for the scores of arcs: U, and weights of distances
+    near_heads: Panels
+    label_modifiers: Panels
+    label_heads: Panels  # (label + 1) * n_labels columns: products with the tensor, and labels
+    tags: Panels
 
 
 class Network(NamedTuple):
@@ -44,6 +51,7 @@ class Network(NamedTuple):
     tables: list  # for each group the vectors of its values, learned or given
     tags: list  # for each learned column the slice of its tags among all tags
     combinations: dict = {}  # codes of the combinations of tags that may be predicted, by column
+    panels: NetworkPanels | None = None  # if parameters will not change
 
 
 class NetworkScores(NamedTuple):
@@ -85,19 +93,42 @@ def open_network(weights, vocabulary, labels=None, tag_values=None, combinations
     sizes = sizes_of(weights, vocabulary, labels, tag_values)
     values = weights.values.astype(np.float32)
     network = make_network(sizes, values, weights.vectors, weights.moments)
-    return network._replace(combinations=encode_combinations(tag_values or {}, combinations))
+    allowed = encode_combinations(tag_values or {}, combinations)
+    return network._replace(combinations=allowed, panels=pack_network(network))
 
 
-def encode_tokens(network, tokens, noise, alone=None):
+def pack_network(network):
+    """Lay out the parameters of a network for prediction, as NetworkPanels."""
+    sizes, parameters = network.sizes, network.parameters
+    layers = []
+    for layer, hidden in zip(parameters.layers, sizes.hidden, strict=True):
+        halves = np.repeat(np.float32([1, 0.5, 0.5]), 2 * hidden)
+        layers.append(make_panels(layer.weight * halves, layer.bias * halves))
+    arcs, labels, label = parameters.arcs, parameters.labels, vector_sizes(sizes)[1]
+    of_arcs = np.hstack([arcs.bilinear, arcs.near_modifier])
+    tensor = labels.tensor.reshape(label, label, sizes.n_labels).transpose(1, 0, 2)  # head first
+    of_heads = np.hstack([tensor.reshape(label, label * sizes.n_labels), labels.linear[label:]])
+    return NetworkPanels(
+        layers,
+        make_panels(*parameters.vectors),
+        make_panels(of_arcs, np.append(arcs.head, np.zeros(N_BUCKETS))),
+        make_panels(arcs.near_head),
+        make_panels(labels.linear[:label], labels.bias),
+        make_panels(of_heads),
+        make_panels(*parameters.tags),
+    )
+
+
+def encode_tokens(network, tokens, noise):
     """Compute the TokenVectors of tokens."""
     parameters, groups = network.parameters, network.sizes.groups
     x, rows = embed_tokens(network.tables, groups, noise.replace(tokens, groups))
     factors, caches = [noise.drop(x)], []
     for layer in parameters.layers:
-        x, of_layer = recur(layer, x, tokens.begins, alone)
+        x, of_layer = recur(layer, x, tokens.begins)
         caches.append(of_layer)
         factors.append(noise.drop(x))
-    y, of_vectors = linear(parameters.vectors, x, alone)
+    y, of_vectors = linear(parameters.vectors, x)
     rectify(y)
     factors.append(noise.drop(y))
     arc, label = vector_sizes(network.sizes)
@@ -147,71 +178,3 @@ def backward(network, cache, d_scores, gradient):
     d_encoded = linear_backward(parameters.tags, tag_cache, d_scores.tags, gradient.tags)
     d_vectors = TokenVectors(d_encoded, *d_arcs, *d_labels)  # of heads and modifiers, and back
     encode_tokens_backward(network, encoder, d_vectors, gradient)
-
-
-class Reading(NamedTuple):
-    """Scores of arcs and tags of sentences, and vectors to label any trees over them."""
-
-    arcs: np.ndarray  # (n_arcs,), scores in the layout of marginals
-    label_modifiers: np.ndarray  # (n_rows, label)
-    label_heads: np.ndarray  # (n_rows, label), the root first in each sentence
-    tags: np.ndarray  # (n_tokens, n_columns), the best tag of each learned column
-    tag_scores: np.ndarray  # (n_tokens, n_tags), or (n_tokens, 0) if not wanted
-
-
-def read_sentences(network, batch, with_scores=False):
-    """Run a network over sentences, each as if it were alone.
-
-    Parameters
-    ----------
-    network : Network
-    batch : Batch
-        Codes of shape (n_tokens, n_columns).
-    with_scores : bool, default=False
-        Whether to return the scores of all tags, and not only the best tags.
-
-    Returns
-    -------
-    reading : Reading
-    """
-    parameters, found, n_columns = network.parameters, [], len(network.sizes.n_tags)
-    whole = with_roots(batch.codes, batch.indptr)
-    ends, cuts = whole.begins, [0, batch.indptr.size - 1]
-    if ends[-1] > PART:
-        cuts = np.unique([*np.searchsorted(ends, np.arange(0, ends[-1], PART)), cuts[-1]]).tolist()
-    # Weights of any size give trees: infinite scores become the largest numbers, and NaN 0.
-    with one_thread(), np.errstate(over="ignore", invalid="ignore"):
-        for first, last in pairwise(cuts):
-            tokens = whole.take(first, last)
-            begins = tokens.begins
-            vectors, _ = encode_tokens(network, tokens, SILENCE, begins)
-            both = vectors.heads, vectors.modifiers
-            arcs, _ = score_all_arcs(parameters.arcs, *both, begins, begins)
-            tags, _ = linear(parameters.tags, vectors.encoded, begins)
-            tags = tags[~tokens.are_roots()]
-            best = [tags[:, columns].argmax(axis=1) for columns in network.tags]
-            best = np.array(best, dtype=np.int64).T.reshape(len(tags), n_columns)
-            if network.combinations:
-                scores = [tags[:, columns] for columns in network.tags]
-                fit_together(best, scores, network.combinations)
-            of_labels = vectors.label_modifiers, vectors.label_heads
-            if not with_scores:
-                tags = tags[:, :0].copy()  # a view would keep the whole array
-            found.append(Reading(arcs, *of_labels, best, tags))
-    return found[0] if len(found) == 1 else Reading(*map(np.concatenate, zip(*found, strict=True)))
-
-
-def label_scores(network, mask, reading, indptr, heads):
-    """Score the labels, (n_tokens, n_labels), of the arcs of whole trees, from a Reading.
-
-    Labels that the mask excludes for arcs of a kind have the score -inf.
-    """
-    scores = np.empty_like(reading.label_heads, shape=(indptr[-1], network.sizes.n_labels))
-    with one_thread(), np.errstate(over="ignore", invalid="ignore"):
-        for s, (begin, end) in enumerate(pairwise(indptr.tolist())):
-            rows = slice(begin + s, end + s + 1)
-            both = reading.label_modifiers[rows], reading.label_heads[rows]
-            arcs = np.arange(1, end - begin + 1), heads[begin:end]
-            scores[begin:end], _ = score_labels(network.parameters.labels, *both, arcs)
-    scores = scores if np.isfinite(scores).all() else np.nan_to_num(scores)
-    return mask_scores(scores, heads, mask)

@@ -25,7 +25,8 @@ from sklearn_shag.network._characters import (
     shape_of,
 )
 from sklearn_shag.network._estimators import NetworkLearner
-from sklearn_shag.network._network import open_network, read_sentences
+from sklearn_shag.network._network import open_network
+from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.treebank import (
     ENDS,
     MISSING,

@@ -15,6 +15,8 @@ import math
 import numpy as np
 
 LANES = 8
+# Of products of matrices in single precision: columns that lie together, and rows at once.
+PANEL, TILE = 64, 6
 
 
 def aligned(size):
@@ -94,3 +96,36 @@ def add_sum(array, index, vector):
 def opaque(value):
     """Return an int, with its origin hidden from the compiler."""
     return value
+
+
+def multiply_rows(x, panels, biases, place, y):
+    """Set TILE rows of PANEL columns of y to those of ``x @ weight + bias``.
+
+    Each entry is the bias, to which the products of the inputs are added one after the other, for
+    any number of rows at once and on vectors of any width.
+
+    Parameters
+    ----------
+    x : float32 ndarray of shape (n_rows, n_inputs)
+    panels : float32 ndarray of shape (n_panels, n_inputs, PANEL)
+        The columns of the weight.
+    biases : float32 ndarray of shape (n_panels, PANEL)
+    place : tuple of two int
+        The first row, and the panel.
+    y : float32 ndarray of shape (n_rows, n_panels * PANEL)
+    """
+    _multiply_rows(x, panels, biases, place, y, TILE)
+
+
+def multiply_row(x, panels, biases, place, y):
+    """Do the same for one row."""
+    _multiply_rows(x, panels, biases, place, y, 1)
+
+
+def _multiply_rows(x, panels, biases, place, y, n_rows):
+    row, panel = place
+    rows = slice(row, row + n_rows)
+    sums = np.repeat(biases[panel][None], n_rows, axis=0)
+    for inputs, weights in zip(x[rows].T, panels[panel], strict=True):
+        sums += inputs[:, None] * weights
+    y[rows, panel * PANEL : (panel + 1) * PANEL] = sums

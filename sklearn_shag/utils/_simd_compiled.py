@@ -1,6 +1,7 @@
 """Compiled forms of the functions of :mod:`sklearn_shag.utils._simd`, for numba."""
 
 import inspect
+from functools import partial
 
 from llvmlite import ir
 from numba import types
@@ -10,12 +11,16 @@ from numba.np.arrayobj import populate_array
 
 from sklearn_shag.utils._simd import (
     LANES,
+    PANEL,
+    TILE,
     add_sum,
     lane_sum,
     larger_sum,
     load,
     multiply,
     multiply_add,
+    multiply_row,
+    multiply_rows,
     ones,
     opaque,
     put_sum,
@@ -75,6 +80,12 @@ def _lanes_at(builder, vector, lanes):
     return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
 
 
+def _in_all_lanes(builder, value, vector_type):
+    vector = ir.Constant(vector_type, ir.Undefined)
+    vector = builder.insert_element(vector, value, ir.Constant(_INT32, 0))
+    return _lanes_at(builder, vector, [0] * vector_type.count)
+
+
 @_compiles_to(zeros, VECTOR_TYPE)
 def _compile_zeros(context, builder, signature, arguments):
     return ir.Constant(_VECTOR, [0.0] * LANES)
@@ -101,9 +112,7 @@ def _compile_weight(context, builder, signature, arguments):
     if _a_value_a_lane(signature):
         return _compile_load(context, builder, signature, arguments)
     value = builder.load(_point_at(context, builder, signature, arguments, _DOUBLE))
-    vector = ir.Constant(_VECTOR, ir.Undefined)
-    vector = builder.insert_element(vector, value, ir.Constant(_INT32, 0))
-    return _lanes_at(builder, vector, [0] * LANES)
+    return _in_all_lanes(builder, value, _VECTOR)
 
 
 @_compiles_to(multiply, VECTOR_TYPE, VectorType, VectorType)
@@ -196,3 +205,60 @@ def _compile_opaque(context, builder, signature, arguments):
     value = context.cast(builder, arguments[0], signature.args[0], types.intp)
     function_type = ir.FunctionType(value.type, [value.type])
     return builder.asm(function_type, "", "=r,0", [value], True)
+
+
+def _tile_width(context):
+    """Return the number of columns whose sums for TILE rows the machine keeps in registers."""
+    _, _, features = context.codegen().magic_tuple()
+    return PANEL if "+avx512f" in features.split(",") else 16
+
+
+def _compile_product(n_rows, context, builder, signature, arguments):
+    """Compile the product of `n_rows` rows by a panel, with a loop over inputs for each tile."""
+    x, panels, biases, y = (
+        context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 2, 4)
+    )
+    row, panel = (
+        context.cast(builder, value, kind, types.intp)
+        for value, kind in zip(
+            cgutils.unpack_tuple(builder, arguments[3]), signature.args[3], strict=True
+        )
+    )
+    (_, n_inputs), (_, n_columns) = (cgutils.unpack_tuple(builder, a.shape) for a in (x, y))
+    width = _tile_width(context)
+    vector = ir.VectorType(ir.FloatType(), 16)
+    size = ir.Constant(n_inputs.type, PANEL)
+
+    def vectors_at(data, place):
+        """Point at the vectors of a tile that begin at a place of flat data."""
+        places = (builder.add(place, ir.Constant(place.type, v)) for v in range(0, width, 16))
+        return [builder.bitcast(builder.gep(data, [p]), vector.as_pointer()) for p in places]
+
+    rows = [builder.add(row, ir.Constant(row.type, k)) for k in range(n_rows)]
+    inputs = [builder.gep(x.data, [builder.mul(each, n_inputs)]) for each in rows]
+    for first in range(0, PANEL, width):
+        shift = builder.add(builder.mul(panel, size), ir.Constant(size.type, first))
+        pointers = vectors_at(biases.data, shift)
+        start = [builder.load(p, align=4) for p in pointers] * n_rows
+        sums = [cgutils.alloca_once_value(builder, value) for value in start]
+        with cgutils.for_range(builder, n_inputs) as loop:
+            place = builder.add(builder.mul(panel, n_inputs), loop.index)
+            place = builder.add(builder.mul(place, size), ir.Constant(size.type, first))
+            weights = [builder.load(p, align=4) for p in vectors_at(panels.data, place)]
+            factors = [builder.load(builder.gep(each, [loop.index])) for each in inputs]
+            factors = [_in_all_lanes(builder, value, vector) for value in factors]
+            terms = ((factor, w) for factor in factors for w in weights)
+            for total, (factor, w) in zip(sums, terms, strict=True):
+                product = builder.fmul(factor, w, flags=("contract",))
+                added = builder.fadd(product, builder.load(total), flags=("contract",))
+                builder.store(added, total)
+        places = [builder.add(builder.mul(each, n_columns), shift) for each in rows]
+        pointers = [p for place in places for p in vectors_at(y.data, place)]
+        for total, pointer in zip(sums, pointers, strict=True):
+            builder.store(builder.load(total), pointer, align=4)
+    return context.get_dummy_value()
+
+
+for _function, _n_rows in ((multiply_rows, TILE), (multiply_row, 1)):
+    _types = types.Array, types.Array, types.Array, types.BaseTuple, types.Array
+    _compiles_to(_function, types.void, *_types)(partial(_compile_product, _n_rows))
