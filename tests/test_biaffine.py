@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sklearn_shag import BiaffineParser, CRFParser, load_model, save_model
-from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.network._parameters import list_sizes
+from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import DependencyTree, heads

@@ -9,14 +9,14 @@ import pytest
 from llvmlite.binding import get_host_cpu_features
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_shag.network._products import BLOCK, make_panels, multiply
+from sklearn_shag.network._products import BLOCK, apply_panels, make_panels
 from tests.loops import over
 
 PROGRAM = """
 import numpy as np
-from sklearn_shag.network._products import make_panels, multiply
+from sklearn_shag.network._products import make_panels, apply_panels
 x, weight = np.random.default_rng(0).normal(size=(2, 70, 70)).astype(np.float32)
-print(multiply(x, make_panels(weight)).tobytes().hex())
+print(apply_panels(x, make_panels(weight)).tobytes().hex())
 """
 
 
@@ -34,7 +34,7 @@ def test_products_are_those_of_double_precision(rng, n_inputs, n_outputs):
     x, weight = normal(rng, 20, n_inputs), normal(rng, n_inputs, n_outputs)
     bias = normal(rng, n_outputs)
     expected = x.astype(float) @ weight + bias
-    y = multiply(x, make_panels(weight, bias))
+    y = apply_panels(x, make_panels(weight, bias))
     assert y.dtype == np.float32
     assert_allclose(y[:, :n_outputs], expected, atol=2e-7 * max(n_inputs, 1) + 1e-6)
 
@@ -43,16 +43,16 @@ def test_each_entry_is_one_sum_from_the_first_input_to_the_last(rng):
     """Large terms that cancel: another order, or several sums, would keep other small terms."""
     x = np.ones((7, 5), np.float32)
     weight = np.array([1.0, 1e9, -1e9, 1.0, 2.0], np.float32)[:, None]
-    assert_array_equal(multiply(x, make_panels(weight))[:, 0], 3.0)
+    assert_array_equal(apply_panels(x, make_panels(weight))[:, 0], 3.0)
 
 
 def test_rows_do_not_depend_on_others(rng):
     x, panels = normal(rng, 2 * BLOCK + 40, 60), make_panels(normal(rng, 60, 150))
-    whole = multiply(x, panels)
+    whole = apply_panels(x, panels)
     for n_rows in (*range(1, 40), BLOCK - 1, BLOCK, BLOCK + 7):
         begin = int(rng.integers(len(x) - n_rows))
         part = slice(begin, begin + n_rows)
-        assert_array_equal(multiply(x[part], panels), whole[part])
+        assert_array_equal(apply_panels(x[part], panels), whole[part])
 
 
 @pytest.mark.skipif(

@@ -102,10 +102,10 @@ def embed_tokens(tables, groups, tokens):
         elif group.spelled:
             spellings = tokens.spellings
             rows.append((codes[:, 0], spellings.begins, spellings.rows))
-            _sum_letters(table, *rows[-1], x[:, begin:end])
+            _sum_letters(table, *rows[-1], x, begin)
         else:
             rows.append(codes + np.cumsum([0, *group.n_codes[:-1]]))
-            _sum_embeddings(table, rows[-1], x[:, begin:end])
+            _sum_embeddings(table, rows[-1], x, begin)
     return x, rows
 
 
@@ -123,14 +123,14 @@ def embed_tokens_backward(rows, d_x, d_tables):
 
 
 @table_kernel
-def _sum_embeddings(table, rows, x):
+def _sum_embeddings(table, rows, x, begin):
     for i in range(rows.shape[0]):
-        for d in range(x.shape[1]):
-            x[i, d] = table[rows[i, 0], d]
+        for d in range(table.shape[1]):
+            x[i, begin + d] = table[rows[i, 0], d]
         for k in range(1, rows.shape[1]):
             row = rows[i, k]
-            for d in range(x.shape[1]):
-                x[i, d] += table[row, d]
+            for d in range(table.shape[1]):
+                x[i, begin + d] += table[row, d]
 
 
 @table_kernel
@@ -143,18 +143,18 @@ def _sum_embeddings_backward(rows, d_x, d_table):
 
 
 @table_kernel
-def _sum_letters(table, words, begins, rows, x):
+def _sum_letters(table, words, begins, rows, x, column):
     """Set x to the sum of the n-gram vectors of each word over the root of their number."""
     for i in range(words.size):
         begin, end = begins[words[i]], begins[words[i] + 1]
-        for d in range(x.shape[1]):
-            x[i, d] = 0
+        of_word = x[i, column : column + table.shape[1]]
+        of_word[:] = 0
         for k in range(begin, end):
             row = rows[k]
-            for d in range(x.shape[1]):
-                x[i, d] += table[row, d]
-        for d in range(x.shape[1]):
-            x[i, d] /= np.sqrt(max(end - begin, 1))
+            for d in range(of_word.size):
+                of_word[d] += table[row, d]
+        for d in range(of_word.size):
+            of_word[d] /= np.sqrt(max(end - begin, 1))
 
 
 @table_kernel
@@ -287,13 +287,22 @@ def score_all_arcs(weights, heads, modifiers, begins):
     products += weights.head
     near_heads = heads @ weights.near_head
     near_modifiers = modifiers @ weights.near_modifier
+    scores, arcs = add_up_arcs(products, heads, near_heads, near_modifiers, begins)
+    return scores, (heads, modifiers, begins, arcs, products)
+
+
+def add_up_arcs(products, heads, near_heads, near_modifiers, begins):
+    """Score arcs from ``d @ U + u`` of modifiers, vectors of heads, and products by V and W.
+
+    The scores are returned with the first arc of each sentence.
+    """
     arcs = arc_begins(begins - np.arange(begins.size))
     scores = np.empty_like(heads, shape=arcs[-1])
     for s, (begin, end) in enumerate(pairwise(begins.tolist())):
         of_sentence = scores[arcs[s] : arcs[s + 1]].reshape(end - begin - 1, end - begin)
         np.matmul(products[begin + 1 : end], heads[begin:end].T, out=of_sentence)
-    add_near(near_heads, near_modifiers, begins, arcs, scores)
-    return scores, (heads, modifiers, begins, arcs, products)
+    _add_near(near_heads, near_modifiers, begins, arcs, scores)
+    return scores, arcs
 
 
 def score_all_arcs_backward(weights, cache, d_scores, d_weights):
@@ -325,8 +334,7 @@ def _find_arc_bucket(head, modifier):
 
 
 @table_kernel
-def add_near(near_heads, near_modifiers, begins, arcs, scores):
-    """Add to the scores of arcs what depends on distances."""
+def _add_near(near_heads, near_modifiers, begins, arcs, scores):
     for s in range(begins.size - 1):
         begin, n = begins[s], begins[s + 1] - begins[s]
         place = arcs[s]

@@ -31,7 +31,7 @@ def make_panels(weight, bias=0):
     return Panels(panels[:, :-1].copy(), panels[:, -1].copy())
 
 
-def multiply(x, panels):
+def apply_panels(x, panels):
     """Compute ``x @ weight + bias``, each entry by one sum from the first input to the last.
 
     Parameters
@@ -45,12 +45,12 @@ def multiply(x, panels):
         Behind the outputs there are columns without meaning.
     """
     y = np.empty((len(x), panels.biases.size), dtype=np.float32)
-    _multiply(x, *panels, y)
+    _apply(x, *panels, y)
     return y
 
 
 @table_kernel
-def _multiply(x, weights, biases, y):
+def _apply(x, weights, biases, y):
     for first in range(0, x.shape[0], BLOCK):
         last = min(first + BLOCK, x.shape[0])
         for panel in range(weights.shape[0]):

@@ -6,11 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.conditional import mask_scores
-from sklearn_shag.encoding import arc_begins
-from sklearn_shag.network._layers import add_near, embed_tokens, rectify, with_roots
+from sklearn_shag.network._layers import add_up_arcs, embed_tokens, rectify, with_roots
 from sklearn_shag.network._network import pack_network
-from sklearn_shag.network._parameters import N_BUCKETS, vector_sizes
-from sklearn_shag.network._products import multiply
+from sklearn_shag.network._parameters import vector_sizes
+from sklearn_shag.network._products import apply_panels
 from sklearn_shag.parsing import fit_together
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._parallel import one_thread
@@ -80,7 +79,7 @@ def _read_types(network, tokens):
         firsts, places = number_rows(tokens.codes)
         tokens = tokens._replace(codes=tokens.codes[firsts])
     x, _ = embed_tokens(network.tables, network.sizes.groups, tokens)
-    inputs = multiply(x, network.panels.layers[0])
+    inputs = apply_panels(x, network.panels.layers[0])
     _take_gates(inputs, 2 * network.sizes.hidden[0])
     return inputs, places
 
@@ -119,7 +118,7 @@ def _encode(network, inputs, places, begins):
     h, sizes = None, network.sizes.hidden
     for layer, hidden in zip(network.panels.layers, sizes, strict=True):
         if h is not None:
-            inputs, places = multiply(h, layer), np.arange(len(h))
+            inputs, places = apply_panels(h, layer), np.arange(len(h))
             _take_gates(inputs, 2 * hidden)
         h = np.empty((places.size, 2 * hidden), dtype=np.float32)
         _scan_inputs(inputs, places, begins, h)
@@ -160,12 +159,12 @@ def _apply_gates(inputs, places, h):
 def _score_encoded(network, encoded, begins, with_scores):
     """Make the Reading of sentences from the outputs of the last layer."""
     panels, (arc, label) = network.panels, vector_sizes(network.sizes)
-    y = multiply(encoded, panels.vectors)
+    y = apply_panels(encoded, panels.vectors)
     rectify(y)
     cuts = pairwise(np.cumsum([0, arc, arc, label, label]).tolist())
     heads, modifiers, *of_labels = (y[:, begin:end].copy() for begin, end in cuts)
     arcs = _score_arcs(panels, heads, modifiers, begins) if arc else np.empty(0, dtype=np.float32)
-    scores = multiply(encoded, panels.tags)[:, : sum(network.sizes.n_tags)]
+    scores = apply_panels(encoded, panels.tags)[:, : sum(network.sizes.n_tags)]
     scores = np.delete(scores, begins[:-1], axis=0)  # of roots
     of_columns = [scores[:, columns] for columns in network.tags]
     best = np.array([each.argmax(axis=1) for each in of_columns], dtype=np.int64)
@@ -179,16 +178,9 @@ def _score_encoded(network, encoded, begins, with_scores):
 
 def _score_arcs(panels, heads, modifiers, begins):
     """Score all arcs of sentences, as :func:`score_all_arcs` does."""
-    both, arc = multiply(modifiers, panels.modifiers), heads.shape[1]
-    products, near_modifiers = both[:, :arc], both[:, arc : arc + N_BUCKETS].copy()
-    near_heads = multiply(heads, panels.near_heads)
-    arcs = arc_begins(begins - np.arange(begins.size))
-    scores = np.empty(arcs[-1], dtype=np.float32)
-    for s, (begin, end) in enumerate(pairwise(begins.tolist())):
-        of_sentence = scores[arcs[s] : arcs[s + 1]].reshape(end - begin - 1, end - begin)
-        np.matmul(products[begin + 1 : end], heads[begin:end].T, out=of_sentence)
-    add_near(near_heads, near_modifiers, begins, arcs, scores)
-    return scores
+    both, arc = apply_panels(modifiers, panels.modifiers), heads.shape[1]
+    near_heads, near_modifiers = apply_panels(heads, panels.near_heads), both[:, arc:].copy()
+    return add_up_arcs(both[:, :arc], heads, near_heads, near_modifiers, begins)[0]
 
 
 def label_scores(network, mask, reading, indptr, heads):
@@ -204,10 +196,10 @@ def label_scores(network, mask, reading, indptr, heads):
     order = np.argsort(numbers, kind="stable")
     cuts = np.searchsorted(numbers[order], np.arange(0, used.size + HEADS, HEADS))
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):
-        scores = multiply(modifiers, panels.label_modifiers)[:, : network.sizes.n_labels].copy()
+        scores = apply_panels(modifiers, panels.label_modifiers)[:, : network.sizes.n_labels].copy()
         for k, arcs in enumerate(np.split(order, cuts[1:-1])):
             own = used[k * HEADS : (k + 1) * HEADS]
-            of_heads = multiply(reading.label_heads[own], panels.label_heads)
+            of_heads = apply_panels(reading.label_heads[own], panels.label_heads)
             _add_products(modifiers, arcs, numbers[arcs] - k * HEADS, of_heads, scores)
     scores = scores if np.isfinite(scores).all() else np.nan_to_num(scores)
     return mask_scores(scores, heads, mask)

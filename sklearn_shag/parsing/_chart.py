@@ -235,6 +235,12 @@ class PackedGrammar:
         return any(part.min() < 0 for part in self.operators)
 
     @cached_property
+    def is_unit(self):
+        """Whether every tree has the value 1, so that sums are over scores of arcs alone."""
+        is_small = self.fast is not None and self.operators.A.size == 12
+        return is_small and all(np.all(part == 1.0) for part in self.operators)
+
+    @cached_property
     def support(self):
         """Operators with 1 for each nonzero entry, so that a chart counts derivations."""
         return fast_grammar(Operators(*(np.sign(np.abs(part)) for part in self.operators)))

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from sklearn_shag.encoding import places_of_heads
+from sklearn_shag.parsing._arc_sums import LONGEST, new_tables, sum_arcs
 from sklearn_shag.parsing._decoders import find_trees, new_space
 from sklearn_shag.parsing._fast_chart import ChartSentence, fill_inside, fill_outside
 from sklearn_shag.parsing._fast_group import (
@@ -59,7 +60,7 @@ FEWEST_ARCS_IN_LOCKSTEP = 50_000
 DONE, OUT_OF_RANGE, WITHOUT_MASS = map(np.uint8, (0, 1, 3))
 
 
-def run_fast(grammar, factors, which, results, weights, counts):
+def run_fast(grammar, factors, which, results, weights, counts, of_arcs=True):
     """Parse sentences of a chunk.
 
     Parameters
@@ -74,6 +75,9 @@ def run_fast(grammar, factors, which, results, weights, counts):
     counts : FastGrammar
         Expected uses of operators in sentences that are done are added, times their weights, in
         the form for :func:`finish_fast_counts`; of size 0 if no counts are requested.
+    of_arcs : bool, default=True
+        Whether to sum over scores of arcs alone where there is nothing else, and their values stay
+        in range.
 
     Returns
     -------
@@ -83,6 +87,16 @@ def run_fast(grammar, factors, which, results, weights, counts):
     """
     if grammar.fast is None:
         return np.full(which.size, OUT_OF_RANGE)
+    others = factors.arc_scales, factors.arc_memory, factors.stop_memory, counts.A
+    if of_arcs and grammar.is_unit and factors.arcs.size and not any(map(np.size, others)):
+        lengths, is_done = factors.indptr[which + 1] - factors.indptr[which], which < 0
+        n_short = np.searchsorted(lengths, LONGEST, side="right")
+        space = new_tables(min(int(lengths[-1]), LONGEST))
+        sum_arcs(factors, which[:n_short], results, space, is_done)
+        states, left = np.where(is_done, DONE, OUT_OF_RANGE), which[~is_done]
+        if left.size:
+            states[~is_done] = run_fast(grammar, factors, left, results, weights, counts, False)
+        return states
     fast = make_writable(grammar.fast)
     n_classes, n_states = classes_of.py_func(factors), fast.alpha_1.shape[2]
     n_tokens = int(factors.indptr[which[-1] + 1] - factors.indptr[which[-1]])

@@ -38,6 +38,7 @@ _PYTHON_FUNCTION = re.compile(rb"(?<=\n\n)def [^\n]*\n(?:(?:[ )][^\n]*)?\n)*")
 SLOW = {
     "features._hashing.add_scores": ("features of arcs", 1),
     "lexical._potentials._fill_factors": ("probabilities of words", 2),
+    "parsing._arc_sums.sum_arcs": ("probabilities of arcs", 1),
     "parsing._decoders.find_trees": ("best trees", 2),
     "parsing._fast_driver._in_lockstep": ("the chart of this kind of grammar, eight at once", 13),
     "parsing._fast_driver._one_by_one": ("the chart of this kind of grammar", 15),

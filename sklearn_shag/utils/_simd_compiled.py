@@ -207,25 +207,15 @@ def _compile_opaque(context, builder, signature, arguments):
     return builder.asm(function_type, "", "=r,0", [value], True)
 
 
-def _tile_width(context):
-    """Return the number of columns whose sums for TILE rows the machine keeps in registers."""
-    _, _, features = context.codegen().magic_tuple()
-    return PANEL if "+avx512f" in features.split(",") else 16
-
-
 def _compile_product(n_rows, context, builder, signature, arguments):
     """Compile the product of `n_rows` rows by a panel, with a loop over inputs for each tile."""
     x, panels, biases, y = (
         context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 2, 4)
     )
-    row, panel = (
-        context.cast(builder, value, kind, types.intp)
-        for value, kind in zip(
-            cgutils.unpack_tuple(builder, arguments[3]), signature.args[3], strict=True
-        )
-    )
+    row, panel = cgutils.unpack_tuple(builder, arguments[3])
     (_, n_inputs), (_, n_columns) = (cgutils.unpack_tuple(builder, a.shape) for a in (x, y))
-    width = _tile_width(context)
+    # Columns whose sums for TILE rows the machine keeps in registers.
+    width = PANEL if "+avx512f" in context.codegen().magic_tuple()[2].split(",") else 16
     vector = ir.VectorType(ir.FloatType(), 16)
     size = ir.Constant(n_inputs.type, PANEL)
 

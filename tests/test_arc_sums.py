@@ -1,0 +1,133 @@
+"""Sums over scores of arcs alone: against enumeration, the chart of automata and the scaled one."""
+
+import numba
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_shag.parsing import packed_unit_grammar
+from sklearn_shag.parsing._arc_sums import LONGEST, new_tables, sum_arcs
+from sklearn_shag.parsing._chart import new_results, run_charts
+from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS, run_fast
+from sklearn_shag.parsing._fast_group import NO_COUNTS
+from sklearn_shag.parsing._potentials import Potentials, as_factors
+from tests.loops import over
+from tests.oracles import projective_trees
+from tests.scaled_chart import ScaledGrammar
+
+compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
+LENGTHS = [1, 2, 3, 6, 7, 8, 9, 15, 16, 17, 30, 33, 61]
+
+
+def drawn(seed, lengths, scale=1.0, forbidden=0.0, chain=0.0):
+    """Draw scores of arcs, raised in a chain, of which all others may be forbidden."""
+    rng, arcs = np.random.default_rng(seed), []
+    for n in lengths:
+        scores = rng.normal(size=(n, n + 1)) * scale
+        in_chain = np.arange(n + 1) == np.arange(n)[:, None]
+        scores[in_chain] += chain
+        scores[~in_chain & (rng.random((n, n + 1)) < forbidden)] = -np.inf
+        arcs.append(scores.ravel())
+    indptr = np.cumsum([0, *lengths])
+    codes = np.zeros(indptr[-1], dtype=np.int64)
+    return as_factors(Potentials(indptr, codes, arcs=np.concatenate(arcs)))
+
+
+def run_all(factors, run=run_fast):
+    """Run a chart on all sentences, the shortest first; return their states and Results."""
+    results, n_sentences = new_results(factors, with_uses=True), factors.indptr.size - 1
+    which, weights = np.argsort(np.diff(factors.indptr), kind="stable"), np.ones(n_sentences)
+    states = np.empty(n_sentences, dtype=np.uint8)
+    states[which] = run(packed_unit_grammar(), factors, which, results, weights, NO_COUNTS)
+    return states, results
+
+
+def run_automata(*arguments):
+    return run_fast(*arguments, of_arcs=False)
+
+
+def sum_all(factors):
+    results = new_results(factors, with_uses=True)
+    which = np.argsort(np.diff(factors.indptr), kind="stable")
+    done = np.zeros(which.size, dtype=bool)
+    is_short = np.diff(factors.indptr)[which] <= LONGEST
+    sum_arcs(factors, which[is_short], results, new_tables(LONGEST), done)
+    is_done = np.empty_like(done)
+    is_done[which] = done
+    return is_done, results
+
+
+@over(("n_tokens", "forbidden"), [(n, share) for n in range(1, 6) for share in (0.0, 0.4)])
+def test_against_enumeration(n_tokens, forbidden):
+    factors = drawn(n_tokens, [n_tokens], 2.0, forbidden)
+    scores, uses = factors.arcs.reshape(n_tokens, -1), np.zeros((n_tokens, n_tokens + 1))
+    z, rows = 0.0, np.arange(n_tokens)
+    for heads in projective_trees(n_tokens):
+        value = np.exp(scores[rows, heads].sum())
+        z += value
+        uses[rows, heads] += value
+    is_done, results = sum_all(factors)
+    assert is_done.all()
+    assert results.sign == 1
+    assert_allclose(results.log_abs_z, np.log(z), rtol=1e-12, atol=1e-12)
+    assert_allclose(results.arcs.reshape(uses.shape), uses / z, rtol=1e-12, atol=1e-14)
+
+
+@compiled
+@over(("scale", "forbidden"), [(1.0, 0.0), (3.0, 0.5), (6.0, 0.2)])
+def test_against_the_chart_of_automata(scale, forbidden):
+    factors = drawn(0, LENGTHS, scale, forbidden, 2 * scale)
+    is_done, results = sum_all(factors)
+    assert is_done.all()
+    states, expected = run_all(factors, run_automata)
+    assert (states == DONE).all()
+    assert_array_equal(results.sign, expected.sign)
+    assert_allclose(results.log_abs_z, expected.log_abs_z, rtol=1e-12)
+    assert_allclose(results.arcs, expected.arcs, rtol=1e-8, atol=1e-13)
+
+
+def test_a_sentence_alone_is_as_among_others():
+    """To the last bit, with longer ones beside it and with marginals or without."""
+    lengths = [9, 40, 3, 9, 17]
+    factors = drawn(1, lengths)
+    _, together = run_all(factors)
+    for s in range(len(lengths)):
+        arcs = slice(factors.begins[s], factors.begins[s + 1])
+        indptr = np.array([0, lengths[s]])
+        codes = np.zeros(lengths[s], dtype=np.int64)
+        _, alone = run_all(as_factors(Potentials(indptr, codes, arcs=factors.arcs[arcs])))
+        assert_array_equal(alone.arcs, together.arcs[arcs])
+        assert alone.log_abs_z[0] == together.log_abs_z[s]
+        without = new_results(factors, with_uses=False)
+        sum_arcs(factors, np.array([s]), without, new_tables(LONGEST), np.zeros(1, dtype=bool))
+        assert without.log_abs_z[s] == together.log_abs_z[s]
+
+
+@compiled
+def test_scores_that_differ_by_hundreds():
+    """Where values may be lost, nothing is set; what is done, is right."""
+    factors = drawn(2, [3, 5, 8, 12] * 9, 120.0)
+    is_done, results = sum_all(factors)
+    assert 9 < is_done.sum() < is_done.size - 9
+    expected = run_charts(ScaledGrammar(packed_unit_grammar().operators, None), factors)
+    assert_allclose(results.log_abs_z[is_done], expected.log_abs_z[is_done], rtol=1e-12)
+    of_done = np.repeat(is_done, np.diff(factors.begins))
+    assert_allclose(results.arcs[of_done], expected.arcs[of_done], rtol=1e-6, atol=1e-12)
+    assert_array_equal(results.sign[~is_done], 0)
+    states, whole = run_all(factors)
+    done = np.repeat(states == DONE, np.diff(factors.begins))
+    assert_allclose(whole.arcs[done], expected.arcs[done], rtol=1e-6, atol=1e-12)
+
+
+@compiled
+def test_the_chart_takes_what_is_left():
+    """Long sentences, and those without a tree."""
+    factors = drawn(3, [LONGEST, LONGEST + 1, 3], chain=9.0)
+    factors.arcs[factors.begins[2] :] = -np.inf
+    is_done, _ = sum_all(factors)
+    assert is_done.tolist() == [True, False, False]
+    states, results = run_all(factors)
+    assert states.tolist() == [DONE, DONE, WITHOUT_MASS]
+    _, expected = run_all(factors, run_automata)
+    chosen = slice(factors.begins[2])
+    assert_allclose(results.arcs[chosen], expected.arcs[chosen], rtol=1e-8, atol=1e-13)
