@@ -498,6 +498,49 @@ def test_hidden_markov_models_by_the_enumeration_of_paths():
     assert_allclose(model.bic(X), (3 + 4 * 4 * 4) * np.log(10 + 4) - 2 * logs)
 
 
+def path_probability(operators, codes, path):
+    alpha_1, alpha_inf, A = operators
+    A = [*A, A.sum(axis=0)]
+    steps = zip(codes, path, path[1:], strict=False)
+    moves = [A[code][after, before] for code, before, after in steps]
+    return alpha_1[path[0]] * np.prod(moves) * alpha_inf[path[-1]]
+
+
+def test_paths_of_states_by_enumeration():
+    for seed in range(3):
+        truth = random_automaton(seed)
+        model = EMAutomaton.from_operators(truth)
+        X = [list(codes) for n in range(5) for codes in itertools.product(range(3), repeat=n)]
+        paths, scores = model.state_paths(X)  # code 2 is unknown, and stands for any symbol
+        for codes, path, score in zip(X, paths, scores, strict=True):
+            every = itertools.product(range(3), repeat=len(codes) + 1)
+            best = max(path_probability(truth, codes, other) for other in every)
+            assert_allclose(path_probability(truth, codes, path), best, rtol=1e-12)
+            assert_allclose(score, np.log(best), rtol=1e-12)
+
+
+def test_paths_of_long_and_impossible_sequences():
+    truth = random_automaton(0)
+    (path,), (score,) = EMAutomaton.from_operators(truth).state_paths([[0] * 3000])
+    assert np.isfinite(score)
+    assert score < -3000  # no double has such a probability
+    assert_array_equal(np.unique(path[500:2500]), np.unique(path[1000:2000]))
+    stuck = truth._replace(A=np.stack([truth.A[0], np.zeros((3, 3))]))
+    paths, scores = EMAutomaton.from_operators(stuck).state_paths([[0, 1], []])
+    assert_array_equal(paths[0], [-1, -1, -1])
+    assert scores[0] == -np.inf
+    assert paths[1] == (truth.alpha_1 * truth.alpha_inf).argmax()
+    # One path alone is possible: it has the whole probability.
+    X, known = make_sequences(50, 6, kind="deterministic", random_state=0, return_operators=True)
+    known = known._replace(alpha_1=np.eye(6)[0])
+    model = EMAutomaton.from_operators(known)
+    X = model.sample(50, random_state=0)
+    paths, scores = model.state_paths(X)
+    assert_allclose(scores, model.score_samples(X), rtol=1e-10)
+    for path, states in zip(paths, model.state_probabilities(X), strict=True):
+        assert_array_equal(path, states.argmax(axis=1))
+
+
 def test_not_all_automata_are_hidden_markov_models(models):
     with pytest.raises(ValueError, match="The next state also depends on the symbol"):
         models[1].to_hmm()

@@ -34,7 +34,13 @@ from sklearn_shag.operators import (
     operators_from_counts,
     spectral_radius,
 )
-from sklearn_shag.utils._arrays import check_codes, check_range, check_shape, divide_by_sum
+from sklearn_shag.utils._arrays import (
+    check_codes,
+    check_range,
+    check_shape,
+    divide_by_sum,
+    log_of,
+)
 from sklearn_shag.utils._estimators import check_same_symbols
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
@@ -47,7 +53,7 @@ from sklearn_shag.utils._param_validation import (
     StrOptions,
     as_floats,
 )
-from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, RandomSeed
 
 ROUNDING = 1e-9  # of probabilities that sum to 1
 
@@ -465,6 +471,58 @@ class EMAutomaton(SequenceModel):
                 backward[-t - 2] = divide_by_sum(backward[-t - 1] @ A[code], -1)
             found.append(divide_by_sum(forward * backward, -1))
         return found
+
+    def state_paths(self, X: SymbolSequences) -> tuple[list[IntArray], FloatArray]:
+        """Find the most probable path of states of each sequence (Viterbi's algorithm).
+
+        Parameters
+        ----------
+        X : sequence of length n_sequences
+            As for :meth:`score_samples`.
+
+        Returns
+        -------
+        paths : list of int ndarrays of shape (n_symbols_i + 1,)
+            The states before the first symbol, between symbols, and after the last one. If a
+            sequence has no path, because the automaton gives it probability zero, they are -1. Of
+            equally probable states, the last one is the first in number, and so are, one after the
+            other, those before it.
+        log_probabilities : ndarray of shape (n_sequences,)
+            Log probabilities of the sequence and this path together, in nats. The n-grams have no
+            part in them.
+
+        See Also
+        --------
+        state_probabilities : The probabilities of single states, over all paths.
+
+        Examples
+        --------
+        >>> from sklearn_shag import EMAutomaton
+        >>> hmm = EMAutomaton.from_hmm(
+        ...     [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [[0.8, 0.2], [0.3, 0.7]], endprob=0.1
+        ... )
+        >>> hmm.state_paths([[0, 0, 1, 0]])[0]    # state 2 is the end
+        [array([0, 0, 0, 0, 2])]
+        """
+        codes, indptr = self._encode(X)
+        alpha_1, alpha_inf, A = self.operators_
+        start, stop = log_of(alpha_1), log_of(alpha_inf)
+        moves = log_of(np.concatenate([A, A.sum(axis=0, keepdims=True)]))
+        paths, scores = [], np.empty(indptr.size - 1)
+        for k, (begin, end) in enumerate(pairwise(indptr)):
+            best, path = start, np.full(end - begin + 1, -1)
+            origins = np.empty((end - begin, start.size), dtype=np.int64)
+            for t, code in enumerate(codes[begin:end]):
+                ways = moves[code] + best
+                origins[t] = ways.argmax(axis=1)
+                best = ways.max(axis=1)
+            scores[k] = (best + stop).max()
+            if scores[k] > -np.inf:
+                path[-1] = (best + stop).argmax()
+                for t in range(end - begin - 1, -1, -1):
+                    path[t] = origins[t, path[t + 1]]
+            paths.append(path)
+        return paths, scores
 
     @property
     def _n_parameters(self):
