@@ -34,13 +34,7 @@ from sklearn_shag.operators import (
     operators_from_counts,
     spectral_radius,
 )
-from sklearn_shag.utils._arrays import (
-    check_codes,
-    check_range,
-    check_shape,
-    divide_by_sum,
-    log_of,
-)
+from sklearn_shag.utils._arrays import check_codes, check_range, check_shape, divide_by_sum, log_of
 from sklearn_shag.utils._estimators import check_same_symbols
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel

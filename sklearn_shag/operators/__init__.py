@@ -1,5 +1,6 @@
 """Operator models: values of sequences, algebra, and grammars made of such models."""
 
+from sklearn_shag.operators._distances import are_equivalent, l2_distance
 from sklearn_shag.operators._operators import (
     Operators,
     change_basis,
@@ -48,11 +49,13 @@ __all__ = [
     "Operators",
     "RefinedGrammar",
     "RefinedOperators",
+    "are_equivalent",
     "branching_radius",
     "change_basis",
     "complete_grammar",
     "exact_moments",
     "join_automata",
+    "l2_distance",
     "log_values",
     "mixture",
     "operators_from_counts",

@@ -259,6 +259,22 @@ def direct_sum(one, other):
     return Operators(np.concatenate(starts, axis=-1), np.concatenate(stops, axis=-1), A)
 
 
+def find_reached(start, moves):
+    """Find places reached from `start`; moves lead from the last axis to the one before it."""
+    reached = start
+    for _ in range(start.shape[-1]):
+        reached = reached | (moves & reached[..., None, :]).any(axis=-1)
+    return reached
+
+
+def trim(operators):
+    """Leave out the states of one model that are on no way from a start to a stop."""
+    alpha_1, alpha_inf, A = operators
+    moves = (A != 0).any(axis=0)
+    used = find_reached(alpha_1 != 0, moves) & find_reached(alpha_inf != 0, moves.T)
+    return Operators(alpha_1[used], alpha_inf[used], A[:, used][:, :, used])
+
+
 def _check_alike(what, one, other):
     if one.A.shape[:-2] != other.A.shape[:-2]:
         raise ValueError(

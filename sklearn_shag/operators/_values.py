@@ -3,7 +3,13 @@
 import numpy as np
 
 from sklearn_shag.encoding import Alphabet
-from sklearn_shag.operators._operators import Operators, check_axes, root_masses, spectral_radius
+from sklearn_shag.operators._operators import (
+    Operators,
+    check_axes,
+    find_reached,
+    root_masses,
+    spectral_radius,
+)
 from sklearn_shag.sequences import HeadModifierSequences, check_sequences
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import FloatArray
@@ -205,11 +211,11 @@ def branching_radius(operators: Operators) -> float:
     alpha_1, alpha_inf, A = (part[heads] for part in operators)
     A = A[:, :, :-1]
     arcs = (A != 0).any(axis=(1, 3, 4))
-    occurs = _find_reached(root_masses(operators) != 0, arcs.T)
+    occurs = find_reached(root_masses(operators) != 0, arcs.T)
     alpha_1, alpha_inf, A = alpha_1[occurs], alpha_inf[occurs], A[occurs][:, :, occurs]
     with np.errstate(over="ignore"):  # too large for doubles, sums become inf
         moves = A.sum(axis=2)
-    states = _find_reached(alpha_1 != 0, moves != 0)
+    states = find_reached(alpha_1 != 0, moves != 0)
     moves = np.where(states[..., None, :], moves, 0.0)
     if not np.isfinite(moves).all() or spectral_radius(moves) >= 1.0:
         return np.inf
@@ -220,11 +226,3 @@ def branching_radius(operators: Operators) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         modifiers = np.einsum("hdi,hdaij,hdj->ha", ending, A, passing)
     return spectral_radius(modifiers) if np.isfinite(modifiers).all() else np.inf
-
-
-def _find_reached(start, moves):
-    """Find places reached from `start`; moves lead from the last axis to the one before it."""
-    reached = start
-    for _ in range(start.shape[-1]):
-        reached = reached | (moves & reached[..., None, :]).any(axis=-1)
-    return reached

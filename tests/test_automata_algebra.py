@@ -1,0 +1,147 @@
+"""Distances of automata and their text, against sums over sequences and by round trips."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sklearn_shag import SpectralAutomaton
+from sklearn_shag.datasets import make_sequences
+from sklearn_shag.operators import (
+    Operators,
+    are_equivalent,
+    change_basis,
+    l2_distance,
+    mixture,
+    product,
+    total_mass,
+)
+from tests.loops import over
+
+COIN = Operators(np.array([1.0]), np.array([0.5]), np.array([[[0.25]], [[0.25]]]))
+
+
+def random_signed(seed, n_states, size=0.3, n_symbols=2):
+    """An automaton with entries of either sign, whose values fall with the length."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n_symbols, n_states, n_states))
+    A *= size / np.linalg.norm(A, axis=(1, 2)).max()
+    return Operators(*rng.normal(size=(2, n_states)), A)
+
+
+def value(operators, codes):
+    state = operators.alpha_1
+    for code in codes:
+        state = operators.A[code] @ state
+    return operators.alpha_inf @ state
+
+
+def list_strings(n_symbols, longest):
+    return [x for n in range(longest + 1) for x in itertools.product(range(n_symbols), repeat=n)]
+
+
+@over("sizes", [(1, 1), (2, 3), (4, 2)])
+@over("seed", [0, 1])
+def test_distances_are_sums_over_sequences(sizes, seed):
+    one, other = (random_signed(10 * seed + k, n) for k, n in enumerate(sizes))
+    gaps = [value(one, x) - value(other, x) for x in list_strings(2, 13)]
+    assert_allclose(l2_distance(one, other), np.linalg.norm(gaps), rtol=1e-8)
+    assert_allclose(l2_distance(other, one), l2_distance(one, other), rtol=1e-12)
+    assert not are_equivalent(one, other)
+
+
+def test_distances_by_the_product():
+    made = [
+        make_sequences(1, 5, n_symbols=3, random_state=k, return_operators=True)[1]
+        for k in range(2)
+    ]
+    one, other = made
+    # |f - g|^2 = <f, f> - 2 <f, g> + <g, g>, each the total mass of a product
+    squares = [total_mass(product(f, g)) for f, g in ((one, one), (one, other), (other, other))]
+    expected = np.sqrt(np.array([1, -2, 1]) @ squares)
+    assert_allclose(l2_distance(one, other), expected, rtol=1e-10)
+
+
+@over("kind", ["nondeterministic", "deterministic", "hmm"])
+def test_equal_automata_are_as_near_as_rounding_allows(kind):
+    _, one = make_sequences(1, 12, kind=kind, random_state=2, return_operators=True)
+    basis = np.random.default_rng(0).normal(size=(12, 12))
+    twice = mixture(one, change_basis(one, basis), 0.3)
+    norm = l2_distance(one, one._replace(alpha_1=np.zeros(12)))
+    assert l2_distance(one, twice) < 1e-13 * norm
+    assert are_equivalent(one, twice)
+    # A difference far below the root of rounding is found, to several digits.
+    near = change_basis(one._replace(alpha_inf=(1 + 1e-10) * one.alpha_inf), basis)
+    assert_allclose(l2_distance(one, near), 1e-10 * norm, rtol=1e-3)
+    assert are_equivalent(one, near)
+    assert not are_equivalent(one, near, tol=1e-11)
+
+
+def test_a_learned_automaton_comes_near_to_the_truth():
+    X, truth = make_sequences(30_000, 4, n_symbols=3, random_state=2, return_operators=True)
+    distances = [
+        l2_distance(truth, SpectralAutomaton(4).fit(X[:n]).operators_) for n in (300, 30_000)
+    ]
+    assert distances[1] < distances[0] / 3
+
+
+@over("size", [1e-200, 1e-3, 1e100, 1e200])
+def test_distances_of_any_size(size):
+    one, other = random_signed(0, 3), random_signed(1, 2)
+    expected = l2_distance(one, other)
+    # Half of the factor may be in the start, and both models may have it elsewhere.
+    large = [f._replace(alpha_inf=size * f.alpha_inf) for f in (one, other)]
+    assert_allclose(l2_distance(*large), size * expected, rtol=1e-12)
+    moved = large[0]._replace(alpha_1=one.alpha_1 * size, alpha_inf=one.alpha_inf)
+    assert_allclose(l2_distance(moved, large[1]), size * expected, rtol=1e-12)
+
+
+def test_distances_in_bases_of_different_scales():
+    one = random_signed(0, 3)
+    scaled = change_basis(one, np.diag([1e5, 1.0, 1e-5]))
+    assert are_equivalent(one, scaled)
+    assert are_equivalent(scaled, one)
+
+
+def test_distances_where_states_cancel():
+    A = np.zeros((2, 3, 3))
+    A[0, :, :2] = [[0.5, 0.0], [0.0, 0.5], [0.3, -0.3]]  # nothing ever gets to the last state
+    one = Operators(np.array([1.0, 1.0, 0.0]), np.array([0.5, 0.5, 0.5]), A)
+    other = Operators(np.ones(1), np.ones(1), np.array([[[0.5]], [[0.0]]]))
+    assert are_equivalent(one, other)
+
+
+def test_sums_that_do_not_exist_are_one_clear_error():
+    ever = COIN._replace(A=np.full((2, 1, 1), 0.5**0.5))  # squares sum to 1 per symbol
+    more = COIN._replace(A=np.full((2, 1, 1), 0.9))
+    huge = COIN._replace(A=np.full((2, 1, 1), 1e200))
+    rotation = random_signed(0, 2)._replace(A=np.stack([[[0.0, -1.0], [1.0, 0.0]], np.eye(2)]))
+    for bad in (ever, more, huge, rotation):
+        for pair in ((bad, COIN), (COIN, bad), (bad, bad)):
+            with pytest.raises(ValueError, match="L2 distance does not exist"):
+                l2_distance(*pair)
+            with pytest.raises(ValueError, match="L2 distance does not exist"):
+                are_equivalent(*pair)
+    # The values sum to infinity, but their squares do not.
+    wide = COIN._replace(A=np.full((2, 1, 1), 0.6))
+    zero = COIN._replace(alpha_1=np.zeros(1))
+    assert_allclose(l2_distance(wide, zero), np.sqrt(0.25 / (1 - 0.72)))
+    # A state that never ends, or is never reached, has no part in any value.
+    useless = Operators(
+        np.array([1.0, 0.0, 0.5]),
+        np.array([0.5, 0.5, 0.0]),
+        np.array([np.diag([0.25, 7.0, 8.0]), np.diag([0.25, 7.0, 8.0])]),
+    )
+    assert are_equivalent(useless, COIN)
+    assert l2_distance(zero, zero) == 0.0
+    assert are_equivalent(zero, zero._replace(alpha_inf=np.zeros(1)))
+
+
+def test_distances_of_other_things_are_refused():
+    three = Operators(np.ones(1), np.ones(1), np.full((3, 1, 1), 0.1))
+    for other in (three, COIN._replace(alpha_inf=np.ones(2))):
+        with pytest.raises(ValueError, match="must have the shape"):
+            l2_distance(COIN, other)
+    with pytest.raises(ValueError, match=r"other\.A holds values that are not finite"):
+        l2_distance(COIN, COIN._replace(A=COIN.A * np.nan))
