@@ -4,6 +4,7 @@ import itertools
 import pickle
 import re
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -496,6 +497,51 @@ def test_hidden_markov_models_by_the_enumeration_of_paths():
     logs = scores.sum()
     assert_allclose(model.aic(X), 2 * (3 + 4 * 4 * 4) - 2 * logs)
     assert_allclose(model.bic(X), (3 + 4 * 4 * 4) * np.log(10 + 4) - 2 * logs)
+
+
+def test_models_of_hmmlearn_are_taken_and_given_back():
+    hmm = pytest.importorskip("hmmlearn.hmm")
+    peer = hmm.CategoricalHMM(3)
+    peer.startprob_, peer.transmat_, peer.emissionprob_ = random_hmm(1)
+    peer.n_features = 4
+    model = EMAutomaton.from_hmmlearn(peer, 0.1, symbols=list("abcd"))
+    X = [[0], [1, 3], [2, 2, 0], np.random.default_rng(0).integers(4, size=300).tolist()]
+    lengths = np.array(list(map(len, X)))
+    letters = [["abcd"[code] for code in x] for x in X]
+    columns = [np.array(x)[:, None] for x in X]
+    scores = [peer.score(x) for x in columns]
+    expected = scores + (lengths - 1) * np.log(0.9) + np.log(0.1)
+    assert_allclose(model.score_samples(letters), expected, rtol=1e-9)
+    ends = expected - scores
+    best = [peer.decode(x)[0] for x in columns]  # paths that are equally probable may differ
+    assert_allclose(model.state_paths(letters)[1], best + ends, rtol=1e-9)
+    for x, states in zip(columns, model.state_probabilities(letters), strict=True):
+        assert_allclose(states[:-1, :-1], peer.predict_proba(x), rtol=1e-6, atol=1e-9)
+    back = model.to_hmmlearn(hmm.CategoricalHMM())
+    assert_allclose([back.score(x) for x in columns], scores, rtol=1e-9)
+    back.fit(np.concatenate(columns), lengths)  # and it learns on
+    # After a state that always ends, its rows still are distributions.
+    last = EMAutomaton.from_hmm([1.0, 0.0], [[0.0, 1.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]])
+    assert_allclose(last.to_hmmlearn(hmm.CategoricalHMM()).transmat_, [[0.0, 1.0], [0.5, 0.5]])
+    for other in (hmm.GaussianHMM(3), hmm.CategoricalHMM(3), hmm.MultinomialHMM(3), None):
+        with pytest.raises(TypeError, match="hmm must be a fitted CategoricalHMM"):
+            EMAutomaton.from_hmmlearn(other, 0.1)
+    with pytest.raises(ValueError, match="never end"):
+        EMAutomaton.from_hmmlearn(peer, 0.0)
+
+
+def test_models_of_hmmlearn_by_their_attributes():
+    """Without hmmlearn: any object with the attributes will do."""
+    start, moves, emissions = random_hmm(2)
+    peer = SimpleNamespace(startprob_=start, transmat_=moves, emissionprob_=emissions)
+    model = EMAutomaton.from_hmmlearn(peer, [0.2, 0.5, 0.3])
+    X = [[0], [1, 3, 2]]
+    expected = EMAutomaton.from_hmm(start, moves, emissions, endprob=[0.2, 0.5, 0.3])
+    assert_allclose(model.score_samples(X), expected.score_samples(X), rtol=1e-12)
+    back = model.to_hmmlearn(SimpleNamespace())
+    assert (back.n_components, back.n_features) == (3, 4)
+    for name, values in vars(peer).items():
+        assert_allclose(getattr(back, name), values, rtol=1e-9)
 
 
 def path_probability(operators, codes, path):

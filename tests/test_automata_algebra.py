@@ -4,17 +4,20 @@ import itertools
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_shag import SpectralAutomaton
+from sklearn_shag import EMAutomaton, SpectralAutomaton
 from sklearn_shag.datasets import make_sequences
 from sklearn_shag.operators import (
     Operators,
     are_equivalent,
     change_basis,
+    from_att,
     l2_distance,
     mixture,
     product,
+    to_att,
+    to_dot,
     total_mass,
 )
 from tests.loops import over
@@ -145,3 +148,122 @@ def test_distances_of_other_things_are_refused():
             l2_distance(COIN, other)
     with pytest.raises(ValueError, match=r"other\.A holds values that are not finite"):
         l2_distance(COIN, COIN._replace(A=COIN.A * np.nan))
+
+
+@over("kind", ["nondeterministic", "deterministic", "hmm"])
+@over("semiring", ["log", "real"])
+def test_files_are_read_back_with_equal_values(kind, semiring):
+    _, made = make_sequences(1, 6, n_symbols=3, kind=kind, random_state=1, return_operators=True)
+    for alpha_1 in (made.alpha_1, np.eye(6)[0], np.eye(6)[2]):
+        one = made._replace(alpha_1=alpha_1)
+        text = to_att(one, ["b", "a", "ü"], semiring=semiring)
+        read, symbols = from_att(text, ["b", "a", "ü"], semiring=semiring)
+        assert symbols == ["b", "a", "ü"]
+        X = list_strings(3, 4)
+        expected = [value(one, x) for x in X]
+        assert_allclose([value(read, x) for x in X], expected, rtol=1e-13, atol=1e-300)
+        named, symbols = from_att(text, semiring=semiring)
+        assert symbols == ["a", "b", "ü"]
+        assert_array_equal(named.A, read.A[[1, 0, 2]])
+
+
+def test_signed_automata_are_written_as_they_are():
+    one = random_signed(0, 3)
+    read, symbols = from_att(to_att(one, semiring="real"), semiring="real")
+    assert symbols == [1, 2]
+    for found, expected in zip(read, one, strict=True):
+        assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match=r'must be from 0.0 to inf, or use semiring="real", got -'):
+        to_att(one)
+    tiny = COIN._replace(A=np.array([[[5e-324]], [[1e-300]]]))
+    assert_allclose(from_att(to_att(tiny))[0].A, tiny.A, rtol=1e-12)
+    zero = COIN._replace(alpha_1=np.zeros(1))
+    with pytest.raises(ValueError, match="No path"):
+        from_att(to_att(zero))
+
+
+def test_arcs_without_symbols_are_summed_over():
+    """Against the sum over paths, in which free arcs may follow each other."""
+    text = "7 7 0 0.25\n7 2 <epsilon> 0.5\n2 7 <eps> 0.5\n7 2 a 0.5\n2 2 b\n2 0.5\n9 9 b 3\n"
+    read, symbols = from_att(text, semiring="real")
+    assert symbols == ["a", "b"]
+    free = np.array([[0.25, 0.5], [0.5, 0.0]])  # from states 7 and 2
+    closure = sum(np.linalg.matrix_power(free, k) for k in range(200))
+    A = np.array([[[0.0, 0.0], [0.5, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
+    for x in list_strings(2, 4):
+        state = closure @ [1.0, 0.0]
+        for code in x:
+            state = closure @ A[code] @ state
+        assert_allclose(value(read, x), 0.5 * state[1])
+    with pytest.raises(ValueError, match="cycles without symbols sum to infinity"):
+        from_att("0 0 0 1.0\n0 1.0", semiring="real")
+
+
+def test_text_of_integers():
+    read, symbols = from_att("0\t1\t10\t0.5\n1\t0\t3\n\n1\n")
+    assert symbols == [3, 10]
+    assert_allclose(read.A[1, 1, 0], np.exp(-0.5))
+    assert read.A[0, 0, 1] == 1.0
+    assert_array_equal(read.alpha_inf, [0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("text", "params", "message"),
+    [
+        ("0 1 a a 0.5\n1", {}, r"Line 1 .*'0 1 a a 0.5': it has more than one label"),
+        ("0 1 a\n1 2 b 0.5 x y", {}, "Line 2 .*: it has more than one label"),
+        ("0 1 a x", {}, "Line 1 .*: could not convert string to float"),
+        ("0 1 a nan", {}, "Line 1 .*: its weight holds values that are not finite"),
+        ("0 1 c\n1", {"symbols": ["a", "b"]}, "symbols that `symbols` does not have: .*'c'"),
+        ("", {}, "No path leads"),
+        ("0 1 a\n2 0.5", {}, "No path leads"),
+        ("0 1 a\n1", {"semiring": "tropical"}, "semiring"),
+    ],
+)
+def test_strange_text_gets_one_clear_error(text, params, message):
+    with pytest.raises(ValueError, match=message):
+        from_att(text, **params)
+
+
+@over("name", ["", "a b", "0", "<eps>", "a\tb"])
+def test_symbols_that_text_cannot_hold_are_refused(name):
+    with pytest.raises(ValueError, match="cannot be written"):
+        to_att(COIN, ["a", name])
+
+
+def test_openfst_reads_and_writes_the_same_values():
+    fst = pytest.importorskip("pywrapfst")
+    _, one = make_sequences(1, 4, n_symbols=3, random_state=1, return_operators=True)
+    compiler = fst.Compiler(arc_type="log64", acceptor=True)
+    compiler.write(to_att(one))
+    compiled = compiler.compile()
+    # The sum over all paths is the total mass; rounding of OpenFst's sum stops at its delta.
+    assert_allclose(
+        float(fst.shortestdistance(compiled, delta=1e-9, reverse=True)[0]), 0, atol=1e-6
+    )
+    again, symbols = from_att(compiled.print(acceptor=True), [1, 2, 3])
+    assert symbols == [1, 2, 3]
+    assert l2_distance(one, again) < 1e-4
+
+
+def test_dot_shows_all_that_is_not_zero():
+    one = Operators(
+        np.array([0.0, 1.0]), np.array([0.5, 0.0]), np.array([[[0.0, -0.25], [0.0, 0.0]]])
+    )
+    lines = to_dot(one, ['"\\']).splitlines()
+    assert lines[3:-1] == [
+        "start1 [shape=point];",
+        'start1 -> 1 [label="1"];',
+        '0 [label="0\\nSTOP 0.5", peripheries=2];',
+        '1 [label="1"];',
+        '1 -> 0 [label="\\"\\\\ -0.25"];',
+    ]
+    with pytest.raises(ValueError, match="symbols must have the shape"):
+        to_dot(one, ["a", "b"])
+
+
+def test_what_was_learned_is_written_and_read():
+    X = [list("abab"), list("ab"), list("b"), []] * 10
+    model = EMAutomaton(3, random_state=0).fit(X)
+    again = EMAutomaton.from_operators(*from_att(to_att(model.operators_, model.symbols_)))
+    assert_allclose(again.score_samples(X), model.score_samples(X), rtol=1e-12)

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, assert_type
 
 import numpy as np
@@ -121,17 +122,22 @@ from sklearn_shag.operators import (
     Operators,
     RefinedGrammar,
     RefinedOperators,
+    are_equivalent,
     branching_radius,
     change_basis,
     complete_grammar,
     exact_moments,
+    from_att,
     join_automata,
+    l2_distance,
     log_values,
     mixture,
     operators_from_counts,
     product,
     sample_derivations,
     sequence_values,
+    to_att,
+    to_dot,
     total_mass,
     unfold,
 )
@@ -409,6 +415,17 @@ def parse(folder: Path) -> None:
     assert_type(markov, EMAutomaton)
     assert_type(markov.to_hmm(), HMM)
     assert_type(em_automaton.sample(2, random_state=0), list[list[Any]])
+    paths, logs = em_automaton.state_paths(tags)
+    assert_type(paths, list[NDArray[np.int64]])
+    assert_type(logs, NDArray[np.float64])
+    assert_type(EMAutomaton.from_hmmlearn(markov.to_hmmlearn(SimpleNamespace()), 0.5), EMAutomaton)
+    text = to_att(em_automaton.operators_, em_automaton.symbols_.tolist())
+    assert_type(text, str)
+    read, symbols = from_att(text)
+    assert_type(read, Operators)
+    assert_type(to_dot(read, symbols), str)
+    assert_type(l2_distance(read, em_automaton.operators_), float)
+    assert_type(are_equivalent(read, em_automaton.operators_, tol=1e-6), bool)
 
     search = SpectralSHAGCV([1, 2], smoothing_grid=[0, 5.0], cv=2, scoring=uas_scorer).fit(train)
     assert_type(search, SpectralSHAGCV)

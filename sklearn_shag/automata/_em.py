@@ -438,6 +438,76 @@ class EMAutomaton(SequenceModel):
         start = (alpha_1 * goes_on)[emits]
         return HMM(start, moves, emissions.T, 1.0 - moves.sum(axis=1))
 
+    @classmethod
+    def from_hmmlearn(
+        cls, hmm: Any, endprob: ArrayLike, *, symbols: Sequence[Any] | None = None
+    ) -> Self:
+        """Make the automaton of a fitted model of hmmlearn, and of where its sequences end.
+
+        Parameters
+        ----------
+        hmm : hmmlearn.hmm.CategoricalHMM
+            Or any object with its attributes `startprob_`, `transmat_` and `emissionprob_`.
+        endprob : float or array-like of shape (n_states,)
+            Probability that a sequence ends after each state, which hmmlearn does not model; for
+            example, 1 / (expected length).
+        symbols : None or sequence of length n_symbols, default=None
+            As for :meth:`from_hmm`.
+
+        Returns
+        -------
+        model : EMAutomaton
+            The fitted automaton. If all states have the same `endprob` e, its log probability of a
+            sequence of length T is the score of hmmlearn plus ``(T - 1) log(1 - e) + log(e)``.
+
+        Raises
+        ------
+        TypeError
+            If the model is not one of single symbols.
+        ValueError
+            As for :meth:`from_hmm`.
+
+        See Also
+        --------
+        to_hmmlearn : The way back.
+        """
+        if not hasattr(hmm, "emissionprob_") or hasattr(hmm, "n_trials"):
+            raise TypeError(
+                f"hmm must be a fitted CategoricalHMM, with emissionprob_; got {shorten(hmm)}."
+            )
+        parts = hmm.startprob_, hmm.transmat_, hmm.emissionprob_
+        return cls.from_hmm(*parts, endprob=endprob, symbols=symbols)
+
+    def to_hmmlearn(self, hmm: Any) -> Any:
+        """Set the parameters of a model of hmmlearn to those of the automaton, without its ends.
+
+        Parameters
+        ----------
+        hmm : hmmlearn.hmm.CategoricalHMM
+            Its `n_components`, `n_features`, `startprob_`, `transmat_` and `emissionprob_` are set.
+
+        Returns
+        -------
+        hmm : object
+            The same object. Its probabilities are those of the states and symbols given that
+            sequences go on. After states where all sequences end, all states are equally probable.
+
+        Raises
+        ------
+        ValueError
+            As for :meth:`to_hmm`.
+
+        See Also
+        --------
+        from_hmmlearn : The way back.
+        """
+        start, moves, emissions, _ = self.to_hmm()
+        moves = np.where(moves.any(axis=1, keepdims=True), moves, 1.0)
+        hmm.n_components, hmm.n_features = emissions.shape
+        hmm.startprob_, hmm.transmat_ = divide_by_sum(start, 0), divide_by_sum(moves, 1)
+        hmm.emissionprob_ = emissions
+        return hmm
+
     def state_probabilities(self, X: SymbolSequences) -> list[FloatArray]:
         """Compute the probabilities of the states between symbols, given the whole sequence.
 

@@ -38,6 +38,7 @@ from sklearn_shag.operators._sampling import (
     draw_outcome,
     sample_derivations,
 )
+from sklearn_shag.operators._text import from_att, to_att, to_dot
 from sklearn_shag.operators._values import (
     branching_radius,
     log_values,
@@ -54,6 +55,7 @@ __all__ = [
     "change_basis",
     "complete_grammar",
     "exact_moments",
+    "from_att",
     "join_automata",
     "l2_distance",
     "log_values",
@@ -62,6 +64,8 @@ __all__ = [
     "product",
     "sample_derivations",
     "sequence_values",
+    "to_att",
+    "to_dot",
     "total_mass",
     "unfold",
 ]

@@ -80,6 +80,7 @@ def are_equivalent(one: Operators, other: Operators, tol: float = 1e-9) -> bool:
     Returns
     -------
     equivalent : bool
+        Whether they do.
 
     Raises
     ------
