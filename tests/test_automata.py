@@ -16,7 +16,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_shag import EMAutomaton, ModelFileError, SpectralAutomaton, load_model, save_model
-from sklearn_shag.automata._contexts import EncodedSequences, count_ngrams, list_gaps
+from sklearn_shag.automata._contexts import (
+    EncodedSequences,
+    choose_contexts,
+    count_ngrams,
+    list_gaps,
+    take_moments,
+)
 from sklearn_shag.datasets import make_sequences
 from sklearn_shag.operators import Operators, operators_from_counts, total_mass
 from tests.loops import over
@@ -65,6 +71,98 @@ def sequences():
 @pytest.fixture(scope="module")
 def models(sequences):
     return [SpectralAutomaton(4).fit(sequences), EMAutomaton(4, random_state=0).fit(sequences)]
+
+
+def hankel_operators(operators, prefixes, suffixes, n_states, kind, longest=12):
+    """Textbook: values of strings, beginnings or factors by enumeration, and their SVD."""
+    counts = Counter()
+    for x, p in zip(*enumerate_sequences(operators, longest), strict=True):
+        starts = range(len(x) + 1) if kind == "factors" else [0]
+        for i in starts:
+            for j in [len(x)] if kind == "strings" else range(i, len(x) + 1):
+                counts[tuple(x[i:j])] += p
+
+    def block(*middle):
+        return np.array([[counts[(*p, *middle, *s)] for s in suffixes] for p in prefixes])
+
+    U, d, Vt = np.linalg.svd(block())
+    U, d, V = U[:, :n_states], d[:n_states], Vt[:n_states].T
+    A = [(U.T @ block(a) @ V / d[:, None]).T for a in range(len(operators.A))]
+    start, stop = V.T @ block()[0], U.T @ block()[:, 0] / d
+    rest = np.eye(n_states) - np.sum(A, axis=0)
+    if kind != "strings":
+        stop = rest.T @ stop
+    if kind == "factors":
+        start = rest @ start
+    return Operators(start, stop, np.array(A))
+
+
+@over("kind", ["strings", "beginnings", "factors"])
+def test_moments_of_strings_of_ones_own_are_those_of_the_textbook(kind):
+    truth = random_automaton(1)
+    X, probabilities = enumerate_sequences(truth, 12)
+    prefixes = [[], [0], [1], [0, 1], [1, 1]]
+    suffixes = [[], [1], [0], [0, 0]]
+    model = SpectralAutomaton(
+        2,  # fewer states than the truth has: what is cut off depends on the strings
+        scaling=0.0,
+        shrinkage=0.0,
+        mixing=0.0,
+        prefixes=[p if kind == "factors" else [None, *p] for p in prefixes],
+        suffixes=[[*s, None] if kind == "strings" else s for s in suffixes],
+    ).fit(X, sample_weight=probabilities)
+    if kind == "strings":
+        expected = hankel_operators(truth, prefixes, suffixes, 2, kind)
+        short = X[:50]
+        found = [value(model.operators_, x) for x in short]
+        assert_allclose(found, [value(expected, x) for x in short], rtol=0, atol=1e-7)
+    model = clone(model).set_params(n_states=3).fit(X, sample_weight=probabilities)
+    assert model.operators_.alpha_1.size == 3
+    expected = hankel_operators(truth, prefixes, suffixes, 3, kind)
+    for x, p in zip(X[:50], probabilities, strict=False):
+        assert_allclose(value(expected, x), p, rtol=0, atol=1e-4 if kind == "factors" else 1e-6)
+        assert_allclose(value(model.operators_, x), p, rtol=0, atol=1e-6)
+
+
+def test_contexts_of_ones_own_by_their_count():
+    X = [list("abab"), list("b"), [], list("aba")]
+    gaps = list_gaps(encode([[0, 1, 0, 1], [1], [], [0, 1, 0]], np.ones(4)), 2, 1, 9)
+    prefixes = [[], ["a"], ["b", "a"], [None, "a", "b"], ["z"]]
+    suffixes = [["b", None], ["a", "b"], []]
+    chosen = choose_contexts(gaps, prefixes, suffixes, np.array(["a", "b"], dtype=object))
+    found = take_moments(chosen, np.ones(4)).bigrams * 4
+
+    def count(prefix, suffix):
+        padded = [[None, *x, None] for x in X]
+        n, whole = len(prefix), [*prefix, *suffix]
+        return sum(
+            x[i : i + len(whole)] == whole
+            for x in padded
+            for i in range(max(0, 1 - n), len(x) - n)  # gaps are behind the start, before the end
+        )
+
+    rows, columns = [[None], *suffixes], [[None], *prefixes]
+    assert_array_equal(found, [[count(p, s) for p in columns] for s in rows])
+
+
+def test_strange_strings_are_refused(sequences):
+    for params, error, message in (
+        ({"prefixes": ["ab"]}, TypeError, r"prefixes\[0\] is 'ab' of type str, not a sequence"),
+        ({"suffixes": [["a"], 1]}, TypeError, r"suffixes\[1\] is 1 of type int"),
+        ({"suffixes": [[None, "a"]]}, ValueError, "the last of a suffix"),
+        ({"prefixes": [["a", None]]}, ValueError, "the first item of a prefix"),
+        ({"prefixes": "ab"}, ValueError, "The 'prefixes' parameter"),
+    ):
+        with pytest.raises(error, match=message):
+            SpectralAutomaton(**params).fit(sequences)
+
+
+def test_strings_of_ones_own_are_saved(sequences, tmp_path):
+    model = SpectralAutomaton(3, prefixes=[["a"], ("b", "c")], suffixes=[["c", None]])
+    save_model(model.fit(sequences), tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    assert loaded.get_params() == model.get_params()
+    assert_array_equal(loaded.score_samples(sequences), model.score_samples(sequences))
 
 
 @over("max_context", [1, 2, 3])

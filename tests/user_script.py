@@ -397,7 +397,8 @@ def parse(folder: Path) -> None:
     assert_type(typical.shares, NDArray[np.float64])
 
     tags = [tree.symbols for tree in train]
-    automaton = SpectralAutomaton(n_states=2, mixing=0.1).fit(tags)
+    strings = [["DET"], [None, "PRON"]]
+    automaton = SpectralAutomaton(2, prefixes=strings, suffixes=[["VERB"]], mixing=0.1).fit(tags)
     assert_type(automaton, SpectralAutomaton)
     assert_type(automaton.truncate(1), SpectralAutomaton)
     assert_type(automaton.ngrams_, NGrams)

@@ -34,12 +34,12 @@ HELD_OUT_EVERY = 10  # sequences, to find the share of n-grams
 SymbolSequences: TypeAlias = Iterable[Sequence[str] | Sequence[int] | IntArray]
 
 
-def list_sequences(X):
+def list_sequences(X, name="X"):
     """Check sequences as users give them, and return them as lists of symbols."""
-    refuse_set(X, "X")
+    refuse_set(X, name)
     if not is_collection(X) or hasattr(X, "columns"):
         raise TypeError(
-            f"X must be a sequence of sequences of symbols, got a {type(X).__name__}. Put one "
+            f"{name} must be a sequence of sequences of symbols, got a {type(X).__name__}. Put one "
             f"sequence in a list: [['a', 'b']]."
         )
     sequences = []
@@ -47,10 +47,10 @@ def list_sequences(X):
         if not is_collection(sequence):
             advice = " Take its letters, list(text), or its words, text.split()."
             raise TypeError(
-                f"X[{index}] is {shorten(sequence)} of type {type(sequence).__name__}, not a "
+                f"{name}[{index}] is {shorten(sequence)} of type {type(sequence).__name__}, not a "
                 f"sequence of symbols.{advice if isinstance(sequence, str) else ''}"
             )
-        refuse_set(sequence, f"X[{index}]")
+        refuse_set(sequence, f"{name}[{index}]")
         sequences.append(sequence.tolist() if isinstance(sequence, np.ndarray) else list(sequence))
     return sequences
 

@@ -112,6 +112,45 @@ def list_gaps(sequences, n_symbols, max_context, n_contexts):
     return Gaps(before, behind, own, columns, rows._replace(numbers=rows.numbers[::-1]))
 
 
+def choose_contexts(gaps, prefixes, suffixes, symbols):
+    """Replace the contexts of gaps by strings of one's own.
+
+    Parameters
+    ----------
+    gaps : Gaps
+    prefixes, suffixes : None or lists of lists
+        Strings before and behind gaps, in which None is START or STOP. Without them, the contexts
+        of that side stay as they are.
+    symbols : ndarray of shape (n_symbols,)
+
+    Returns
+    -------
+    gaps : Gaps
+    """
+    if prefixes is not None:
+        gaps = gaps._replace(columns=_find_strings(gaps.before, prefixes, symbols))
+    if suffixes is not None:
+        rows = _find_strings(gaps.behind[::-1], [string[::-1] for string in suffixes], symbols)
+        gaps = gaps._replace(rows=rows._replace(numbers=rows.numbers[::-1]))
+    return gaps
+
+
+def _find_strings(nearest, strings, symbols):
+    """Find strings, and the boundary alone, before gaps: see :func:`number_contexts`."""
+    codes = {None: symbols.size} | {symbol: code for code, symbol in enumerate(symbols.tolist())}
+    strings = list(dict.fromkeys([(None,), *map(tuple, strings)]))
+    numbers = np.full((nearest.size, max(map(len, strings)) + 1), -1)
+    for number, string in enumerate(strings):
+        if None in string[1:]:
+            raise ValueError("None must be the first item of a prefix, or the last of a suffix.")
+        found = np.ones(nearest.size, dtype=bool)
+        for back, symbol in enumerate(string[::-1]):
+            found[:back] = False
+            found[back:] &= nearest[: nearest.size - back] == codes.get(symbol, -1)
+        numbers[found, len(string)] = number
+    return Contexts(numbers, 0, len(strings))
+
+
 def take_moments(gaps, weights):
     """Count the contexts around the gaps and the symbols of sequences.
 

@@ -1,17 +1,20 @@
 """Spectral learning of one automaton from sequences."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self, TypeAlias
 
 from sklearn.base import clone
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.automata._base import SequenceModel
-from sklearn_shag.automata._contexts import take_moments
+from sklearn_shag.automata._base import SequenceModel, list_sequences
+from sklearn_shag.automata._contexts import choose_contexts, take_moments
 from sklearn_shag.automata._decomposition import find_basis, leading_states, project_events
 from sklearn_shag.utils._param_validation import LARGEST, Interval
 from sklearn_shag.utils._typing import FloatArray
+
+Strings: TypeAlias = Sequence[Sequence[Any]] | None
 
 
 class SpectralAutomaton(SequenceModel):
@@ -42,6 +45,12 @@ class SpectralAutomaton(SequenceModel):
         the singular value decomposition (eq. 33).
     alpha : float, default=0.0
         Tikhonov regularisation of the inverse of the singular values (eq. 33).
+    prefixes, suffixes : None or sequence of sequences, default=None
+        Strings of symbols before and behind gaps, the columns and rows of the matrix, in place of
+        the most frequent contexts; [] is the empty string. If the first item of a prefix is None,
+        it stands at the start of the sequence; if the last item of a suffix is None, it stands at
+        the end. The start and the end alone are always contexts. With both parameters,
+        `max_context` and `n_contexts` are those of the n-grams only.
     mixing : None or float, default=None
         Share of n-grams, over the contexts before each symbol, in the probabilities. None finds it
         on every tenth sequence, with an automaton trained on the others; this takes twice as long.
@@ -89,6 +98,8 @@ class SpectralAutomaton(SequenceModel):
         **SequenceModel._parameter_constraints,
         **{name: [Interval(Real, 0, LARGEST, closed="both")] for name in ("shrinkage", "alpha")},
         "scaling": [Interval(Real, 0, 1, closed="both")],
+        "prefixes": ["array-like", None],
+        "suffixes": ["array-like", None],
     }
 
     singular_values_: FloatArray
@@ -103,6 +114,8 @@ class SpectralAutomaton(SequenceModel):
         shrinkage: float = 5.0,
         scaling: float = 0.4,
         alpha: float = 0.0,
+        prefixes: Strings = None,
+        suffixes: Strings = None,
         mixing: float | None = None,
     ) -> None:
         self.n_states = n_states
@@ -112,9 +125,16 @@ class SpectralAutomaton(SequenceModel):
         self.shrinkage = shrinkage
         self.scaling = scaling
         self.alpha = alpha
+        self.prefixes = prefixes
+        self.suffixes = suffixes
         self.mixing = mixing
 
     def _learn_automaton(self, sequences, gaps, symbols):
+        strings = (
+            None if value is None else list_sequences(value, name)
+            for name, value in (("prefixes", self.prefixes), ("suffixes", self.suffixes))
+        )
+        gaps = choose_contexts(gaps, *strings, symbols)
         bigrams, row_mass, column_mass, *seen = take_moments(gaps, sequences.weights)
         basis = find_basis(bigrams, row_mass, column_mass, self.n_states, self.scaling, self.alpha)
         pseudo_count = self.shrinkage / sequences.weights.sum()
