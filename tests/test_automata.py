@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_shag import EMAutomaton, ModelFileError, SpectralAutomaton, load_model, save_model
+from sklearn_shag.automata._base import build_prefix_tree
 from sklearn_shag.automata._contexts import (
     EncodedSequences,
     choose_contexts,
@@ -23,6 +24,7 @@ from sklearn_shag.automata._contexts import (
     list_gaps,
     take_moments,
 )
+from sklearn_shag.automata._starts import spectral_starts
 from sklearn_shag.datasets import make_sequences
 from sklearn_shag.operators import Operators, operators_from_counts, total_mass
 from tests.loops import over
@@ -339,6 +341,86 @@ def test_more_starts_and_warm_ones_are_no_worse(sequences):
         again.fit([["x"]])
     with pytest.raises(ValueError, match="init"):
         EMAutomaton(3, init=single.operators_).fit(sequences)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_states", "n_symbols", "mean_length", "seed"),
+    [
+        ("deterministic", 6, 2, 27, 6518),  # contexts of three symbols do not tell the states
+        ("deterministic", 6, 3, 17, 6503),
+        ("deterministic", 10, 7, 10, 6509),
+        ("hmm", 6, 3, 15, 6517),
+        ("nondeterministic", 6, 3, 11, 6520),
+    ],
+)
+def test_em_comes_near_to_the_truth(kind, n_states, n_symbols, mean_length, seed):
+    """Also where the last symbols do not tell the state."""
+    X, truth = make_sequences(
+        12_000,
+        n_states,
+        n_symbols=n_symbols,
+        kind=kind,
+        density=0.9 if n_symbols < 4 and kind == "deterministic" else 0.5,
+        mean_length=mean_length,
+        random_state=seed,
+        return_operators=True,
+    )
+    train, test = X[:10_000], X[10_000:]
+    best = EMAutomaton.from_operators(truth).perplexity(test)
+    model = EMAutomaton(n_states, tol=1e-3).fit(train)
+    assert model.perplexity(test) < 1.01 * best
+    # Nothing is drawn: one start after the other gives the same automaton.
+    if kind == "hmm":
+        assert_array_equal(
+            EMAutomaton(n_states, tol=1e-3).fit(train).operators_.A, model.operators_.A
+        )
+
+
+def list_spectral_starts(X, n_states, n_symbols):
+    sequences = encode(X, np.ones(len(X)))
+    gaps = list_gaps(sequences, n_symbols, 3, 400)
+    outcomes = np.bincount(gaps.behind, minlength=n_symbols + 1) / gaps.behind.size
+    tree = build_prefix_tree(sequences)
+    return spectral_starts(gaps, sequences.weights, tree, outcomes, n_states)
+
+
+def test_groups_of_states_are_those_of_a_deterministic_automaton():
+    made = {"n_symbols": 3, "kind": "deterministic", "density": 0.9, "mean_length": 17.0}
+    X = make_sequences(10_000, 6, random_state=6503, **made)
+    grouped, cornered = list_spectral_starts(X, 6, 3)
+    for start in (grouped, cornered):
+        assert_allclose(start.alpha_1.sum(), 1.0)
+        assert_allclose(start.alpha_inf + start.A.sum(axis=(0, 1)), 1.0)
+    # Nearly all of each symbol leads to one group.
+    uses = grouped.A.max(axis=1) / grouped.A.sum(axis=1)
+    weights = grouped.A.sum(axis=1)
+    assert np.average(uses, weights=weights) > 0.85
+
+
+def test_corners_are_the_states_of_an_automaton_that_shows_them():
+    """Each symbol leads to one state, so that all states are seen, and no other corners."""
+    hmm = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]])
+    truth = EMAutomaton.from_hmm([0.5, 0.3, 0.2], hmm, np.eye(3), endprob=0.2).operators_
+    X = EMAutomaton.from_operators(truth).sample(10_000, random_state=0)
+    _, cornered = list_spectral_starts(X, 4, 3)
+    scores = [EMAutomaton.from_operators(each).score(X) for each in (cornered, truth)]
+    assert scores[0] > scores[1] - 0.1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_better_start_goes_on(sequences):
+    """The curve is that of one run, from its own start on."""
+    codes = [["abc".index(symbol) for symbol in x] for x in sequences]
+    params = {"smoothing": 0.0, "tol": 0.0}
+    model = EMAutomaton(4, max_iter=25, **params).fit(codes)
+    alone = [
+        EMAutomaton(4, max_iter=25, init=start, **params).fit(codes)
+        for start in list_spectral_starts(codes, 4, 3)
+    ]
+    assert len(model.loss_curve_) == 26
+    assert (np.diff(model.loss_curve_) < 1e-9).all()
+    best = min(alone, key=lambda run: run.loss_curve_[10])
+    assert_allclose(model.loss_curve_, best.loss_curve_, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -18,16 +18,8 @@ from sklearn_shag.automata._base import (
     build_prefix_tree,
     encode_symbols,
 )
-from sklearn_shag.automata._contexts import NGrams, take_moments
-from sklearn_shag.automata._decomposition import Basis, Events, project_events
-from sklearn_shag.automata._expectation import (
-    em_automaton,
-    factorise_bigrams,
-    prior_uses,
-    proper_start,
-    random_start,
-    warn_of_limit,
-)
+from sklearn_shag.automata._expectation import em_automaton, prior_uses, random_start, warn_of_limit
+from sklearn_shag.automata._starts import make_memoryless, no_ngrams, spectral_starts
 from sklearn_shag.operators import (
     Operators,
     check_automaton,
@@ -50,36 +42,17 @@ from sklearn_shag.utils._param_validation import (
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, RandomSeed
 
 ROUNDING = 1e-9  # of probabilities that sum to 1
+TRIAL = 10  # iterations, after which the best of several starts goes on alone
 
 
-def contexts_start(gaps, weights, outcomes, n_states):
-    """Factorise the matrix of contexts into a non-negative automaton (theory, eq. 64).
-
-    ``P ~ W H`` by non-negative matrix factorisation: column c of H, scaled to sum to 1, is how
-    probable the states are after the context c. Each symbol is a move from the states before it to
-    those behind it, both given by the longest known context.
-    """
-    moments, columns = take_moments(gaps, weights), gaps.columns
-    H, _ = factorise_bigrams(moments.bigrams, n_states)
-    H = np.pad(H, ((0, n_states - len(H)), (0, 0)))
-    states = divide_by_sum(H, 0).T
-    known = np.arange(1, columns.numbers.shape[1] + 1) * (columns.numbers >= 0)
-    longest = np.take_along_axis(columns.numbers, known.argmax(axis=1)[:, None], axis=1)
-    counts, n_symbols = weights[gaps.sequences], len(outcomes) - 1
-    is_last = gaps.behind == n_symbols
-    places = np.flatnonzero(~is_last)
-    events = Events(longest[places + 1], gaps.behind[places], longest[places], counts[places])
-    ends = longest[is_last, 0]
-    stop = np.bincount(ends[ends >= 0], counts[is_last][ends >= 0], columns.n_contexts)
-    start = np.where(np.arange(columns.n_contexts) == columns.boundary, weights.sum(), 0.0)
-    uses = project_events(Basis(states, states, None), start, stop, events, n_symbols)
-    return proper_start(*operators_from_counts(uses), outcomes[:, None])
-
-
-def make_memoryless(outcomes, n_states):
-    """Make an automaton whose states all have the same probabilities of symbols and of the end."""
-    even = np.full((n_states, n_states), 1.0 / n_states)
-    return Operators(even[0], np.full(n_states, outcomes[-1]), outcomes[:-1, None, None] * even)
+def climb_from_best(improve, starts, max_iter):
+    """Run EM from the start that is the best after a few iterations."""
+    trials = [improve(start, max_iter=min(TRIAL, max_iter)) for start in starts]
+    best = max(trials, key=lambda run: run.quality)
+    if best.converged or max_iter <= TRIAL:
+        return best
+    rest = improve(best.parameters, max_iter=max_iter - TRIAL)
+    return rest._replace(log_likelihoods=best.log_likelihoods[:-1] + rest.log_likelihoods)
 
 
 class HMM(NamedTuple):
@@ -128,10 +101,11 @@ class EMAutomaton(SequenceModel):
     n_states : int, default=8
         Number of hidden states.
     init : {"moments", "random"} or Operators, default="moments"
-        Where EM starts. "moments" is a non-negative factorisation of the matrix of contexts of
-        :class:`SpectralAutomaton` (eq. 64 of the theory page); further starts are drawn at random,
-        as are all starts of "random". Operators must have the same symbols; their zeros stay zero
-        unless `smoothing` is set.
+        Where EM starts. "moments" makes two automata of the states of a
+        :class:`SpectralAutomaton` after all beginnings of sequences (eq. 64 of the theory page); of
+        these, the one that is better after ten iterations goes on. Further starts are drawn at
+        random, as are all starts of "random". Operators must have the same symbols; their zeros
+        stay zero unless `smoothing` is set.
     n_init : int, default=1
         Number of starts; the run with the best objective is kept.
     max_iter : int, default=100
@@ -246,12 +220,11 @@ class EMAutomaton(SequenceModel):
         outcomes /= outcomes.sum()
         if self.smoothing:
             prior = prior_uses(make_memoryless(outcomes, self.n_states), self.smoothing)
-        limits = {"max_iter": self.max_iter, "tol": self.tol, "patience": 0}
-        improve = partial(em_automaton, tree, None, prior=prior, **limits)
+        improve = partial(em_automaton, tree, None, prior=prior, tol=self.tol, patience=0)
         with progress("EM", self.n_init, "runs", self.verbose) as advance:
             tasks = (
-                delayed(improve)(start)
-                for start in self._list_starts(gaps, sequences.weights, outcomes, symbols)
+                delayed(climb_from_best)(improve, starts, self.max_iter)
+                for starts in self._list_starts(gaps, sequences.weights, tree, outcomes, symbols)
             )
             runs = run_parallel(tasks, self.n_jobs, lambda _: advance())
         best = max(runs, key=lambda run: run.quality)
@@ -264,7 +237,8 @@ class EMAutomaton(SequenceModel):
             "converged_": best.converged,
         }
 
-    def _list_starts(self, gaps, weights, outcomes, symbols):
+    def _list_starts(self, gaps, weights, tree, outcomes, symbols):
+        """List the starts of each run."""
         init = self.init
         if self.warm_start and hasattr(self, "operators_"):
             check_same_symbols(self, symbols, "automaton")
@@ -273,11 +247,11 @@ class EMAutomaton(SequenceModel):
             check_shape(init.alpha_1, (self.n_states,), "init.alpha_1")
             check_automaton(init, "init", symbols)
             check_codes(init, "init", **dict.fromkeys(Operators._fields, np.inf))
-            return [operators_from_counts(init)]
+            return [[operators_from_counts(init)]]
         rng = check_random_state(self.random_state)
-        starts = [random_start(outcomes[:, None], self.n_states, rng) for _ in range(self.n_init)]
+        starts = [[random_start(outcomes[:, None], self.n_states, rng)] for _ in range(self.n_init)]
         if init == "moments":
-            starts[0] = contexts_start(gaps, weights, outcomes, self.n_states)
+            starts[0] = spectral_starts(gaps, weights, tree, outcomes, self.n_states)
         return starts
 
     @classmethod
@@ -396,12 +370,11 @@ class EMAutomaton(SequenceModel):
             )
         check_automaton(operators, "operators", known)
         check_codes(operators, "operators", **dict.fromkeys(Operators._fields, np.inf))
-        even = np.full((1, n_symbols + 1), 1.0 / (n_symbols + 1))
         model = cls(operators.alpha_1.size)
         vars(model).update(
             symbols_=known,
             operators_=operators,
-            ngrams_=NGrams(even, np.zeros(even.shape, dtype=np.int64), np.array(0)),
+            ngrams_=no_ngrams(n_symbols),
             mixing_=0.0,
             loss_curve_=[0.0],  # of no sequences
             n_iter_=0,
