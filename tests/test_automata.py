@@ -378,10 +378,9 @@ def test_em_comes_near_to_the_truth(kind, n_states, n_symbols, mean_length, seed
 
 def list_spectral_starts(X, n_states, n_symbols):
     sequences = encode(X, np.ones(len(X)))
-    gaps = list_gaps(sequences, n_symbols, 3, 400)
-    outcomes = np.bincount(gaps.behind, minlength=n_symbols + 1) / gaps.behind.size
-    tree = build_prefix_tree(sequences)
-    return spectral_starts(gaps, sequences.weights, tree, outcomes, n_states)
+    counts = [*np.bincount(sequences.codes, minlength=n_symbols), len(X)]
+    outcomes = np.array(counts) / np.sum(counts)
+    return spectral_starts(sequences, build_prefix_tree(sequences), outcomes, n_states, 400)
 
 
 def test_groups_of_states_are_those_of_a_deterministic_automaton():

@@ -120,7 +120,7 @@ class EMAutomaton(SequenceModel):
         Share of n-grams, over the contexts before each symbol, in the probabilities. None finds it
         on every tenth sequence, with an automaton trained on the others; this takes twice as long.
     max_context : int, default=3
-        Longest context, in symbols, for the n-grams and the start.
+        Longest context, in symbols, for the n-grams. The start takes contexts of up to eight.
     n_contexts : int, default=400
         Largest number of contexts on each side; the most frequent ones are used.
     warm_start : bool, default=False
@@ -224,7 +224,7 @@ class EMAutomaton(SequenceModel):
         with progress("EM", self.n_init, "runs", self.verbose) as advance:
             tasks = (
                 delayed(climb_from_best)(improve, starts, self.max_iter)
-                for starts in self._list_starts(gaps, sequences.weights, tree, outcomes, symbols)
+                for starts in self._list_starts(sequences, tree, outcomes, symbols)
             )
             runs = run_parallel(tasks, self.n_jobs, lambda _: advance())
         best = max(runs, key=lambda run: run.quality)
@@ -237,7 +237,7 @@ class EMAutomaton(SequenceModel):
             "converged_": best.converged,
         }
 
-    def _list_starts(self, gaps, weights, tree, outcomes, symbols):
+    def _list_starts(self, sequences, tree, outcomes, symbols):
         """List the starts of each run."""
         init = self.init
         if self.warm_start and hasattr(self, "operators_"):
@@ -251,7 +251,7 @@ class EMAutomaton(SequenceModel):
         rng = check_random_state(self.random_state)
         starts = [[random_start(outcomes[:, None], self.n_states, rng)] for _ in range(self.n_init)]
         if init == "moments":
-            starts[0] = spectral_starts(gaps, weights, tree, outcomes, self.n_states)
+            starts[0] = spectral_starts(sequences, tree, outcomes, self.n_states, self.n_contexts)
         return starts
 
     @classmethod

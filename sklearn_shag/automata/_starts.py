@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from sklearn_shag.automata._contexts import NGrams, take_moments
+from sklearn_shag.automata._contexts import NGrams, list_gaps, take_moments
 from sklearn_shag.automata._decomposition import find_basis, project_events
 from sklearn_shag.automata._expectation import proper_start
 from sklearn_shag.automata._prediction import advance_state, make_predictor
@@ -11,8 +11,9 @@ from sklearn_shag.operators import Operators, operators_from_counts
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._parallel import one_thread
 
-# Of the spectral automaton: see SpectralAutomaton.
-SCALING, SHRINKAGE = 0.4, 5.0
+# Of the spectral automaton: see SpectralAutomaton. Contexts may be longer than there, because few
+# symbols have few short ones. Of many symbols, the most frequent contexts are short all the same.
+SCALING, SHRINKAGE, MAX_CONTEXT = 0.4, 5.0, 8
 # Places in sequences whose states are grouped, and groups per state, of which corners are chosen.
 N_PLACES, N_GROUPS = 5000, 4
 # States further out, relative to the median, are noise.
@@ -31,7 +32,7 @@ def no_ngrams(n_symbols):
     return NGrams(even, np.zeros(even.shape, dtype=np.int64), np.array(0))
 
 
-def spectral_starts(gaps, weights, tree, outcomes, n_states):
+def spectral_starts(sequences, tree, outcomes, n_states, n_contexts):
     """Make automata of the states of a spectral automaton after all prefixes of sequences.
 
     In the first one, groups of similar states are the states, and moves between groups are counted.
@@ -41,13 +42,14 @@ def spectral_starts(gaps, weights, tree, outcomes, n_states):
 
     Parameters
     ----------
-    gaps : Gaps
-    weights : ndarray of shape (n_sequences,)
+    sequences : EncodedSequences
     tree : PrefixTree
         Of the sequences.
     outcomes : ndarray of shape (n_symbols + 1,)
         Probabilities of symbols and the end.
     n_states : int
+    n_contexts : int
+        Largest number of contexts on each side.
 
     Returns
     -------
@@ -55,7 +57,8 @@ def spectral_starts(gaps, weights, tree, outcomes, n_states):
     """
     from sklearn.cluster import KMeans  # slow to import, and seldom needed
 
-    n_symbols, n = outcomes.size - 1, n_states
+    n_symbols, n, weights = outcomes.size - 1, n_states, sequences.weights
+    gaps = list_gaps(sequences, n_symbols, MAX_CONTEXT, n_contexts)
     bigrams, row_mass, column_mass, *seen = take_moments(gaps, weights)
     basis = find_basis(bigrams, row_mass, column_mass, n, SCALING, 0.0)
     spectral = project_events(basis, *seen, n_symbols, pseudo_count=SHRINKAGE / weights.sum())
