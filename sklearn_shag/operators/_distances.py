@@ -39,7 +39,7 @@ def l2_distance(one: Operators, other: Operators) -> float:
 
     Notes
     -----
-    The difference of the models is a model with the states of both (eq. 65 of the theory page).
+    The difference of the models is a model with the states of both (eq. 71 of the theory page).
     Its product with itself has the squares as values, and the sum of all of them is a system of
     linear equations, in about half as many unknowns as there are pairs of states. It is solved a
     second time in a basis in which all directions of the state space are equally large, so that the
@@ -139,7 +139,7 @@ def _l2_norm(operators):
 
 
 def _sum_of_squares(alpha_1, A):
-    """Sum ``s s^T`` over the forward vectors s of all sequences (theory, eq. 66).
+    """Sum ``s s^T`` over the forward vectors s of all sequences (theory, eq. 72).
 
     The sum X solves ``X = alpha_1 alpha_1^T + sum_a A_a X A_a^T``. The second solution has the
     identity in place of the first term: it is positive definite if and only if the sums converge.
