@@ -362,6 +362,22 @@ def test_networks_read_sentences_once(test, knowing, monkeypatch):
 # Seeds
 
 
+def test_halves_train_no_taggers(english, monkeypatch):
+    """Tags that are not learned along with trees change no probability of heads or relations."""
+    settings = {"hidden_layer_sizes": [8], "max_iter": 1, "random_state": 0}
+    network = BiaffineParser(tags=("upos", "xpos"), **settings)
+    fit, fitted = Tagger.fit, []
+    monkeypatch.setattr(
+        Tagger, "fit", lambda self, *args, **given: fitted.append(1) or fit(self, *args, **given)
+    )
+    average = AveragedParser([("network", network)]).fit(english[:40])
+    assert len(fitted) == 1
+    monkeypatch.setattr(_averaged, "_leave_out_taggers", lambda member: None)
+    with_taggers = AveragedParser([("network", network)]).fit(english[:40])
+    assert len(fitted) == 4
+    assert_same_model(average, with_taggers)
+
+
 def test_of_seeds(train, test):
     linear = CRFParser(["upos"], n_features=2**12, max_iter=2, calibrate=False)
     model = AveragedParser.of_seeds(linear, 2, random_state=5, calibrate=False, decoder="mst")

@@ -320,6 +320,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         n_tokens = sum(len(symbols[s]) for s in counted)
         for _, member in estimators:  # copies of the given members
             _set_schedule(member, n_tokens)
+            _leave_out_taggers(member)
         halves = np.array_split(np.random.default_rng(0).permutation(firsts.size), 2)
         answers = []
         for half, other in (halves, halves[::-1]):
@@ -412,6 +413,13 @@ def without_calibration(member):
     member = clone(member)
     names = [name for name in member.get_params() if name.split("__")[-1] == "calibrate"]
     return member.set_params(**dict.fromkeys(names, False))
+
+
+def _leave_out_taggers(member):
+    """Let networks learn only the tags learned along with trees: the others change no tree."""
+    for part in [member, *member.get_params().values()]:
+        if along := getattr(part, "_learned_along", list)():
+            part.set_params(tags=along[0])
 
 
 def _set_schedule(member, n_tokens):
