@@ -17,7 +17,7 @@ LONGEST = 120
 N_TABLES = 15
 
 
-def new_tables(n_tokens):
+def new_arc_tables(n_tokens):
     """Allocate working memory for sentences of up to `n_tokens` tokens."""
     return aligned(N_TABLES * n_tokens * (n_tokens + LANES))
 
@@ -35,7 +35,7 @@ def sum_arcs(factors, which, results, space, is_done):
     results : Results
         Set for sentences that are done.
     space : ndarray
-        Of :func:`new_tables`, for the longest sentence.
+        Of :func:`new_arc_tables`, for the longest sentence.
     is_done : bool ndarray of at least the size of `which`
         Set to False where Z is 0, or values may be lost.
     """
@@ -46,8 +46,10 @@ def sum_arcs(factors, which, results, space, is_done):
         tables = shaped(space, (N_TABLES, n, n_columns))
         space[: tables.size] = 0.0
         log_scale = _put_values(factors.arcs[first : factors.begins[s + 1]], tables[0])
-        z = _fill_inside(tables)
-        is_done[k] = 1 / LARGEST_DERIVATIVE <= z <= LARGEST_IN_RANGE and _fill_outside(z, tables)
+        z = _sum_arcs_inside(tables)
+        is_done[k] = 1 / LARGEST_DERIVATIVE <= z <= LARGEST_IN_RANGE and _sum_arcs_outside(
+            z, tables
+        )
         if is_done[k]:
             results.sign[s], results.log_abs_z[s] = 1, np.log(z) + log_scale
             if results.arcs.size:
@@ -81,7 +83,7 @@ def _sum_products(one, other, begin, end):
 
 
 @merged_kernel
-def _fill_inside(tables):
+def _sum_arcs_inside(tables):
     """Fill the tables of values, and return Z.
 
     R[i, j + 1] and L[j, i] are the values of the tokens i to j below the first and below the last
@@ -107,7 +109,7 @@ def _fill_inside(tables):
 
 
 @merged_kernel
-def _fill_outside(z, tables):
+def _sum_arcs_outside(z, tables):
     """Set the share of each arc in Z; return whether no value that was lost can matter."""
     values, uses, R, R_by_end, L = tables[0], tables[1], tables[2], tables[3], tables[4]
     L_by_end, open_R, open_R_by_end, open_L = tables[5], tables[6], tables[7], tables[8]

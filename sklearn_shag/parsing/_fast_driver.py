@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from sklearn_shag.encoding import places_of_heads
-from sklearn_shag.parsing._arc_sums import LONGEST, new_tables, sum_arcs
+from sklearn_shag.parsing._arc_sums import LONGEST, new_arc_tables, sum_arcs
 from sklearn_shag.parsing._decoders import find_trees, new_space
 from sklearn_shag.parsing._fast_chart import ChartSentence, fill_inside, fill_outside
 from sklearn_shag.parsing._fast_group import (
@@ -91,7 +91,7 @@ def run_fast(grammar, factors, which, results, weights, counts, of_arcs=True):
     if of_arcs and grammar.is_unit and factors.arcs.size and not any(map(np.size, others)):
         lengths, is_done = factors.indptr[which + 1] - factors.indptr[which], which < 0
         n_short = np.searchsorted(lengths, LONGEST, side="right")
-        space = new_tables(min(int(lengths[-1]), LONGEST))
+        space = new_arc_tables(min(int(lengths[-1]), LONGEST))
         sum_arcs(factors, which[:n_short], results, space, is_done)
         states, left = np.where(is_done, DONE, OUT_OF_RANGE), which[~is_done]
         if left.size:
