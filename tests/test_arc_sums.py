@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.parsing import packed_unit_grammar
-from sklearn_shag.parsing._arc_sums import LONGEST, new_tables, sum_arcs
+from sklearn_shag.parsing._arc_sums import LONGEST, new_arc_tables, sum_arcs
 from sklearn_shag.parsing._chart import new_results, run_charts
 from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS
@@ -51,7 +51,7 @@ def sum_all(factors):
     which = np.argsort(np.diff(factors.indptr), kind="stable")
     done = np.zeros(which.size, dtype=bool)
     is_short = np.diff(factors.indptr)[which] <= LONGEST
-    sum_arcs(factors, which[is_short], results, new_tables(LONGEST), done)
+    sum_arcs(factors, which[is_short], results, new_arc_tables(LONGEST), done)
     is_done = np.empty_like(done)
     is_done[which] = done
     return is_done, results
@@ -99,7 +99,7 @@ def test_a_sentence_alone_is_as_among_others():
         assert_array_equal(alone.arcs, together.arcs[arcs])
         assert alone.log_abs_z[0] == together.log_abs_z[s]
         without = new_results(factors, with_uses=False)
-        sum_arcs(factors, np.array([s]), without, new_tables(LONGEST), np.zeros(1, dtype=bool))
+        sum_arcs(factors, np.array([s]), without, new_arc_tables(LONGEST), np.zeros(1, dtype=bool))
         assert without.log_abs_z[s] == together.log_abs_z[s]
 
 
