@@ -1,4 +1,4 @@
-"""Where EM of one automaton starts: from the states of a spectral one (theory, eq. 64)."""
+"""Starts of EM for one automaton, made of the states of a spectral one (theory, eq. 64)."""
 
 import numpy as np
 from scipy import linalg
