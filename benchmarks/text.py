@@ -1,0 +1,134 @@
+"""Raw text to complete CoNLL-U with the bundled parser: microseconds a token.
+
+Usage: python benchmarks/text.py [FOLDER] [TREEBANK] [--text FILE] [--base PATH] [--rounds N]
+[--output RESULTS.json]
+
+The text is that of the test set of a treebank, or of a file. With --base, another checkout of the
+package, such as an earlier commit, does the same, with the same model file, in a process of its
+own. The processes take turns, and the ratio is the median over the turns, so that other load on the
+machine matters little. Each turn also measures the rate of products of matrices in single
+precision, the least that a network can take. What counts is CPU time, on one thread.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from _measure import Report, measured
+
+import sklearn_shag
+from sklearn_shag.datasets import fetch_treebank
+from sklearn_shag.treebank import read_conllu, to_text
+
+# A process that parses whenever it reads a line, and writes the seconds of all it measures.
+WORKER = """
+import sys, time, warnings
+import numpy as np
+from sklearn_shag import load_model
+from sklearn_shag.cli._parse import PieceParser
+from sklearn_shag.network import SplitterFormat
+from sklearn_shag.treebank import iter_text
+from sklearn_shag.utils._estimators import find_splitter, open_member
+
+def seconds(function):
+    begin = time.process_time()
+    function()
+    return time.process_time() - begin
+
+def parse():
+    found = [work(piece) for piece in pieces]
+    return b"".join(text for part in found for texts in part.texts for text in texts)
+
+def parse_sentences():
+    for _ in range(50):
+        model.predict([words])
+
+warnings.simplefilter("ignore")
+model = load_model(sys.argv[1])
+words = "This is the first sentence of a short text .".split()
+work = PieceParser(open_member(model), SplitterFormat(find_splitter(model), False), {}, False)
+pieces = list(iter_text([sys.argv[2]]))
+with open(sys.argv[3], "wb") as file:
+    file.write(parse())
+matrix = np.random.default_rng(0).random((512, 512), dtype=np.float32)
+for _ in sys.stdin:
+    product = min(seconds(lambda: matrix @ matrix) for _ in range(9))
+    print(seconds(parse), seconds(parse_sentences) / 50, product, flush=True)
+"""
+
+
+class Worker:
+    """A process with one checkout of the package."""
+
+    def __init__(self, package, model, text, output):
+        self.output = Path(output)
+        one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        environment = os.environ | one | {"PYTHONPATH": str(package), "PYTHONSAFEPATH": "1"}
+        command = [sys.executable, "-c", WORKER, model, text, output]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(list(map(str, command)), env=environment, **pipes)
+
+    def measure(self):
+        """Seconds of the text, of one sentence of tokens, and of a product of matrices."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return tuple(map(float, self.process.stdout.readline().split()))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("treebank", nargs="?", default="UD_English-EWT")
+    parser.add_argument("--text", type=Path)
+    parser.add_argument("--base", type=Path)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--output")
+    arguments = parser.parse_args()
+    here = Path(sklearn_shag.__file__).parents[1]
+    model = here / "sklearn_shag" / "datasets" / "data" / "english_parser.npz"
+    report = Report("text", arguments.output)
+    with tempfile.TemporaryDirectory() as folder:
+        path = arguments.text
+        if path is None:
+            data = fetch_treebank(
+                arguments.treebank, data_home=arguments.folder, download_if_missing=False
+            )
+            path = Path(folder, "text.txt")
+            trees = read_conllu(next(data.folder.glob("*-ud-test.conllu")))
+            path.write_text(to_text(trees)[0], encoding="utf-8")
+        packages = {"here": here} | ({"base": arguments.base.resolve()} if arguments.base else {})
+        workers = {
+            name: Worker(package, model, path, Path(folder, name))
+            for name, package in packages.items()
+        }
+        turns = [
+            {name: worker.measure() for name, worker in workers.items()}
+            for _ in range(arguments.rounds)
+        ]
+        parsed = {name: worker.output.read_bytes() for name, worker in workers.items()}
+        for worker in workers.values():
+            worker.process.communicate()
+    n_tokens = sum(line[:1].isdigit() for line in parsed["here"].splitlines())
+    rows = []
+    for name in workers:
+        text, sentence, product = (min(turn[name][k] for turn in turns) for k in range(3))
+        rows += [
+            measured(f"{name}: text to CoNLL-U, µs a token", 1e6 * text / n_tokens),
+            measured(f"{name}: one sentence of 10 tokens, µs", 1e6 * sentence),
+            measured(f"{name}: products of matrices, GF/s", 2e-9 * 512**3 / product),
+        ]
+    if "base" in workers:
+        for k, what in enumerate(("text", "one sentence")):
+            ratio = statistics.median(turn["base"][k] / turn["here"][k] for turn in turns)
+            rows.append(measured(f"base / here: {what}", ratio))
+        lines = (output.splitlines() for output in parsed.values())
+        rows.append(measured("lines that differ", sum(map(bytes.__ne__, *lines))))
+    report.add(f"{n_tokens} tokens", rows)
+
+
+if __name__ == "__main__":
+    main()
