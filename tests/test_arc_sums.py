@@ -120,6 +120,22 @@ def test_scores_that_differ_by_hundreds():
 
 
 @compiled
+def test_a_head_that_all_tokens_want():
+    """Parts of the sentence without it vanish, and with it there are very many trees."""
+    factors = drawn(4, [100, LONGEST], 0.1)
+    for begin, n in zip(factors.begins, (100, LONGEST), strict=False):
+        factors.arcs[begin + 60 : begin + n * (n + 1) : n + 1] += 50.0
+    factors.arcs[factors.begins[1] + 60 :] = 0.0
+    is_done, results = sum_all(factors)
+    assert is_done.all()
+    assert results.log_abs_z[1] > 200
+    states, expected = run_all(factors, run_automata)
+    assert (states == DONE).all()
+    assert_allclose(results.log_abs_z, expected.log_abs_z, rtol=1e-12)
+    assert_allclose(results.arcs, expected.arcs, rtol=1e-8, atol=1e-13)
+
+
+@compiled
 def test_the_chart_takes_what_is_left():
     """Long sentences, and those without a tree."""
     factors = drawn(3, [LONGEST, LONGEST + 1, 3], chain=9.0)

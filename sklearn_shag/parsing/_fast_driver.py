@@ -76,8 +76,7 @@ def run_fast(grammar, factors, which, results, weights, counts, of_arcs=True):
         Expected uses of operators in sentences that are done are added, times their weights, in
         the form for :func:`finish_fast_counts`; of size 0 if no counts are requested.
     of_arcs : bool, default=True
-        Whether to sum over scores of arcs alone where there is nothing else, and their values stay
-        in range.
+        Whether to sum over scores of arcs alone where there is nothing else, and none is lost.
 
     Returns
     -------
