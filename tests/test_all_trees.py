@@ -18,7 +18,7 @@ from sklearn_shag.treebank import is_projective, lift, nonprojective_arcs
 from tests import oracles
 from tests.loops import over
 
-DIGITS = 1500  # that subtraction may lose
+DIGITS = 1000  # more than subtraction loses here
 
 
 def sentence(scores):
@@ -123,10 +123,10 @@ def cycles(rng, n, size, nats):
     return scores
 
 
-def check_digits(scores, n_rows):
+def check_digits(scores, n_rows, digits=DIGITS):
     """Assert that log Z and the marginals of some rows have their digits."""
     n, (log_z, marginals) = len(scores), sum_trees(scores)
-    with mpmath.workdps(DIGITS):
+    with mpmath.workdps(digits):
         weights = weigh(scores)
         exact = log_determinant(weights)
         assert abs(log_z - exact) < 1e-12 * max(1, abs(exact))
@@ -150,10 +150,13 @@ def test_cycles_lose_no_digits(size, nats):
 
 
 @pytest.mark.exhaustive
-@over("size, nats, deviation", [(2, 100, 1), (4, 100, 1), (2, 0, 100), (2, 0, 0)])
-def test_long_sentences_lose_no_digits(size, nats, deviation):
+@over(
+    "size, nats, deviation, digits",
+    [(2, 100, 1, 300), (4, 100, 1, 300), (2, 0, 100, DIGITS), (2, 0, 0, 100)],
+)
+def test_long_sentences_lose_no_digits(size, nats, deviation, digits):
     rng = np.random.default_rng(0)
-    check_digits(cycles(rng, 200, size, nats) * max(deviation, 1e-9), 1)
+    check_digits(cycles(rng, 200, size, nats) * deviation, 1, digits)
 
 
 @over("n, forbidden", [(1, 0.0), (2, 0.0), (3, 0.0), (4, 0.3), (5, 0.0), (5, 0.6)])

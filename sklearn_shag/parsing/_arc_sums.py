@@ -49,9 +49,9 @@ def sum_arcs(factors, which, results, space, is_done):
         z = _sum_arcs_inside(tables)
         is_done[k] = z >= SMALLEST_Z
         if is_done[k]:
-            _sum_arcs_outside(z, tables)
             results.sign[s], results.log_abs_z[s] = 1, np.log(z) + log_scale
             if results.arcs.size:
+                _sum_arcs_outside(z, tables)
                 for m in range(n):
                     for h in range(n + 1):
                         results.arcs[first + m * (n + 1) + h] = tables[1, m, h]
