@@ -397,7 +397,7 @@ def parse(folder: Path) -> None:
     assert_type(typical.shares, NDArray[np.float64])
 
     tags = [tree.symbols for tree in train]
-    strings = [["DET"], [None, "PRON"]]
+    strings: list[list[str | None]] = [["DET"], [None, "PRON"]]
     automaton = SpectralAutomaton(2, prefixes=strings, suffixes=[["VERB"]], mixing=0.1).fit(tags)
     assert_type(automaton, SpectralAutomaton)
     assert_type(automaton.truncate(1), SpectralAutomaton)
