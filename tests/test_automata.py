@@ -385,7 +385,7 @@ def list_spectral_starts(X, n_states, n_symbols):
 
 def test_groups_of_states_are_those_of_a_deterministic_automaton():
     made = {"n_symbols": 3, "kind": "deterministic", "density": 0.9, "mean_length": 17.0}
-    X = make_sequences(10_000, 6, random_state=6503, **made)
+    X, truth = make_sequences(10_000, 6, random_state=6503, return_operators=True, **made)
     grouped, cornered = list_spectral_starts(X, 6, 3)
     for start in (grouped, cornered):
         assert_allclose(start.alpha_1.sum(), 1.0)
@@ -394,6 +394,8 @@ def test_groups_of_states_are_those_of_a_deterministic_automaton():
     uses = grouped.A.max(axis=1) / grouped.A.sum(axis=1)
     weights = grouped.A.sum(axis=1)
     assert np.average(uses, weights=weights) > 0.85
+    scores = [EMAutomaton.from_operators(each).score(X) for each in (grouped, truth)]
+    assert scores[0] > scores[1] - 0.5
 
 
 def test_corners_are_the_states_of_an_automaton_that_shows_them():

@@ -144,8 +144,7 @@ def _find_strings(nearest, strings, symbols):
         if None in string[1:]:
             raise ValueError("None must be the first item of a prefix, or the last of a suffix.")
         found = np.ones(nearest.size, dtype=bool)
-        for back, symbol in enumerate(string[::-1]):
-            found[:back] = False
+        for back, symbol in enumerate(string[::-1]):  # the first gap has START before it
             found[back:] &= nearest[: nearest.size - back] == codes.get(symbol, -1)
         numbers[found, len(string)] = number
     return Contexts(numbers, 0, len(strings))
