@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.conditional import Examples
 from sklearn_shag.encoding import ROOT, UNKNOWN, Batch, Codes, Spellings, take_sentences
+from sklearn_shag.network import _reading
 from sklearn_shag.network._layers import (
     SILENCE,
     Noise,
@@ -40,7 +41,7 @@ from sklearn_shag.network._parameters import (
     parameter_shapes,
     view_parameters,
 )
-from sklearn_shag.network._reading import PART, WHOLE, label_scores, number_rows, read_sentences
+from sklearn_shag.network._reading import label_scores, number_rows, read_sentences
 from sklearn_shag.network._training import Trainer, learn_batch
 from tests.oracles import projective_trees
 
@@ -519,11 +520,13 @@ def test_where_parameters_start(rng):
         assert_array_equal(array, 0)
 
 
-def test_parts_of_what_is_read_hold_sentences(rng):
+def test_parts_of_what_is_read_hold_sentences(rng, monkeypatch):
     """Wherever the limits of parts fall: also where the last one falls into the last sentence."""
     sizes = Sizes((Group((0,), (6,), 0.3, 0.2, width=4),), (3,), 0, (2,), arc=3)
     network = make_network(sizes, initial_parameters(sizes, rng))
-    for n_tokens in (PART - 3, PART - 1, PART + 5, WHOLE - 3, WHOLE + 5):
+    monkeypatch.setattr(_reading, "PART", 40)
+    monkeypatch.setattr(_reading, "WHOLE", 160)
+    for n_tokens in (37, 39, 45, 157, 165):
         indptr = np.array([0, 2, n_tokens])
         codes = rng.integers(0, 6, (n_tokens, 1))
         together = read_sentences(network, Batch(codes, indptr))
