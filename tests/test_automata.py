@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from types import SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -28,6 +29,8 @@ from sklearn_shag.automata._starts import spectral_starts
 from sklearn_shag.datasets import make_sequences
 from sklearn_shag.operators import Operators, operators_from_counts, total_mass
 from tests.loops import over
+
+compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 
 START, STOP = "<", ">"
 
@@ -343,6 +346,7 @@ def test_more_starts_and_warm_ones_are_no_worse(sequences):
         EMAutomaton(3, init=single.operators_).fit(sequences)
 
 
+@compiled
 @pytest.mark.parametrize(
     ("kind", "n_states", "n_symbols", "mean_length", "seed"),
     [
@@ -383,6 +387,7 @@ def list_spectral_starts(X, n_states, n_symbols):
     return spectral_starts(sequences, build_prefix_tree(sequences), outcomes, n_states, 400)
 
 
+@compiled
 def test_groups_of_states_are_those_of_a_deterministic_automaton():
     made = {"n_symbols": 3, "kind": "deterministic", "density": 0.9, "mean_length": 17.0}
     X, truth = make_sequences(10_000, 6, random_state=6503, return_operators=True, **made)
@@ -398,6 +403,7 @@ def test_groups_of_states_are_those_of_a_deterministic_automaton():
     assert scores[0] > scores[1] - 0.5
 
 
+@compiled
 def test_corners_are_the_states_of_an_automaton_that_shows_them():
     """Each symbol leads to one state, so that all states are seen, and no other corners."""
     hmm = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]])
