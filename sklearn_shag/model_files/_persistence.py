@@ -379,6 +379,8 @@ def _to_json(value, key, contents, fitted):
 
 def _restore_value(value, key, source, fitted):
     if isinstance(value, list):
+        if not {list, dict} & set(map(type, value)):  # most of a file: words
+            return value
         return [_restore_value(item, f"{key}/{k}", source, fitted) for k, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
