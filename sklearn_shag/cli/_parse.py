@@ -11,10 +11,14 @@ from typing import Any, NamedTuple
 from sklearn_shag.cli._models import check_output, choose_verbosity, list_given, open_model
 from sklearn_shag.network import SplitterFormat
 from sklearn_shag.treebank import CONLLU, HORIZONTAL, ConlluError, list_sources, set_comment
+from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
 from sklearn_shag.utils._io import STANDARD, write_text
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes, progress
+
+PART = 500  # sentences of a piece whose trees are in memory at once
+FEWEST = 4  # pieces that processes are started for: they take as long to start as to parse
 
 
 class ParsedPiece(NamedTuple):
@@ -37,20 +41,25 @@ class PieceParser(NamedTuple):
     def __call__(self, piece):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            sentences = list(self.form.sentences(piece))
-            results = self._parse_sentences(piece.path, sentences)
-        texts, errors = [], []
-        for (line, text, tree), result in zip(sentences, results, strict=True):
-            if isinstance(result, ConlluError):
-                errors.append(result)
-                if not self.skips:
-                    break
-                result = self._unparsed(text, tree)
-            if self.form == HORIZONTAL:
-                result = [_name_sentence(piece.path, line, tree) + text for text in result]
-            texts.append(result)
+            results = list(self._parse_parts(piece))
+        errors = [each for each in results if isinstance(each, ConlluError)]
+        texts = [texts for texts in results if isinstance(texts, list)]
         shown = [(each.category, str(each.message)) for each in warned]
         return ParsedPiece(texts, errors, shown, piece.n_read)
+
+    def _parse_parts(self, piece):
+        """Yield the texts of each sentence, after its error if it has one that is skipped."""
+        for sentences in in_chunks(self.form.sentences(piece), PART):
+            results = self._parse_sentences(piece.path, sentences)
+            for (line, text, tree), result in zip(sentences, results, strict=True):
+                if isinstance(result, ConlluError):
+                    yield result
+                    if not self.skips:
+                        return
+                    result = self._unparsed(text, tree)
+                if self.form == HORIZONTAL:
+                    result = [_name_sentence(piece.path, line, tree) + text for text in result]
+                yield result
 
     def _parse_sentences(self, path, sentences):
         """Return the parses of each sentence as texts, or its error."""
@@ -172,7 +181,7 @@ def _name_sentence(path, line, tree):
 
 
 def _parse_pieces(work, pieces):
-    """Yield parsed pieces, by as many processes as the parser may have if there are several."""
-    first = list(islice(pieces, 2))
-    n_workers = count_workers(work.opened.parser.n_jobs) if len(first) > 1 else 1
+    """Yield parsed pieces, by as many processes as the parser may have if there are enough."""
+    first = list(islice(pieces, FEWEST))
+    n_workers = count_workers(work.opened.parser.n_jobs) if len(first) == FEWEST else 1
     return map_in_processes(work, chain(first, pieces), n_workers)

@@ -86,10 +86,11 @@ def iter_columns(text, paragraphs):
     # Shapes are ASCII.
     shapes, size = np.array([ord(shape_of(sign)) for sign in signs])[places], BEFORE + 1 + AFTER
     shapes = np.pad(shapes, (BEFORE, AFTER), constant_values=ord(" "))
-    windows = np.lib.stride_tricks.sliding_window_view(shapes, size).copy()
-    windows[[end - 1 for _, end in paragraphs], -1] = ord(" ")  # no paragraph sees the next one
-    powers = 128 ** np.arange(size)
-    distinct, of_windows = _number(windows @ powers)
+    powers = (128 ** np.arange(size)).tolist()
+    windows = sum(shapes[k : k + len(text)] * power for k, power in enumerate(powers))
+    last = np.array([end - 1 for _, end in paragraphs])  # no paragraph sees the next one
+    windows[last] += (ord(" ") - shapes[last + size - 1]) * powers[-1]
+    distinct, of_windows = _number(windows)
     values = ["".join(map(chr, w)) for w in (distinct[:, np.newaxis] // powers % 128).tolist()]
     yield "shapes", values, np.bincount(of_windows), of_windows
     in_word = np.array([_is_letter(sign) or sign.isdigit() for sign in signs])[places]
