@@ -599,8 +599,15 @@ def test_files_are_split_in_pieces(splitter, tmp_path, monkeypatch):
     assert [tree.sent_id for tree in twice] == [str(k + 1) for k in range(2 * len(trees))]
 
 
+def test_only_long_paragraphs_are_cut(monkeypatch):
+    read_at_once(monkeypatch, 25)
+    line, lines = 8 * "ab " + "\n", 3 * (8 * "ab " + "\n")
+    found = [piece.text for piece in iter_text(io.StringIO(f"{lines}\n{lines}\n{lines}{lines}"))]
+    assert found == [f"{lines}\n", f"{lines}\n", 4 * line, 2 * line]
+
+
 def test_blank_lines_between_pieces_begin_paragraphs(monkeypatch):
-    read_at_once(monkeypatch, 100)
+    read_at_once(monkeypatch, 25)
     for space, begins in [("\n \n", True), ("\n ", False)]:
         pieces = list(iter_text(io.StringIO("ab " * 33 + space + "c")))
         assert [piece.begins_paragraph for piece in pieces] == [True, begins]
