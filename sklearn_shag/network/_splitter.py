@@ -348,7 +348,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         ----------
         path_or_file : str, os.PathLike, text file, or list or tuple of them
             As for :func:`~sklearn_shag.treebank.read_horizontal`. A paragraph of more than a
-            quarter of a megabyte is also split at the end of one of its lines, and such a line at a space.
+            quarter of a megabyte is also split at the end of one of its lines, and such a line at
+            a space.
         lines : bool, default=False
             As for :meth:`split_text`.
 
