@@ -372,7 +372,7 @@ def test_halves_train_no_taggers(english, monkeypatch):
     )
     average = AveragedParser([("network", network)]).fit(english[:40])
     assert len(fitted) == 1
-    monkeypatch.setattr(_averaged, "_leave_out_taggers", lambda member: None)
+    monkeypatch.setattr(_averaged, "take_taggers", lambda members: {})
     with_taggers = AveragedParser([("network", network)]).fit(english[:40])
     assert len(fitted) == 4
     assert_same_model(average, with_taggers)

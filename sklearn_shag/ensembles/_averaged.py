@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn_shag._parser import CalibratedMixin
 from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
 from sklearn_shag.ensembles._base import Ensemble
+from sklearn_shag.ensembles._taggers import put_taggers, take_taggers
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
     TREES,
@@ -32,6 +33,8 @@ from sklearn_shag.utils._param_validation import StrOptions, check_whole_number
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
 PIECE = 200  # sentences with tags to be averaged at once
+# From this number of tokens on, calibration is learned on half of the trees: it has few parameters.
+ENOUGH = 2_000
 
 
 class AveragedParser(CalibratedMixin, Ensemble):
@@ -292,16 +295,20 @@ class AveragedParser(CalibratedMixin, Ensemble):
         counted = np.flatnonzero(weights)
         is_frozen = any(isinstance(v, FrozenEstimator) for v in self.get_params().values())
         knows_heads = y is not None or self._takes_heads_of_trees
-        if not self.calibrate or is_frozen or not knows_heads:
-            learned = super()._learn_members(estimators, sentences, y, sample_weight)
+        calibrates = self.calibrate and not is_frozen and knows_heads
+        copied = without_calibration if calibrates else clone
+        copies = [(name, copied(member)) for name, member in estimators]
+        taken = {} if is_frozen else take_taggers(copies)
+        learned = super()._learn_members(copies, sentences, y, sample_weight)
+        fitted = learned["named_estimators_"]
+        put_taggers(taken, copies, fitted, sentences, sample_weight, self.n_jobs)
+        if not calibrates:
             return learned | learn_calibrations([])
-        raw = [(name, without_calibration(member)) for name, member in estimators]
-        learned = super()._learn_members(raw, sentences, y, sample_weight)
-        for (_, member), fitted in zip(raw, learned["named_estimators_"].values(), strict=True):
+        for name, member in copies:
             own = open_member(member).parser
             if "trees" in own.get_params(deep=False):  # halves might lead to another choice
-                own.set_params(trees=open_member(fitted).parser.trees_)
-        return learned | self._calibrate_on_halves(raw, sentences, y, weights, counted)
+                own.set_params(trees=open_member(fitted[name]).parser.trees_)
+        return learned | self._calibrate_on_halves(copies, sentences, y, weights, counted)
 
     def _calibrate_on_halves(self, estimators, sentences, y, weights, counted):
         """Learn to correct probabilities: each half is parsed by members fitted to the other."""
@@ -320,10 +327,9 @@ class AveragedParser(CalibratedMixin, Ensemble):
         n_tokens = sum(len(symbols[s]) for s in counted)
         for _, member in estimators:  # copies of the given members
             _set_schedule(member, n_tokens)
-            _leave_out_taggers(member)
         halves = np.array_split(np.random.default_rng(0).permutation(firsts.size), 2)
         answers = []
-        for half, other in (halves, halves[::-1]):
+        for half, other in (halves, halves[::-1])[: 1 if n_tokens >= ENOUGH else 2]:
             own = np.sort(np.array(order)[np.isin(group, half)])
             model = clone(self).set_params(estimators=estimators, calibrate=False, verbose=0)
             with warnings.catch_warnings():  # the fit to all trees has warned
@@ -413,13 +419,6 @@ def without_calibration(member):
     member = clone(member)
     names = [name for name in member.get_params() if name.split("__")[-1] == "calibrate"]
     return member.set_params(**dict.fromkeys(names, False))
-
-
-def _leave_out_taggers(member):
-    """Let networks learn only the tags learned along with trees: the others change no tree."""
-    for part in [member, *member.get_params().values()]:
-        if along := getattr(part, "_learned_along", list)():
-            part.set_params(tags=along[0])
 
 
 def _set_schedule(member, n_tokens):

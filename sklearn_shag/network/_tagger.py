@@ -251,12 +251,20 @@ class Tagger(TreeTransformer, TagLearner):
             not hold each sentence once.
         """
         sentences, _ = check_sentences(X)
-        weights = check_sample_weight(sample_weight, sentences)
+        tagged = self._tag_folds(sentences, check_sample_weight(sample_weight, sentences))
+        self.fit(sentences, sample_weight=sample_weight)
+        return tagged
+
+    def _tag_folds(self, sentences, weights):
+        """Tag each fold with a tagger trained on the other folds, in half as many passes."""
         rng = check_random_state(self.random_state)
         folds = self._folds(sentences, rng)
         for source in self._list_sources():
             ask_vectors(source, sentences, self.verbose)
         params = self.get_params(deep=False) | {"n_jobs": None, "verbose": 0}
+        if self.max_iter == "auto":
+            passes = self._choose_schedule(sum(map(len, sentences)))["max_iter"]
+            params["max_iter"] = passes // 2
         tasks = [
             delayed(_tag_fold)(
                 # Parameters are not copied, as clone would: vectors of words may be large.
@@ -270,7 +278,6 @@ class Tagger(TreeTransformer, TagLearner):
         ]
         with progress("Cross-fitting", len(tasks), "folds", self.verbose) as advance:
             tagged = run_parallel(tasks, self.n_jobs, lambda _: advance())
-        self.fit(sentences, sample_weight=weights)
         trees = {}
         for (_, test), of_fold in zip(folds, tagged, strict=True):
             trees.update(zip(test, of_fold, strict=True))
