@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn_shag._parser import CalibratedMixin
 from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
 from sklearn_shag.ensembles._base import Ensemble
-from sklearn_shag.ensembles._taggers import put_taggers, take_taggers
+from sklearn_shag.ensembles._taggers import learn_taggers, put_tagger
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
     TREES,
@@ -43,7 +43,8 @@ class AveragedParser(CalibratedMixin, Ensemble):
     The arc marginals of several parsers of any kind are averaged, and the best tree is found from
     the averages. The log probabilities of labels and of learned tags are averaged too. Members
     learn and parse independently: their symbols and labels may differ, one may be a pipeline that
-    reads other columns, and one may have learned from other trees.
+    reads other columns, and one may have learned from other trees. Taggers that would be equal,
+    since they have the same parameters and seed, are fitted once.
 
     Parameters
     ----------
@@ -60,8 +61,10 @@ class AveragedParser(CalibratedMixin, Ensemble):
         the weight sum over all trees (see `trees` of :class:`BiaffineParser`).
     calibrate : bool, default=True
         Whether to learn a correction that makes probabilities match frequencies: of the heads with
-        probability 0.8, four in five are right. Copies of the members are fitted to each half of
-        the trees and parse the other half, which doubles the time of `fit`. The members' own values
+        probability 0.8, four in five are right. Copies of the members are fitted to half of the
+        trees and parse the other half, and with fewer than 2,000 tokens the other way round, too.
+        A :class:`Tagger` in front of a member is not fitted again: its folds tag all trees without
+        having seen them. This takes up to as long as the rest of `fit`. The members' own values
         of this parameter are ignored, because an average of corrected probabilities is
         underconfident. Nothing is learned if members are frozen or learn without heads, or from
         fewer than 20 sentences. Predicted trees do not change.
@@ -297,20 +300,21 @@ class AveragedParser(CalibratedMixin, Ensemble):
         knows_heads = y is not None or self._takes_heads_of_trees
         calibrates = self.calibrate and not is_frozen and knows_heads
         copied = without_calibration if calibrates else clone
-        copies = [(name, copied(member)) for name, member in estimators]
-        taken = {} if is_frozen else take_taggers(copies)
-        learned = super()._learn_members(copies, sentences, y, sample_weight)
+        copies = {name: copied(member) for name, member in estimators}
+        taggers = learn_taggers(copies, sentences, sample_weight, self.n_jobs)
+        learned = super()._learn_members(copies.items(), sentences, y, sample_weight)
         fitted = learned["named_estimators_"]
-        put_taggers(taken, copies, fitted, sentences, sample_weight, self.n_jobs)
+        for name, tagger in taggers.items():
+            put_tagger(fitted[name], tagger)
         if not calibrates:
             return learned | learn_calibrations([])
-        for name, member in copies:
+        for name, member in copies.items():
             own = open_member(member).parser
             if "trees" in own.get_params(deep=False):  # halves might lead to another choice
                 own.set_params(trees=open_member(fitted[name]).parser.trees_)
         return learned | self._calibrate_on_halves(copies, sentences, y, weights, counted)
 
-    def _calibrate_on_halves(self, estimators, sentences, y, weights, counted):
+    def _calibrate_on_halves(self, members, sentences, y, weights, counted):
         """Learn to correct probabilities: each half is parsed by members fitted to the other."""
         _, heads = check_trees(sentences, y)
         _, symbols = check_sentences(sentences)
@@ -325,13 +329,14 @@ class AveragedParser(CalibratedMixin, Ensemble):
             return learn_calibrations([])
         summed = np.bincount(group, weights[order])
         n_tokens = sum(len(symbols[s]) for s in counted)
-        for _, member in estimators:  # copies of the given members
+        for member in members.values():
             _set_schedule(member, n_tokens)
         halves = np.array_split(np.random.default_rng(0).permutation(firsts.size), 2)
         answers = []
         for half, other in (halves, halves[::-1])[: 1 if n_tokens >= ENOUGH else 2]:
             own = np.sort(np.array(order)[np.isin(group, half)])
-            model = clone(self).set_params(estimators=estimators, calibrate=False, verbose=0)
+            given = {"estimators": [*members.items()], "calibrate": False, "verbose": 0}
+            model = clone(self).set_params(**given)
             with warnings.catch_warnings():  # the fit to all trees has warned
                 warnings.simplefilter("ignore")
                 of_own = None if y is None else [y[s] for s in own]
