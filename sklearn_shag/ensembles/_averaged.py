@@ -315,7 +315,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         return learned | self._calibrate_on_halves(copies, sentences, y, weights, counted)
 
     def _calibrate_on_halves(self, members, sentences, y, weights, counted):
-        """Learn to correct probabilities: each half is parsed by members fitted to the other."""
+        """Learn to correct probabilities: a half is parsed by members fitted to the other."""
         _, heads = check_trees(sentences, y)
         _, symbols = check_sentences(sentences)
         labels = list_labels(sentences, np.concatenate(heads), y)
