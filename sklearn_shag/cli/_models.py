@@ -56,7 +56,6 @@ OF_NEW = (
     "pattern",
 )
 N_NETWORKS = 3  # of an ensemble, beside a linear model
-N_FOLDS = 3  # tagged for this model, one of four
 VECTORS, LARGEST = "vectors", 2 * 2**30  # folder in the cache, and bytes of it that a run finds
 
 
@@ -202,7 +201,7 @@ def _make_part(name, options, seed):
     if options.tags is not None and name == "biaffine":
         return learner.set_params(tags=tags), learner
     if options.tags is not None:
-        cv = N_FOLDS if options.model == "ensemble" else 5
+        cv = 3 if options.model == "ensemble" else 5  # few folds for a linear model beside networks
         tagger = Tagger(tags, cv=cv, random_state=seed, n_jobs=n_jobs, **counts)
         return make_parser_pipeline(tagger, learner), learner
     if name in OF_COLUMNS:

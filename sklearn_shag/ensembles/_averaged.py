@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from itertools import pairwise
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag._parser import CalibratedMixin
 from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
 from sklearn_shag.ensembles._base import Ensemble
-from sklearn_shag.ensembles._taggers import learn_taggers, put_tagger
+from sklearn_shag.network import BiaffineParser, Tagger
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
     TREES,
@@ -27,8 +29,10 @@ from sklearn_shag.parsing import (
     learn_calibrations,
 )
 from sklearn_shag.sequences import join_names
+from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._arrays import in_chunks
-from sklearn_shag.utils._estimators import keep, open_member
+from sklearn_shag.utils._estimators import Pipeline, keep, open_member
+from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_whole_number
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
@@ -431,3 +435,63 @@ def _set_schedule(member, n_tokens):
     for part in [member, *member.get_params().values()]:
         if hasattr(part, "_choose_schedule"):
             part.set_params(**part._choose_schedule(n_tokens))
+
+
+def learn_taggers(members, sentences, sample_weight, n_jobs):
+    """Take the taggers out of members, and fit them; equal ones are fitted once.
+
+    Parsers learn the same without them: networks only the tags that are learned along with trees,
+    and pipelines from tags of folds, which halves of the trees have too.
+
+    Parameters
+    ----------
+    members : dict of estimator
+        By name; copies, which are not fitted but changed.
+    sentences : CheckedSentences
+    sample_weight : ndarray of shape (n_sentences,) or None
+        Pipelines give it to their parsers alone.
+    n_jobs : int or None
+
+    Returns
+    -------
+    taggers : dict of Tagger
+        By the name of the member.
+    """
+    taken, tasks = {}, {}
+    for name, member in members.items():
+        weights = None if isinstance(member, Pipeline) else sample_weight
+        if isinstance(member, Pipeline) and isinstance(member.steps[0][1], Tagger):
+            tagger = member.steps[0][1]
+            tasks[name] = delayed(tagger._tag_folds)(sentences, np.ones(len(sentences)))
+        elif isinstance(member, BiaffineParser) and len(member._list_tag_columns()) > 1:
+            tagger = member._make_tagger().set_params(tags=member.tags)
+            member.set_params(tags=member._learned_along()[0])
+        else:
+            continue
+        tagger._validate_params()
+        params = tagger.get_params() | {"cv": None, "embeddings": id(tagger.embeddings)}
+        key = id(tagger) if tagger.random_state is None else repr(params), weights is None
+        taken[name] = tagger, key
+        tasks.setdefault(key, delayed(tagger.fit)(sentences, sample_weight=weights))
+    done = dict(zip(tasks, run_parallel(tasks.values(), n_jobs), strict=True))
+    for name in taken.keys() & done.keys():
+        tagged = dict(zip(map(_as_key, sentences), done[name], strict=True))
+        step = FunctionTransformer(lambda X, tagged=tagged: [tagged[_as_key(x)] for x in X])
+        members[name].steps[0] = members[name].steps[0][0], step
+    return {
+        name: copy(done[key]).set_params(**tagger.get_params(deep=False))
+        for name, (tagger, key) in taken.items()
+    }
+
+
+def put_tagger(member, tagger):
+    """Put a tagger from :func:`learn_taggers` into the fitted member that it was taken from."""
+    if isinstance(member, Pipeline):
+        member.steps[0] = member.steps[0][0], tagger
+    else:
+        member.set_params(tags=tagger.tags)
+        member.tagger_ = tagger.set_params(embeddings=member.embeddings)
+
+
+def _as_key(sentence):
+    return sentence if isinstance(sentence, DependencyTree) else tuple(sentence)
