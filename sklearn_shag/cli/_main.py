@@ -258,7 +258,7 @@ def _add_train(commands):
 
 
 def _add_parse(commands):
-    """Parse CoNLL-U files, tokenised sentences, or raw text.
+    """Parse CoNLL-U files, tokenised sentences, or raw text, where each file is a document.
 
     examples:
       %(prog)s model.npz test.conllu -o parsed.conllu

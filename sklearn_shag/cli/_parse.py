@@ -1,8 +1,10 @@
 """The command `parse`, which reads, parses and writes files piece by piece, in order."""
 
 import os
+import re
 import warnings
 from contextlib import closing
+from functools import partial
 from itertools import chain, islice, starmap
 from pathlib import Path
 from time import perf_counter
@@ -14,7 +16,7 @@ from sklearn_shag.treebank import CONLLU, HORIZONTAL, ConlluError, list_sources,
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
 from sklearn_shag.utils._io import STANDARD, write_text
-from sklearn_shag.utils._messages import warn
+from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes, progress
 
 PART = 500  # sentences of a piece whose trees are in memory at once
@@ -28,6 +30,8 @@ class ParsedPiece(NamedTuple):
     errors: list[ConlluError]  # of skipped sentences, or of the one that ends parsing
     warned: list[tuple[type, str]]
     n_read: int
+    path: str
+    begins_file: bool
 
 
 class PieceParser(NamedTuple):
@@ -45,7 +49,7 @@ class PieceParser(NamedTuple):
         errors = [each for each in results if isinstance(each, ConlluError)]
         texts = [texts for texts in results if isinstance(texts, list)]
         shown = [(each.category, str(each.message)) for each in warned]
-        return ParsedPiece(texts, errors, shown, piece.n_read)
+        return ParsedPiece(texts, errors, shown, piece.n_read, piece.path, not piece.n_lines)
 
     def _parse_parts(self, piece):
         """Yield the texts of each sentence, after its error if it has one that is skipped."""
@@ -134,7 +138,8 @@ def parse(options):
     work = PieceParser(opened, form, answers, skips=options.on_error == "skip")
     pieces = _read_texts(form, files) if is_text and work.skips else form.pieces(files)
     n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
-    n_sentences, n_skipped, shown, began = 0, 0, set(), perf_counter()
+    names = _name_documents(files)
+    n_sentences, n_of_file, n_skipped, shown, began = 0, 0, 0, set(), perf_counter()
     with (
         write_text(options.output, streamed=True) as write,
         progress("Parsing", n_bytes, "B", choose_verbosity()) as advance,
@@ -147,9 +152,12 @@ def parse(options):
                     warn(message, category)
             texts = parsed.texts
             if is_text:  # workers do not know the numbers
-                texts = starmap(_number_trees, enumerate(texts, start=n_sentences + 1))
+                n_of_file *= not parsed.begins_file
+                number = partial(_number_trees, names.get(parsed.path))
+                texts = starmap(number, enumerate(texts, start=n_of_file + 1))
             write(b"".join(chain.from_iterable(texts)))
             n_sentences += len(parsed.texts)
+            n_of_file += len(parsed.texts)
             n_skipped += len(parsed.errors)
             advance(parsed.n_read, f"{n_sentences / (perf_counter() - began):,.0f} sentences/s")
             if parsed.errors and not work.skips:
@@ -169,9 +177,20 @@ def _read_texts(form, files):
             warn(f"{error}; this part of the file and the rest of it are left out", UserWarning)
 
 
-def _number_trees(number, texts):
-    """Set the sent_id of all trees of a sentence to its number."""
-    return [set_comment(text.decode(), "sent_id", number).encode() for text in texts]
+def _name_documents(files):
+    """Name the documents in files, which are text: by their names, or by their paths if equal."""
+    names = [re.sub(r"(\.txt)?(\.gz)?$", "", Path(path).name) for path in files]
+    chosen = names if len(set(names)) == len(set(files)) else files
+    return {path: printable(n) for path, n in zip(files, chosen, strict=True) if path != STANDARD}
+
+
+def _number_trees(document, number, texts):
+    """Set the sent_id of all trees of a sentence, and begin the document with the first one."""
+    name = str(number) if document is None else f"{document}-{number}"
+    texts = [set_comment(text.decode(), "sent_id", name).encode() for text in texts]
+    if document is not None and number == 1:
+        texts[0] = f"# newdoc id = {document}\n".encode() + texts[0]
+    return texts
 
 
 def _name_sentence(path, line, tree):

@@ -70,17 +70,21 @@ def _stand_in(sign, known):
     return next((other for other in candidates if other in known), sign)
 
 
-def iter_columns(text, paragraphs):
+def iter_columns(text, paragraphs, stops=None):
     """Yield each column of characters: its name, distinct values, their counts, and places.
 
-    The places are the index of the value of each character.
+    The places are the index of the value of each character. The last characters of texts that were
+    put together, `stops`, do not see the next text.
     """
     text = re.sub(r"\s", " ", text)
     points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     distinct, places = _number(points)
     signs, n = list(map(chr, distinct.tolist())), distinct.size
     yield "character", signs, np.bincount(places), places
-    pairs, of_pairs = _number(places * n + np.append(places[1:], places[-1]))
+    following = np.append(places[1:], places[-1])
+    if stops is not None:
+        following[stops] = places[stops]
+    pairs, of_pairs = _number(places * n + following)
     values = [signs[pair // n] + signs[pair % n] for pair in pairs.tolist()]
     yield "pair", values, np.bincount(of_pairs), of_pairs
     # Shapes are ASCII.

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sklearn_shag.treebank._lines import find_document
 from sklearn_shag.treebank._sources import ConlluError, describe_binary
 from sklearn_shag.utils._io import STANDARD, iter_chunks, open_bytes
 from sklearn_shag.utils._messages import printable, warn
@@ -71,9 +72,15 @@ class TextFormat(NamedTuple):
         max_bytes, longest : None or int, default=None
             Limits of each file, and of each sentence.
         """
+        document = None
         for piece in self.pieces(sources, max_bytes=max_bytes, longest=longest):
-            for _, _, tree in self.sentences(piece):
+            if not piece.n_lines:  # another file
+                document = None
+            for _, text, tree in self.sentences(piece):
+                if self.boundary == b"\n\n" and b"newdoc" in text:  # be it valid or not
+                    document = find_document(text.decode(errors="replace"), document)
                 if not isinstance(tree, ConlluError):
+                    object.__setattr__(tree, "_document", document)  # nobody else has it yet
                     yield tree
                 elif on_error == "raise":
                     raise tree

@@ -108,8 +108,9 @@ class DependencyTree:
     """
 
     # `_source` is the block of lines that the tree was read from, None for a tree built in Python
-    # that has no MISC; `_reparsed` tells that the heads in it are not those of the tree.
-    __slots__ = (*ATTRIBUTES.values(), "heads", "_source", "_reparsed")
+    # that has no MISC; `_reparsed` tells that the heads in it are not those of the tree, `_document`
+    # names the document that an earlier sentence has begun.
+    __slots__ = (*ATTRIBUTES.values(), "heads", "_source", "_reparsed", "_document")
 
     forms: tuple[str, ...]
     symbols: tuple[str, ...]
@@ -145,7 +146,7 @@ class DependencyTree:
             symbols = state["upos"] or state["forms"]
         state["symbols"] = check_strings("symbols", symbols, n_tokens)
         state["heads"] = check_heads(heads, state["forms"])
-        _set_state(self, {**state, "_source": None, "_reparsed": False})
+        _set_state(self, {**state, "_source": None, "_reparsed": False, "_document": None})
 
     @property
     def is_projective(self) -> bool:
@@ -405,6 +406,15 @@ class DependencyTree:
     def text(self) -> str | None:
         """The value of the comment "# text = ...", or None without it."""
         return lines.find_comment(self._source or "", "text")
+
+    @property
+    def document(self) -> str | None:
+        """The document of the sentence, or None if it is not known.
+
+        It is named by the comment "# newdoc id = ..." of its first sentence. The sentences behind
+        it know it from the file or the text that they were read from.
+        """
+        return lines.find_document(self._source or "", self._document)
 
     @property
     def misc(self) -> tuple[str, ...]:
