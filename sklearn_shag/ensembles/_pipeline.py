@@ -327,13 +327,12 @@ class ParserPipeline(ParserMethods, Pipeline):
             As for :meth:`parse`: `unique_relations`, `confidence`, `n_best`, `n_samples` and
             `random_state`.
 
-        Yields
-        ------
-        name : str or int
-            The id of a text.
-        trees : list of DependencyTree, or list of lists of DependencyTree
-            Its trees, as from :meth:`parse_text`. Each knows its `document`; its `sent_id` is the
-            id of the text and its number, and the first has the comment "newdoc".
+        Returns
+        -------
+        documents : iterator of pairs of id and list of DependencyTree
+            For each text its id and its trees, as from :meth:`parse_text`. Each tree knows its
+            `document`; its `sent_id` is the id of the text and its number, and the first has the
+            comment "newdoc".
 
         Raises
         ------

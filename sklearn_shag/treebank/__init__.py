@@ -67,6 +67,7 @@ from sklearn_shag.treebank._text import (
     to_trees,
 )
 from sklearn_shag.treebank._token_feature import TokenFeature, TreeTransformer
+from sklearn_shag.treebank._tokens import Token
 from sklearn_shag.treebank._tree import (
     CONLLU,
     DependencyTree,
@@ -83,6 +84,7 @@ __all__ = [
     "DependencyTree",
     "EmptyNode",
     "MultiwordToken",
+    "Token",
     "TokenFeature",
     "UnknownSymbolWarning",
     "allowed_arcs",

@@ -302,7 +302,7 @@ def find_comment(text, wanted):
 
 
 def find_document(text, known=None):
-    """Return the document of a sentence: that of its comment newdoc, or else the known one."""
+    """Return the document that the comment newdoc of a sentence names, or else the known one."""
     found = "newdoc" in text and _NEW_DOCUMENT.search(f"\n{text}")
     return ((found[1] or "").strip() or None) if found else known
 

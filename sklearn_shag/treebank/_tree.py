@@ -26,6 +26,7 @@ from sklearn_shag.treebank._columns import (
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy, new_graph
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken
 from sklearn_shag.treebank._pieces import TextFormat
+from sklearn_shag.treebank._tokens import Token, list_views
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._messages import shorten
@@ -108,8 +109,8 @@ class DependencyTree:
     """
 
     # `_source` is the block of lines that the tree was read from, None for a tree built in Python
-    # that has no MISC; `_reparsed` tells that the heads in it are not those of the tree, `_document`
-    # names the document that an earlier sentence has begun.
+    # that has no MISC; `_reparsed` tells that the heads in it are not those of the tree. `_document`
+    # is the document that an earlier sentence has begun.
     __slots__ = (*ATTRIBUTES.values(), "heads", "_source", "_reparsed", "_document")
 
     forms: tuple[str, ...]
@@ -630,6 +631,32 @@ class DependencyTree:
             check_column("columns", node.columns, 9)
         source = lines.replace_tokens(self._written(), self.multiword_tokens, nodes)
         return self._with_source(source)
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The words of the sentence as objects, each with its columns, its head and its children.
+
+        They are made when they are asked for, and are views: the tree does not keep them.
+        """
+        return list_views(self)
+
+    @property
+    def root(self) -> Token:
+        """The root of the sentence, the first one if there are several.
+
+        Returns
+        -------
+        token : Token
+
+        Raises
+        ------
+        ValueError
+            If the sentence is unlabelled, or its root is not known.
+        """
+        roots = self.children(0)
+        if not roots:
+            raise ValueError(f"The root of {self!r} is not known (-1). Parse the sentence.")
+        return self.tokens[roots[0] - 1]
 
     def children(self, token: int) -> tuple[int, ...]:
         """List the modifiers of a token.
