@@ -128,6 +128,6 @@ def test_wrong_arguments_are_refused(bundled, arguments, options, error):
         bundled.parse_texts(*arguments, **options)
 
 
-def test_several_trees_a_sentence(bundled):
-    ((best, _),) = bundled.parse_texts(["Dogs bark. It rains."], n_best=2)[0][:1]
-    assert best == bundled.parse_text("Dogs bark.")[0]
+def test_options_of_parse(bundled):
+    ((tree,),) = bundled.parse_texts(["Dogs bark."], confidence=True)
+    assert tree.misc == bundled.parse_text("Dogs bark.", confidence=True)[0].misc

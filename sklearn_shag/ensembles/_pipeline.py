@@ -8,7 +8,6 @@ from itertools import chain, count, islice
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack, overload
 
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -251,8 +250,8 @@ class ParserPipeline(ParserMethods, Pipeline):
         lines: bool = False,
         on_error: Literal["raise", "skip"] = "raise",
         n_jobs: int | None = None,
-        **options: Any,
-    ) -> list[list[Any]]:
+        **options: Unpack[OneTree],
+    ) -> list[list[DependencyTree]]:
         """Split and parse many texts together, which is faster than one by one.
 
         Parameters
@@ -303,8 +302,8 @@ class ParserPipeline(ParserMethods, Pipeline):
         on_error: Literal["raise", "skip"] = "raise",
         chunk_size: int = 50_000,
         n_jobs: int | None = None,
-        **options: Any,
-    ) -> Iterator[tuple[str | int, list[Any]]]:
+        **options: Unpack[OneTree],
+    ) -> Iterator[tuple[str | int, list[DependencyTree]]]:
         """Split and parse any number of texts, of which a few are in memory at once.
 
         Parameters
@@ -319,13 +318,11 @@ class ParserPipeline(ParserMethods, Pipeline):
             What to do with a text that is refused, such as one with NUL: raise an error that names
             its id, or leave it out with a `UserWarning` that does.
         chunk_size : int, default=50_000
-            About how many characters are parsed at once. It does not affect the result, unless
-            trees are drawn.
+            About how many characters are parsed at once. It does not affect the result.
         n_jobs : int or None, default=None
             Number of processes, each of which splits and parses whole chunks; -1 for all cores.
         **options : dict
-            As for :meth:`parse`: `unique_relations`, `confidence`, `n_best`, `n_samples` and
-            `random_state`.
+            As for :meth:`parse`: `unique_relations` and `confidence`.
 
         Returns
         -------
@@ -356,9 +353,7 @@ class ParserPipeline(ParserMethods, Pipeline):
         found = self._iter_documents(texts, ids, lines, on_error, n_jobs, chunk_size, **options)
         return ((name, trees) for name, trees in found if not isinstance(trees, Exception))
 
-    def _iter_documents(
-        self, texts, ids, lines, on_error, n_jobs, chunk_size=50_000, random_state=None, **options
-    ):
+    def _iter_documents(self, texts, ids, lines, on_error, n_jobs, chunk_size=50_000, **options):
         """Iterate over pairs of an id and the trees of its text, or the error of that."""
         if not is_collection(texts) and not hasattr(texts, "__next__"):
             raise TypeError(f"texts must be an iterable of str, got {shorten(texts)}: pass [text].")
@@ -366,10 +361,9 @@ class ParserPipeline(ParserMethods, Pipeline):
             raise ValueError(f"on_error must be 'raise' or 'skip', got {shorten(on_error)}.")
         check_whole_number(chunk_size, "chunk_size")
         self._splitter()
-        self.parse([], random_state=random_state, **options)  # refuses options that are wrong
-        rng = check_random_state(random_state)
+        self.parse([], **options)  # refuses options that are wrong
         pairs = zip(count() if ids is None else ids, texts, strict=ids is not None)
-        chunks = ((part, rng.randint(2**31)) for part in _group_texts(pairs, chunk_size))
+        chunks = _group_texts(pairs, chunk_size)
         parse = partial(_parse_documents, self, lines, options)
         n_workers = count_workers(1 if n_jobs is None else n_jobs)
         found = chain.from_iterable(map_in_processes(parse, chunks, n_workers))
@@ -401,21 +395,19 @@ def _group_texts(documents, size):
         yield group
 
 
-def _parse_documents(pipeline, lines, options, chunk):
+def _parse_documents(pipeline, lines, options, documents):
     """Parse texts together; return pairs of the id of each and its trees, or its error."""
-    documents, seed = chunk
     try:
         split = find_splitter(pipeline)._split_texts(documents, lines)
         sentences = list(chain.from_iterable(split))
-        trees = iter(pipeline.parse(sentences, random_state=seed, **options))
+        trees = iter(pipeline.parse(sentences, **options))
     except (TypeError, ValueError) as error:
         if len(documents) == 1:
             return [(documents[0][0], error)]
         half = len(documents) // 2  # halves of halves find the text at fault
-        halves = (documents[:half], seed), (documents[half:], seed)
-        return [
-            pair for each in halves for pair in _parse_documents(pipeline, lines, options, each)
-        ]
+        halves = documents[:half], documents[half:]
+        parse = partial(_parse_documents, pipeline, lines, options)
+        return list(chain.from_iterable(map(parse, halves)))
     rows = zip(documents, split, strict=True)
     return [(name, list(islice(trees, len(part)))) for (name, _), part in rows]
 

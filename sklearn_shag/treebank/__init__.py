@@ -20,6 +20,7 @@ from sklearn_shag.treebank._columns import (
     check_column_name,
     check_share,
     columns_of,
+    join_columns,
     unspecified_relation,
 )
 from sklearn_shag.treebank._conllu import iter_conllu, read_conllu, write_conllu

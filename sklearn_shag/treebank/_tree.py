@@ -109,8 +109,8 @@ class DependencyTree:
     """
 
     # `_source` is the block of lines that the tree was read from, None for a tree built in Python
-    # that has no MISC; `_reparsed` tells that the heads in it are not those of the tree. `_document`
-    # is the document that an earlier sentence has begun.
+    # that has no MISC; `_reparsed` tells that the heads in it are not those of the tree.
+    # `_document` is the document that an earlier sentence has begun.
     __slots__ = (*ATTRIBUTES.values(), "heads", "_source", "_reparsed", "_document")
 
     forms: tuple[str, ...]
