@@ -153,7 +153,7 @@ def make_parser(prog="sklearn-shag"):
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    for add in (_add_demo, _add_train, _add_parse, _add_suggest, _add_evaluate):
+    for add in (_add_demo, _add_train, _add_parse, _add_suggest, _add_evaluate, _add_draw):
         add(commands)
     return parser
 
@@ -365,6 +365,23 @@ def _add_evaluate(commands):
     help = "print one JSON object, with scores from 0 to 1 (default: a table in percent)"
     parser.add_argument("--json", action="store_true", help=help)
     _add_on_error(parser, "leave it out on both sides")
+
+
+def _add_draw(commands):
+    """Draw the trees of CoNLL-U files on a page of HTML.
+
+    examples:
+      %(prog)s parsed.conllu -o page.html
+      %(prog)s parsed.conllu -o page.html --highlight nsubj:pass,aux:pass --colors
+    """
+    parser = _add_command(commands, "draw", "cli._demo", _add_draw)
+    _add_files(parser, "file", "the trees", nargs="+")
+    help = "page to write (default: standard output)"
+    parser.add_argument("-o", "--output", metavar="PAGE", default=STANDARD, help=help)
+    help = "highlight words with these relations (default: none)"
+    parser.add_argument("--highlight", metavar="RELATIONS", default="", help=help)
+    parser.add_argument("--colors", action="store_true", help="give relations own colours")
+    parser.add_argument("--compact", action="store_true", help="draw words and arcs closer")
 
 
 def _add_command(commands, name, module, function):

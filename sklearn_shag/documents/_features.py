@@ -24,6 +24,7 @@ from sklearn_shag.treebank import (
     TreeTransformer,
     check_column_name,
     join_columns,
+    require_trees,
 )
 from sklearn_shag.utils._arrays import is_collection, object_array
 from sklearn_shag.utils._estimators import BaseEstimator, TransformerMixin, linked
@@ -387,17 +388,12 @@ def iter_documents(X):
     """Yield each document of X as its number and its trees, after checking that they are trees."""
     if isinstance(X, DependencyTree) or not (is_collection(X) or hasattr(X, "__next__")):
         raise TypeError(
-            f"X must be a sequence of trees, or of lists of trees, got {shorten(X)}. Pass [tree] for "
-            f"one tree; TextParser makes trees of texts."
+            f"X must be a sequence of trees, or of lists of trees, got {shorten(X)}. Pass [tree] "
+            f"for one tree; TextParser makes trees of texts."
         )
     for number, each in enumerate(X):
         trees = list(each) if is_collection(each) else (each,)
-        for tree in trees:
-            if not isinstance(tree, DependencyTree):
-                raise TypeError(
-                    f"X[{number}] holds {shorten(tree)}, which is no DependencyTree. Texts are parsed "
-                    f"first: make_pipeline(TextParser(), ...)."
-                )
+        require_trees(trees, f"X[{number}]", "arcs are")
         yield number, trees
 
 

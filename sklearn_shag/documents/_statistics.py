@@ -1,4 +1,4 @@
-"""SyntaxStatistics: what readability, stylometry and learner studies count in documents."""
+"""SyntaxStatistics, counts of readability, stylometry and learner studies."""
 
 from __future__ import annotations
 
@@ -15,8 +15,19 @@ from sklearn_shag.utils._typing import FloatArray, ObjectArray
 
 TAGS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN")
 TAGS += ("PUNCT", "SCONJ", "SYM", "VERB", "X")
-NAMES = ("sentences", "tokens", "sentence_length", "depth", "dependency_length", "left_arcs")
-NAMES += ("clauses", "subordination", "passives", "modifiers_per_noun", "type_token_ratio")
+# What is divided by what
+RATIOS = {
+    "sentence_length": ("words", "sentences"),
+    "depth": ("depth", "sentences"),
+    "dependency_length": ("distance", "arcs"),
+    "left_arcs": ("left", "arcs"),
+    "clauses": ("clauses", "sentences"),
+    "subordination": ("subordinate", "clauses"),
+    "passives": ("passives", "clauses"),
+    "modifiers_per_noun": ("modifiers", "nouns"),
+    "type_token_ratio": ("types", "words"),
+}
+NAMES = ("sentences", "tokens", *RATIOS, *(f"upos_{tag}" for tag in TAGS))
 SUBORDINATE = frozenset(("csubj", "ccomp", "xcomp", "advcl", "acl"))
 PREDICATES, NOUNS = frozenset(("VERB", "AUX")), frozenset(("NOUN", "PROPN"))
 OF_NOUNS = frozenset(("amod", "nmod", "nummod", "acl", "compound"))
@@ -120,7 +131,7 @@ class SyntaxStatistics(TransformerMixin, BaseEstimator):
             If a tree lacks UPOS, relations or some heads.
         """
         rows = [_measure(_count_document(*document)) for document in iter_documents(X)]
-        return np.array(rows, dtype=np.float64).reshape(-1, len(NAMES) + len(TAGS))
+        return np.array(rows, dtype=np.float64).reshape(-1, len(NAMES))
 
     def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
         """List the names of the statistics.
@@ -135,7 +146,7 @@ class SyntaxStatistics(TransformerMixin, BaseEstimator):
         names : ndarray of str, shape (28,)
             The columns of the table.
         """
-        return np.array([*NAMES, *(f"upos_{tag}" for tag in TAGS)], dtype=object)
+        return np.array(NAMES, dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -146,29 +157,13 @@ class SyntaxStatistics(TransformerMixin, BaseEstimator):
 
 def _measure(counts):
     """List the statistics of a document, given its counts."""
-
-    def share(count, *of):
-        total = sum(map(counts.__getitem__, of))
-        return counts[count] / total if total else 0.0
-
-    return [
-        counts["sentences"],
-        counts["tokens"],
-        share("words", "sentences"),
-        share("depth", "sentences"),
-        share("distance", "arcs"),
-        share("left", "arcs"),
-        share("clauses", "sentences"),
-        share("subordinate", "clauses"),
-        share("passives", "clauses"),
-        share("modifiers", "nouns"),
-        share("types", "words"),
-        *(share(tag, "tokens") for tag in TAGS),
-    ]
+    pairs = [*RATIOS.values(), *((tag, "tokens") for tag in TAGS)]
+    shares = (counts[a] / counts[b] if counts[b] else 0.0 for a, b in pairs)
+    return [counts["sentences"], counts["tokens"], *shares]
 
 
 def _count_document(number, trees):
-    """Count what the statistics of a document need."""
+    """Count the parts of the statistics of a document."""
     counts, types = Counter(sentences=len(trees)), set()
     for tree in trees:
         heads, deprels = require_heads(tree, number)
@@ -201,11 +196,8 @@ def _count_document(number, trees):
 
 def _list_clauses(heads, relations, tags):
     """List the places of the words that head clauses."""
-    found = [
-        k
-        for k, (head, relation) in enumerate(zip(heads, relations, strict=True))
-        if not head or relation in SUBORDINATE or relation == "parataxis"
-    ]
+    rows = enumerate(zip(heads, relations, strict=True))
+    found = [k for k, (h, r) in rows if not h or r in SUBORDINATE or r == "parataxis"]
     for clause in found:  # it grows by their conjuncts
         for k, head in enumerate(heads):
             if head == clause + 1 and relations[k] == "conj" and tags[k] in PREDICATES:

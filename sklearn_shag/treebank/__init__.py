@@ -28,6 +28,7 @@ from sklearn_shag.treebank._conversions import (
     from_spacy,
     from_token_list,
     to_dataframe,
+    to_html,
     to_spacy,
     to_token_list,
 )
@@ -102,6 +103,7 @@ __all__ = [
     "read_horizontal",
     "remove_punctuation",
     "to_dataframe",
+    "to_html",
     "to_spacy",
     "to_token_list",
     "write_conllu",

@@ -83,12 +83,12 @@ class Token:
     @property
     def feats(self) -> dict[str, str]:
         """The morphological features by their names."""
-        return _split_pairs(self._cell("feats"))
+        return split_pairs(self._cell("feats"))
 
     @property
     def misc(self) -> dict[str, str]:
         """The values of the column MISC by their names."""
-        return _split_pairs(self._cell("misc"))
+        return split_pairs(self._cell("misc"))
 
     @property
     def head(self) -> Token | None:
@@ -155,7 +155,7 @@ def _make_view(tree, index, kept):
     return token
 
 
-def _split_pairs(cell):
+def split_pairs(cell):
     """Split a cell such as "Case=Nom|Number=Sing" into a dict."""
     pairs = [] if cell in (None, MISSING) else cell.split("|")
     return dict(pair.partition("=")[::2] for pair in pairs)

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import combinations
 from numbers import Integral
 from typing import Any, Never, NoReturn, Self, TypeAlias
@@ -35,6 +35,8 @@ from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, St
 _LINE_ENDS = re.compile(r"[\n\r]")
 _MAX_REPR_TEXT = 60
 _MAX_REPR_HEADS = 12
+# Words that pictures highlight
+Highlight: TypeAlias = Collection[int] | Callable[[Token], bool]
 
 
 class DependencyTree:
@@ -877,8 +879,20 @@ class DependencyTree:
                 graph.add_edge(head, token, **({"deprel": deprels[token - 1]} if deprels else {}))
         return graph
 
-    def to_svg(self) -> str:
+    def to_svg(
+        self, *, highlight: Highlight = (), colors: bool = False, compact: bool = False
+    ) -> str:
         """Draw the tree with arcs above the words, as it appears in notebooks.
+
+        Parameters
+        ----------
+        highlight : collection of int, or callable, default=()
+            Words with a coloured background and a thick arc: their positions, or a function that
+            takes a :class:`Token` and returns whether it is one of them.
+        colors : bool, default=False
+            Whether relations have colours of their own.
+        compact : bool, default=False
+            Whether words and arcs are closer to each other, for long sentences.
 
         Returns
         -------
@@ -892,7 +906,10 @@ class DependencyTree:
         >>> DependencyTree(["Dogs", "bark"], [2, 0]).to_svg()[:42]
         '<svg xmlns="http://www.w3.org/2000/svg" wi'
         """
-        return draw_svg(self.forms, self.symbols, _heads_as_list(self), self.deprels)
+        heads, marked = _heads_as_list(self), highlight
+        if callable(highlight):
+            marked = {token.index for token in self.tokens if highlight(token)}
+        return draw_svg(self.forms, self.symbols, heads, self.deprels, marked, colors, compact)
 
     def to_displacy(self) -> dict[str, list[dict[str, Any]]]:
         """Convert the tree for spaCy's displaCy, called with ``style="dep", manual=True``.
@@ -951,7 +968,8 @@ class DependencyTree:
 
     def _repr_html_(self) -> str:
         """Draw the tree in a box that scrolls sideways, for notebooks that show HTML only."""
-        return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
+        svg = self.to_svg().replace("<svg ", '<svg style="max-width: none" ', 1)
+        return f'<div style="overflow-x: auto">{svg}</div>'
 
     def __setattr__(self, name: str, value: Never) -> NoReturn:
         raise AttributeError(
