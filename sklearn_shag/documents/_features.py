@@ -41,7 +41,7 @@ ROOT = "ROOT"
 CONTENT = frozenset(("ADJ", "ADV", "NOUN", "NUM", "PROPN", "VERB"))
 
 
-class TextParser(TreeTransformer):
+class TextParser(TreeTransformer, auto_wrap_output_keys=None):
     """Parse texts into trees, as the first step of a pipeline.
 
     It takes texts as scikit-learn's vectorizers do, and makes a list of trees of each. A
@@ -154,6 +154,21 @@ class TextParser(TreeTransformer):
         path = os.fspath(self.parser)
         return _open_file(path, None if path in BUNDLED else os.stat(path).st_mtime_ns)
 
+    def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
+        """Name the column of documents, for the names of pipelines.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Not used.
+
+        Returns
+        -------
+        names : ndarray of str, shape (1,)
+            The name "documents".
+        """
+        return np.array(["documents"], dtype=object)
+
     def set_output(self, *, transform: str | None = None) -> Self:
         """Accept any output: trees are no table, and stay an array of lists.
 
@@ -183,6 +198,9 @@ def _open_file(path, changed):
 @linked
 class DependencyVectorizer(TransformerMixin, BaseEstimator):
     """Count arcs, relations, paths and words of trees, as CountVectorizer does words of texts.
+
+    The result is a sparse matrix with a row for each tree or document, for classifiers, tests and
+    topic models. Features have names that can be read.
 
     Parameters
     ----------
@@ -329,7 +347,7 @@ class DependencyVectorizer(TransformerMixin, BaseEstimator):
         length = 0 if "paths" not in kinds else self.max_length
         analyze = partial(_list_of_document, kinds, names, self.paths, length)
         options = {name: getattr(self, name) for name in COUNTING}
-        vectorizer = CountVectorizer(analyzer=analyze, **options)
+        vectorizer = CountVectorizer(analyzer=analyze, lowercase=False, **options)
         counts = vectorizer.fit_transform(iter_documents(X))
         vars(self).update(vectorizer_=vectorizer, vocabulary_=vectorizer.vocabulary_)
         return counts

@@ -138,6 +138,10 @@ def to_html(
     TypeError
         If `trees` holds anything but trees.
 
+    See Also
+    --------
+    DependencyTree.to_svg : Draws one tree.
+
     Examples
     --------
     >>> from sklearn_shag.datasets import load_english
