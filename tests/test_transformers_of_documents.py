@@ -1,5 +1,6 @@
-"""TextParser, DependencyVectorizer, SyntaxStatistics: brute-force counts, and scikit-learn's tools."""
+"""Transformers of documents: counts by brute force, and the tools of scikit-learn."""
 
+import inspect
 import os
 import pickle
 import re
@@ -10,21 +11,24 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import NotFittedError, SkipTestWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
 
+import sklearn_shag
 from sklearn_shag import (
     DependencyVectorizer,
     DeterministicSHAG,
+    ParserPipeline,
     SyntaxStatistics,
     TextParser,
     make_parser_pipeline,
     save_model,
 )
 from sklearn_shag.datasets import load_parser
-from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.treebank import DependencyTree, Token, to_html
 
 TEXTS = [
     "Dogs chase cats. It rains.",
@@ -319,3 +323,25 @@ def test_wrong_texts_are_refused():
 
 def test_processes_change_nothing(parsed):
     assert TextParser(n_jobs=2).fit_transform(TEXTS).tolist() == parsed.tolist()
+
+
+@pytest.mark.parametrize("name", ["TextParser", "DependencyVectorizer", "SyntaxStatistics"])
+def test_checks_of_scikit_learn(name):
+    with pytest.warns(SkipTestWarning, match="Can't test estimator"):
+        results = check_estimator(getattr(sklearn_shag, name)(), on_skip=None)
+    assert {result["status"] for result in results} == {"passed"}
+
+
+def test_new_signatures_say_what_they_take():
+    """Without `Any`, also within other types."""
+    functions = [ParserPipeline.parse_texts, ParserPipeline.iter_parse_texts, to_html]
+    functions += [DependencyTree.to_svg, DependencyTree.document.fget, DependencyTree.root.fget]
+    functions.append(DependencyTree.tokens.fget)
+    for made in (TextParser, DependencyVectorizer, SyntaxStatistics, Token):
+        own = (getattr(made, name) for name in vars(made) if name[0] != "_" or name == "__init__")
+        functions += [getattr(each, "fget", each) for each in own]
+    checked = [each for each in functions if inspect.isfunction(each)]
+    assert len(checked) > 25
+    for function in checked:
+        text = str(inspect.get_annotations(inspect.unwrap(function)))
+        assert not re.search(r"\bAny\b", text), function
