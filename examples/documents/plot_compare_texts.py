@@ -29,7 +29,9 @@ for name, part in parts.items():
     for start in range(0, len(part), 5):
         documents.append(part[start : start + 5])
         labels.append(name)
-model = make_pipeline(DependencyVectorizer("arcs", min_df=3), LogisticRegression(C=0.1))
+model = make_pipeline(
+    DependencyVectorizer("arcs", min_df=3), LogisticRegression(C=0.1, max_iter=1000)
+)
 model.fit(documents, labels)
 print(len(documents), "documents,", len(model[0].vocabulary_), "kinds of arcs")
 

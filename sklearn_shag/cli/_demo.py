@@ -71,8 +71,8 @@ def draw(options):
     """
     wanted = set(options.highlight.split(","))
     style = {"colors": options.colors, "compact": options.compact}
-    trees = read_conllu(options.file)
-    page = to_html(trees, highlight=lambda token: token.deprel in wanted, **style)
+    style["highlight"] = lambda token: token.deprel in wanted
+    page = to_html(read_conllu(options.file), **style)
     with write_text(options.output) as write:
         write(page.encode())
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.utils import InputTags, Tags
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.datasets import BUNDLED, load_parser
@@ -22,12 +22,11 @@ from sklearn_shag.treebank import (
     DependencyTree,
     Token,
     TreeTransformer,
-    check_column_name,
     join_columns,
     require_trees,
 )
 from sklearn_shag.utils._arrays import is_collection, object_array
-from sklearn_shag.utils._estimators import BaseEstimator, TransformerMixin, linked
+from sklearn_shag.utils._estimators import TransformerMixin
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import COUNT, N_JOBS, StrOptions, fit_context
@@ -141,10 +140,7 @@ class TextParser(TreeTransformer, auto_wrap_output_keys=None):
             If X is a single text or a whole data frame, or a text is refused.
         """
         if hasattr(X, "columns") or getattr(X, "ndim", 1) != 1:
-            raise TypeError(
-                f"X must hold texts, one after the other, got a {type(X).__name__} with "
-                f"columns. Pass one column: frame['text'], or X[:, 0]."
-            )
+            raise TypeError("X must hold texts, got columns. Pass one: frame['text'], or X[:, 0].")
         options = {"lines": self.lines, "on_error": self.on_error, "n_jobs": self.n_jobs}
         return object_array(self._opened_parser().parse_texts(X, **options))
 
@@ -195,8 +191,7 @@ def _open_file(path, changed):
     return load_parser(path) if changed is None else load_model(path)
 
 
-@linked
-class DependencyVectorizer(TransformerMixin, BaseEstimator):
+class DependencyVectorizer(TreeTransformer):
     """Count arcs, relations, paths and words of trees, as CountVectorizer does words of texts.
 
     The result is a sparse matrix with a row for each tree or document, for classifiers, tests and
@@ -265,6 +260,7 @@ class DependencyVectorizer(TransformerMixin, BaseEstimator):
 
     vectorizer_: CountVectorizer
     vocabulary_: dict[str, int]
+    set_output = TransformerMixin.set_output
 
     def __init__(
         self,
@@ -342,10 +338,8 @@ class DependencyVectorizer(TransformerMixin, BaseEstimator):
         if not kinds or not set(kinds) <= set(KINDS):
             raise ValueError(f"kind must be one or more of {', '.join(KINDS)}, got {self.kind!r}.")
         names = (self.nodes,) if isinstance(self.nodes, str) else self.nodes
-        if not callable(names):
-            list(map(check_column_name, names))
         length = 0 if "paths" not in kinds else self.max_length
-        analyze = partial(_list_of_document, kinds, names, self.paths, length)
+        analyze = partial(_list_of_document, (kinds, names, self.paths, length))
         options = {name: getattr(self, name) for name in COUNTING}
         vectorizer = CountVectorizer(analyzer=analyze, lowercase=False, **options)
         counts = vectorizer.fit_transform(iter_documents(X))
@@ -396,18 +390,12 @@ class DependencyVectorizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.vectorizer_.get_feature_names_out()
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = InputTags(two_d_array=False, string=True)
-        return tags
-
 
 def iter_documents(X):
     """Yield each document of X as its number and its trees, after checking that they are trees."""
-    if isinstance(X, DependencyTree) or not (is_collection(X) or hasattr(X, "__next__")):
+    if not is_collection(X):  # nor is a tree
         raise TypeError(
-            f"X must be a sequence of trees, or of lists of trees, got {shorten(X)}. Pass [tree] "
-            f"for one tree; TextParser makes trees of texts."
+            f"X must be a sequence of trees, or of lists of trees, got {shorten(X)}: pass [tree]."
         )
     for number, each in enumerate(X):
         trees = list(each) if is_collection(each) else (each,)
@@ -418,16 +406,13 @@ def iter_documents(X):
 def require_heads(tree, number):
     """Refuse with a ValueError a tree without heads or without relations; return both."""
     if tree.heads is None or tree.deprels is None:
-        lacks = "heads" if tree.heads is None else "relations"
-        raise ValueError(f"X[{number}]: {tree!r} has no {lacks}. Parse it first.")
+        raise ValueError(f"X[{number}]: {tree!r} has no heads or relations. Parse it first.")
     return tree.heads.tolist(), tree.deprels
 
 
-def _list_of_document(kinds, names, paths, max_length, document):
+def _list_of_document(options, document):
     number, trees = document
-    return chain.from_iterable(
-        _list_of_tree(tree, number, kinds, names, paths, max_length) for tree in trees
-    )
+    return chain.from_iterable(_list_of_tree(tree, number, *options) for tree in trees)
 
 
 def _list_of_tree(tree, number, kinds, names, paths, max_length):

@@ -6,10 +6,11 @@ from collections import Counter
 from typing import Self
 
 import numpy as np
-from sklearn.utils import InputTags, Tags
+from sklearn.utils import Tags
 
 from sklearn_shag.documents._features import Documents, iter_documents, require_heads
-from sklearn_shag.utils._estimators import BaseEstimator, TransformerMixin, linked
+from sklearn_shag.treebank import TreeTransformer
+from sklearn_shag.utils._estimators import TransformerMixin
 from sklearn_shag.utils._heads import UNKNOWN, follow_heads
 from sklearn_shag.utils._typing import FloatArray, ObjectArray
 
@@ -34,8 +35,7 @@ OF_NOUNS = frozenset(("amod", "nmod", "nummod", "acl", "compound"))
 PASSIVE = frozenset(("nsubj:pass", "csubj:pass", "aux:pass"))
 
 
-@linked
-class SyntaxStatistics(TransformerMixin, BaseEstimator):
+class SyntaxStatistics(TreeTransformer):
     """Measure the syntax of documents, as studies of readability, style and learners do.
 
     It takes trees in Universal Dependencies with UPOS, and makes a table with a row for each
@@ -48,9 +48,9 @@ class SyntaxStatistics(TransformerMixin, BaseEstimator):
     - ``dependency_length``: the distance between head and modifier in tokens, the mean over all
       words but roots [3]_.
     - ``left_arcs``: the share of these words that stand before their head [4]_.
-    - ``clauses``: clauses per sentence [5]_. A clause is headed by a root, by a word whose relation
-      is csubj, ccomp, xcomp, advcl, acl or parataxis, or by a verb or auxiliary (UPOS) whose
-      relation is conj and whose head heads a clause. Subtypes of relations count as the relations.
+    - ``clauses``: clauses per sentence [5]_. A clause is headed by a root, or by a word whose
+      relation is csubj, ccomp, xcomp, advcl, acl or parataxis. It may also be headed by a verb or
+      auxiliary (UPOS) that is conj of the head of a clause. Subtypes count as the relations.
     - ``subordination``: the share of clauses that are csubj, ccomp, xcomp, advcl or acl [5]_.
     - ``passives``: words per clause with a modifier nsubj:pass, csubj:pass or aux:pass [6]_.
     - ``modifiers_per_noun``: modifiers amod, nmod, nummod, acl and compound of nouns and names, per
@@ -91,6 +91,8 @@ class SyntaxStatistics(TransformerMixin, BaseEstimator):
     0      100.0             7.75       0.61
     1      200.0             7.90       0.58
     """
+
+    set_output = TransformerMixin.set_output
 
     def fit(self, X: Documents, y: object = None) -> Self:
         """Do nothing: statistics are not learned.
@@ -150,7 +152,6 @@ class SyntaxStatistics(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags = InputTags(two_d_array=False, string=True)
         tags.requires_fit = False
         return tags
 
@@ -199,7 +200,6 @@ def _list_clauses(heads, relations, tags):
     rows = enumerate(zip(heads, relations, strict=True))
     found = [k for k, (h, r) in rows if not h or r in SUBORDINATE or r == "parataxis"]
     for clause in found:  # it grows by their conjuncts
-        for k, head in enumerate(heads):
-            if head == clause + 1 and relations[k] == "conj" and tags[k] in PREDICATES:
-                found.append(k)
+        rows = enumerate(zip(heads, relations, tags, strict=True))
+        found += [k for k, (h, r, t) in rows if h == clause + 1 and r == "conj" and t in PREDICATES]
     return found

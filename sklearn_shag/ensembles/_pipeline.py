@@ -355,7 +355,7 @@ class ParserPipeline(ParserMethods, Pipeline):
 
     def _iter_documents(self, texts, ids, lines, on_error, n_jobs, chunk_size=50_000, **options):
         """Iterate over pairs of an id and the trees of its text, or the error of that."""
-        if not is_collection(texts) and not hasattr(texts, "__next__"):
+        if not is_collection(texts):
             raise TypeError(f"texts must be an iterable of str, got {shorten(texts)}: pass [text].")
         if on_error not in ("raise", "skip"):
             raise ValueError(f"on_error must be 'raise' or 'skip', got {shorten(on_error)}.")
@@ -365,8 +365,7 @@ class ParserPipeline(ParserMethods, Pipeline):
         pairs = zip(count() if ids is None else ids, texts, strict=ids is not None)
         chunks = _group_texts(pairs, chunk_size)
         parse = partial(_parse_documents, self, lines, options)
-        n_workers = count_workers(1 if n_jobs is None else n_jobs)
-        found = chain.from_iterable(map_in_processes(parse, chunks, n_workers))
+        found = chain.from_iterable(map_in_processes(parse, chunks, count_workers(n_jobs)))
         return map(partial(_report_refused, on_error), found)
 
     def _splitter(self):

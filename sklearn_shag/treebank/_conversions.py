@@ -12,7 +12,7 @@ from conllu.serializer import serialize_field
 from sklearn_shag.treebank._columns import MISSING
 from sklearn_shag.treebank._conllu import read_conllu
 from sklearn_shag.treebank._tokens import split_pairs
-from sklearn_shag.treebank._tree import DependencyTree, Highlight, require_trees
+from sklearn_shag.treebank._tree import DependencyTree, Highlight, Trees, require_trees
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import import_optional
@@ -89,8 +89,7 @@ def to_dataframe(trees: Iterable[DependencyTree], *, extended: bool = False) -> 
     table = pd.DataFrame(rows, columns=["sentence", "sent_id", *DEFAULT_FIELDS])
     table = table.astype({"head": "Int64"})
     if extended:
-        documents = [tree.document for tree in trees]
-        table.insert(0, "document", table["sentence"].map(dict(enumerate(documents))))
+        table.insert(0, "document", [trees[k].document for k in table["sentence"]])
         of_heads = table[["sentence", "id", "form", "lemma", "upos"]].add_prefix("head_")
         keys = ["head_sentence", "head_id"]
         table = table.merge(of_heads, "left", left_on=["sentence", "head"], right_on=keys)
@@ -102,8 +101,6 @@ def to_dataframe(trees: Iterable[DependencyTree], *, extended: bool = False) -> 
 class _Page(str):
     """A page of HTML; notebooks show it."""
 
-    __slots__ = ()
-
     def _repr_html_(self):
         return (
             f'<iframe srcdoc="{escape(self)}" width="100%" height="480" frameborder="0"></iframe>'
@@ -111,17 +108,13 @@ class _Page(str):
 
 
 def to_html(
-    trees: Iterable[DependencyTree],
-    *,
-    highlight: Highlight = (),
-    colors: bool = False,
-    compact: bool = False,
+    trees: Trees, *, highlight: Highlight = (), colors: bool = False, compact: bool = False
 ) -> str:
     """Draw trees on a page that needs no other file.
 
     Parameters
     ----------
-    trees : iterable of DependencyTree
+    trees : sequence of DependencyTree
         With heads or without.
     highlight, colors, compact : collection of int or callable, bool, bool
         As for :meth:`DependencyTree.to_svg`.

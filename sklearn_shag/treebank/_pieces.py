@@ -74,8 +74,7 @@ class TextFormat(NamedTuple):
         """
         document = None
         for piece in self.pieces(sources, max_bytes=max_bytes, longest=longest):
-            if not piece.n_lines:  # another file
-                document = None
+            document = document if piece.n_lines else None  # of another file
             for _, text, tree in self.sentences(piece):
                 if self.boundary == b"\n\n" and b"newdoc" in text:  # be it valid or not
                     document = find_document(text.decode(errors="replace"), document)

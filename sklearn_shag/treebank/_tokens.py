@@ -93,8 +93,7 @@ class Token:
     @property
     def head(self) -> Token | None:
         """The head, or None for a root and where it is not known."""
-        heads, _ = self._tree._structure()
-        head = int(heads[self.index - 1])
+        head = int(self._tree._structure()[0][self.index - 1])
         return None if head in (0, UNKNOWN) else self._view(head)
 
     @property
@@ -132,9 +131,8 @@ class Token:
         return _make_view(self._tree, index, self._kept)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Token):
-            return NotImplemented
-        return self._tree is other._tree and self.index == other.index
+        same_tree = isinstance(other, Token) and self._tree is other._tree
+        return same_tree and self.index == other.index
 
     def __hash__(self) -> int:
         return hash((id(self._tree), self.index))
