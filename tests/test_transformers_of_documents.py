@@ -215,7 +215,7 @@ def test_conjuncts_of_clauses_are_clauses(english):
 @pytest.mark.parametrize("make", [DependencyVectorizer, SyntaxStatistics])
 def test_wrong_trees_are_refused(make, english):
     for X in (english[0], "text", 3):
-        with pytest.raises(TypeError, match="sequence of trees"):
+        with pytest.raises(TypeError, match="list of trees"):
             make().fit_transform(X)
     for X in (["text"], [["text"]], [[english[:2]]], [None]):
         with pytest.raises(TypeError, match=r"X\[0\]\[0\] is a "):

@@ -394,9 +394,7 @@ class DependencyVectorizer(TreeTransformer):
 def iter_documents(X):
     """Yield each document of X as its number and its trees, after checking that they are trees."""
     if not is_collection(X):  # nor is a tree
-        raise TypeError(
-            f"X must be a sequence of trees, or of lists of trees, got {shorten(X)}: pass [tree]."
-        )
+        raise TypeError(f"X must be a list of trees or documents, got {shorten(X)}: pass [tree].")
     for number, each in enumerate(X):
         trees = list(each) if is_collection(each) else (each,)
         require_trees(trees, f"X[{number}]", "arcs are")
