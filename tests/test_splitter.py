@@ -885,3 +885,12 @@ def test_demo_draws_no_text_of_other_parsers(capsys):
     assert main(["demo", "Cats sleep.", "--treebank", "x"]) == 1
     assert main(["demo", " "]) == 1
     assert "blank" in capsys.readouterr().err
+
+
+def test_command_numbers_the_sentences_of_a_long_line(text_model, tmp_path, capsys, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("The cat sat. It slept. " * 20)
+    read_at_once(monkeypatch, 25)
+    assert main(["parse", text_model, str(path), "--input", "text"]) == 0
+    trees = read_conllu(io.StringIO(capsys.readouterr().out))
+    assert [tree.sent_id for tree in trees] == [f"a-{k + 1}" for k in range(len(trees))]

@@ -31,7 +31,7 @@ class ParsedPiece(NamedTuple):
     warned: list[tuple[type, str]]
     n_read: int
     path: str
-    begins_file: bool
+    begins_file: bool  # of text; a piece may end within the first line
 
 
 class PieceParser(NamedTuple):
@@ -49,7 +49,8 @@ class PieceParser(NamedTuple):
         errors = [each for each in results if isinstance(each, ConlluError)]
         texts = [texts for texts in results if isinstance(texts, list)]
         shown = [(each.category, str(each.message)) for each in warned]
-        return ParsedPiece(texts, errors, shown, piece.n_read, piece.path, not piece.n_lines)
+        begins_file = not getattr(piece, "n_characters", 0)
+        return ParsedPiece(texts, errors, shown, piece.n_read, piece.path, begins_file)
 
     def _parse_parts(self, piece):
         """Yield the texts of each sentence, after its error if it has one that is skipped."""
