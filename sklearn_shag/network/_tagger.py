@@ -59,8 +59,8 @@ class Tagger(TreeTransformer, TagLearner):
     augment : bool, default=True
         Whether to learn from altered copies of some sentences too, as :class:`BiaffineParser` does.
     cv : int, cross-validation generator or iterable, default=5
-        The folds of :meth:`fit_transform`, whose taggers take half as many passes. If it is an
-        int, they are drawn at random.
+        The folds of :meth:`fit_transform`, whose taggers take half as many passes if `max_iter` is
+        "auto". If it is an int, they are drawn at random.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights, the order of sentences, random replacement and dropout, and the
         folds.
@@ -108,9 +108,8 @@ class Tagger(TreeTransformer, TagLearner):
     -----
     ``fit_transform(X)`` differs from ``fit(X).transform(X)``, as it does for
     :class:`~sklearn.preprocessing.TargetEncoder`: each fold is tagged by a tagger trained on the
-    other folds. A tagger makes hardly any errors in its training text. A
-    parser that has seen wrong tags in training finds about the same trees, but its probabilities
-    are better calibrated.
+    other folds. A tagger makes hardly any errors in its training text. A parser that has seen
+    wrong tags in training finds about the same trees, but its probabilities are better calibrated.
 
     Examples
     --------
@@ -258,13 +257,16 @@ class Tagger(TreeTransformer, TagLearner):
         return tagged
 
     def _tag_folds(self, sentences, weights):
-        """Tag each fold with a tagger trained on the other folds, in half as many passes."""
+        """Tag each fold with a tagger of the others, by default trained in half as many passes."""
         rng = check_random_state(self.random_state)
         folds = self._folds(sentences, rng)
         for source in self._list_sources():
             ask_vectors(source, sentences, self.verbose)
-        passes = -(-self._choose_schedule(sum(map(len, sentences)))["max_iter"] // 2)
-        params = self.get_params(deep=False) | {"max_iter": passes, "n_jobs": None, "verbose": 0}
+        params = self.get_params(deep=False) | {"n_jobs": None, "verbose": 0}
+        if self.max_iter == "auto":
+            params["max_iter"] = -(
+                -self._choose_schedule(sum(map(len, sentences)))["max_iter"] // 2
+            )
         tasks = [
             delayed(_tag_fold)(
                 # Parameters are not copied, as clone would: vectors of words may be large.
