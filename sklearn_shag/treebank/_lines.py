@@ -21,7 +21,7 @@ _TOKEN_RANGE = re.compile(r"(?<![^|])TokenRange=([0-9]{1,18}):([0-9]{1,18})(?![^
 _COMMENT = re.compile(r"\n(#.*)")
 _MULTIWORD_TOKEN = re.compile(r"\n(\d+)-(\d+)\t(.*?)\t.*\t(.*)")
 _EMPTY_NODE = re.compile(r"\n(\d+)\.\d+\t(.*)")
-_NEW_DOCUMENT = re.compile(r"\n#\s*newdoc\b(?:\s+id\s*=(.*))?")
+_NEW_DOCUMENT = re.compile(r"(?:#.*\n)*?#\s*newdoc\b(?:\s+id\s*=(.*))?")  # in the first comments
 _VISIBLE = re.compile(rb"[^ \n]")  # a character of a line that is not blank
 _COLUMNS = [name.upper() for name in DEFAULT_FIELDS]
 # The comment that names the columns, in the first comments of a file.
@@ -150,8 +150,8 @@ def parse_sentence(path, first_line, block):
     heads = _parse_heads(path, columns[6], line_numbers)
     # Tags and most words repeat: sharing equal strings halves the memory.
     state = {name: tuple(map(sys.intern, columns[k])) for name, k in PLACES.items()}
-    state |= {"heads": heads, "symbols": state["upos"], "_source": source, "_reparsed": False}
-    return state | {"_document": None}
+    state |= {"heads": heads, "symbols": state["upos"], "_source": source}
+    return state | {"_reparsed": False, "_document": None}
 
 
 def _parse_words(path, first_line, lines):
@@ -303,7 +303,7 @@ def find_comment(text, wanted):
 
 def find_document(text, known=None):
     """Return the document that the comment newdoc of a sentence names, or else the known one."""
-    found = "newdoc" in text and _NEW_DOCUMENT.search(f"\n{text}")
+    found = _NEW_DOCUMENT.match(text)
     return ((found[1] or "").strip() or None) if found else known
 
 

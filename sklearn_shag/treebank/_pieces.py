@@ -76,9 +76,10 @@ class TextFormat(NamedTuple):
         for piece in self.pieces(sources, max_bytes=max_bytes, longest=longest):
             document = document if piece.n_lines else None  # of another file
             for _, text, tree in self.sentences(piece):
-                if self.boundary == b"\n\n" and b"newdoc" in text:  # be it valid or not
-                    document = find_document(text.decode(errors="replace"), document)
-                if not isinstance(tree, ConlluError):
+                is_error = isinstance(tree, ConlluError)
+                source = text.decode(errors="replace") if is_error else tree._source
+                document = find_document(source or "", document)
+                if not is_error:
                     object.__setattr__(tree, "_document", document)  # nobody else has it yet
                     yield tree
                 elif on_error == "raise":
