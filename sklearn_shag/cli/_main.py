@@ -380,8 +380,8 @@ def _add_draw(commands):
     parser.add_argument("-o", "--output", metavar="PAGE", default=STANDARD, help=help)
     help = "highlight words with these relations (default: none)"
     parser.add_argument("--highlight", metavar="RELATIONS", default="", help=help)
-    parser.add_argument("--colors", action="store_true", help="give relations own colours")
-    parser.add_argument("--compact", action="store_true", help="draw words and arcs closer")
+    parser.add_argument("--colors", action="store_true", help="colour relations (default: not)")
+    parser.add_argument("--compact", action="store_true", help="draw smaller (default: not)")
 
 
 def _add_command(commands, name, module, function):

@@ -73,7 +73,7 @@ class TextParser(TreeTransformer, auto_wrap_output_keys=None):
     >>> from sklearn_shag import DependencyVectorizer, TextParser
     >>> pipeline = make_pipeline(TextParser(), DependencyVectorizer("arcs"))
     >>> pipeline.fit_transform(["Dogs chase cats.", "It rains."]).shape
-    (2, 6)
+    (2, 5)
     """
 
     _parameter_constraints = {
@@ -245,7 +245,7 @@ class DependencyVectorizer(TreeTransformer):
     >>> trees = load_english().data[:2]
     >>> vectorizer = DependencyVectorizer("arcs", nodes="lemma")
     >>> vectorizer.fit_transform(trees).shape
-    (2, 14)
+    (2, 15)
     >>> list(vectorizer.get_feature_names_out()[:2])
     ['ROOT -root-> buy', 'ROOT -root-> come']
     """

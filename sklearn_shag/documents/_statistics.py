@@ -88,8 +88,8 @@ class SyntaxStatistics(TreeTransformer):
     >>> table = statistics.fit_transform([trees[:100], trees[100:300]])
     >>> table[["sentences", "sentence_length", "left_arcs"]].round(2)
        sentences  sentence_length  left_arcs
-    0      100.0             7.75       0.61
-    1      200.0             7.90       0.58
+    0      100.0            11.29       0.68
+    1      200.0            10.69       0.68
     """
 
     set_output = TransformerMixin.set_output
