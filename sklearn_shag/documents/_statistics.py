@@ -92,6 +92,7 @@ class SyntaxStatistics(TreeTransformer):
     1      200.0            10.69       0.68
     """
 
+    _parameter_constraints = {}
     set_output = TransformerMixin.set_output
 
     def fit(self, X: Documents, y: object = None) -> Self:

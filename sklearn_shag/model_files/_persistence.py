@@ -56,6 +56,7 @@ KINDS = {
 
 # What files of earlier versions call estimators, their parameters and their fitted attributes, with
 # None for attributes that there are no longer.
+DOCUMENTS = "sklearn_shag.documents"
 FORMER_CLASSES = {"AveragedSHAG": "AveragedParser", "ProductSHAG": "ProductParser"}
 FORMER_PARAMS = {
     "CRFParser": {"learning_rate": "learning_rate_init"},
@@ -250,7 +251,10 @@ def _take_item(described, name, kind, key):
 
 @cache
 def _find_classes():
-    """Find the classes that files may name, by name: public estimators, and a few others."""
+    """Find the classes that files may name, by name: public estimators, and a few others.
+
+    Transformers of documents go with classifiers of scikit-learn, which files cannot hold.
+    """
     import sklearn_shag
 
     public = [getattr(sklearn_shag, name) for name in sklearn_shag.__all__]
@@ -260,6 +264,7 @@ def _find_classes():
         if inspect.isclass(value)
         and issubclass(value, BaseEstimator)
         and not inspect.isabstract(value)
+        and not value.__module__.startswith(DOCUMENTS)
     }
 
 
