@@ -4,10 +4,12 @@ import io
 import pickle
 import random
 
+import numpy as np
 import pytest
 
 from sklearn_shag.datasets import load_parser
-from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
+from sklearn_shag.network._characters import iter_columns
+from sklearn_shag.treebank import DependencyTree, list_paragraphs, read_conllu, write_conllu
 
 TEXTS = [
     "Dogs bark. Cats sleep.",
@@ -131,3 +133,17 @@ def test_wrong_arguments_are_refused(bundled, arguments, options, error):
 def test_options_of_parse(bundled):
     ((tree,),) = bundled.parse_texts(["Dogs bark."], confidence=True)
     assert tree.misc == bundled.parse_text("Dogs bark.", confidence=True)[0].misc
+
+
+def test_no_character_sees_the_next_text():
+    """Each column of characters is that of the text alone, also at its last character."""
+    texts = ["It slept.", "No end", "a", "He said: (no)\n", "Why"]
+    joined = "\n\n".join(texts)
+    begins = np.cumsum([0, *(len(text) + 2 for text in texts)])[:-1]
+    stops = begins + [len(text) - 1 for text in texts]
+    together = list(iter_columns(joined, list_paragraphs(joined), stops))
+    for begin, text in zip(begins, texts, strict=True):
+        alone = iter_columns(text, list_paragraphs(text))
+        for (name, values, _, places), (_, own, _, own_places) in zip(together, alone, strict=True):
+            found = [values[k] for k in places[begin : begin + len(text.rstrip())]]
+            assert found == [own[k] for k in own_places[: len(text.rstrip())]], name
