@@ -137,9 +137,9 @@ def _fits_type(value, annotation):
     if origin in (Union, types.UnionType):
         return any(_fits_type(value, each) for each in inner)
     if origin in (list, tuple):
-        return type(value) is origin and _fit_type(value, inner[0])
+        return type(value) is origin and _all_fit(value, inner[0])
     if origin is dict:
-        return type(value) is dict and _fit_type(value.values(), inner[1])
+        return type(value) is dict and _all_fit(value.values(), inner[1])
     if annotation is float:
         # Whole numbers may have any number of digits; the loss of what is impossible is infinite.
         return type(value) in (int, float) and (abs(value) <= _LARGEST_DOUBLE or value == np.inf)
@@ -148,7 +148,7 @@ def _fits_type(value, annotation):
     return type(value) is annotation
 
 
-def _fit_type(values, annotation):
+def _all_fit(values, annotation):
     if annotation is str:  # most of a file: words
         return set(map(type, values)) <= {str}
     return all(_fits_type(value, annotation) for value in values)

@@ -54,9 +54,9 @@ KINDS = {
 }
 
 
+DOCUMENTS = "sklearn_shag.documents"  # the folder of transformers that files do not hold
 # What files of earlier versions call estimators, their parameters and their fitted attributes, with
 # None for attributes that there are no longer.
-DOCUMENTS = "sklearn_shag.documents"
 FORMER_CLASSES = {"AveragedSHAG": "AveragedParser", "ProductSHAG": "ProductParser"}
 FORMER_PARAMS = {
     "CRFParser": {"learning_rate": "learning_rate_init"},

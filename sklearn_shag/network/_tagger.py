@@ -264,9 +264,8 @@ class Tagger(TreeTransformer, TagLearner):
             ask_vectors(source, sentences, self.verbose)
         params = self.get_params(deep=False) | {"n_jobs": None, "verbose": 0}
         if self.max_iter == "auto":
-            params["max_iter"] = -(
-                -self._choose_schedule(sum(map(len, sentences)))["max_iter"] // 2
-            )
+            n_passes = self._choose_schedule(sum(map(len, sentences)))["max_iter"]
+            params["max_iter"] = (n_passes + 1) // 2
         tasks = [
             delayed(_tag_fold)(
                 # Parameters are not copied, as clone would: vectors of words may be large.

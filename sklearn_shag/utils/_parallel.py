@@ -227,8 +227,13 @@ def map_in_processes(function, items, n_workers):
 def _prepare_worker(function):
     """Begin a worker of :func:`map_in_processes`, which leaves interruptions to its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parallel_config(backend=ThreadingBackend(nesting_level=1))  # tasks within have one worker
+    _leave_one_worker()
     _PREPARED[:] = [function]
+
+
+def _leave_one_worker():
+    """Let tasks within a function have one worker, from now on or, in a with statement, there."""
+    return parallel_config(backend=ThreadingBackend(nesting_level=1))
 
 
 def _call_prepared(item):
@@ -239,7 +244,7 @@ def _call_here(function, item):
     """Call a function in this process; return its result, or what it raises, as a Future."""
     done = Future()
     try:
-        with parallel_config(backend=ThreadingBackend(nesting_level=1)):
+        with _leave_one_worker():
             done.set_result(_call_recorded(function, item))
     except Exception as error:  # comes after the results of the items before
         done.set_exception(error)
