@@ -82,6 +82,15 @@ def test_command_draws_a_page(english, tmp_path, capsys):
     assert capsys.readouterr().out == to_html(english[:5], compact=True)
 
 
+def test_command_does_not_draw_over_its_trees(english, tmp_path, capsys):
+    path = tmp_path / "a.conllu"
+    write_conllu(english[:5], path)
+    before = path.read_bytes()
+    assert main(["draw", str(path), "-o", str(path)]) == 1
+    assert "refusing to overwrite it" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
 def test_tables_have_heads_and_features(english):
     pytest.importorskip("pandas")
     trees = [tree.with_comments([]) for tree in english[:30]]

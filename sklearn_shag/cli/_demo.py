@@ -11,7 +11,7 @@ from sklearn_shag.datasets import load_english, load_parser
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.metrics import exact_match_score, unlabeled_attachment_score
 from sklearn_shag.parsing import head_probabilities
-from sklearn_shag.treebank import display_width, pad_cells, read_conllu, to_html
+from sklearn_shag.treebank import display_width, list_sources, pad_cells, read_conllu, to_html
 from sklearn_shag.utils._io import write_text
 from sklearn_shag.utils._messages import printable
 
@@ -68,7 +68,15 @@ def draw(options):
     ----------
     options : argparse.Namespace
         With `file`, `output`, `highlight`, `colors` and `compact`.
+
+    Raises
+    ------
+    ValueError
+        If the output is one of the inputs.
     """
+    from sklearn_shag.cli._models import check_output  # whose imports would slow down `demo`
+
+    check_output(options.output, list_sources(options.file))
     wanted = set(options.highlight.split(","))
     style = {"colors": options.colors, "compact": options.compact}
     style["highlight"] = lambda token: token.deprel in wanted
