@@ -19,7 +19,7 @@ from sklearn_shag.utils._io import STANDARD, write_text
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes, progress
 
-PART = 500  # sentences of a piece whose trees are in memory at once
+PART = 250  # sentences of a piece whose trees are in memory at once
 FEWEST = 4  # pieces that processes are started for: they take as long to start as to parse
 
 

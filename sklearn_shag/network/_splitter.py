@@ -347,9 +347,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         Parameters
         ----------
         path_or_file : str, os.PathLike, text file, or list or tuple of them
-            As for :func:`~sklearn_shag.treebank.read_horizontal`. A paragraph of more than a
-            quarter of a megabyte is also split at the end of one of its lines, and such a line at
-            a space.
+            As for :func:`~sklearn_shag.treebank.read_horizontal`. A paragraph of more than
+            128 kilobytes is also split at the end of one of its lines, and such a line at a space.
         lines : bool, default=False
             As for :meth:`split_text`.
 
@@ -357,7 +356,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         -------
         trees : iterator of DependencyTree
             The sentences, as in :meth:`split_text`. TokenRange counts the characters of each file,
-            with CRLF as one. At once, 64 kilobytes of text are in memory, or such a paragraph.
+            with CRLF as one. At once, 32 kilobytes of text are in memory, or such a paragraph.
 
         Raises
         ------

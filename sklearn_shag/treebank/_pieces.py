@@ -16,7 +16,7 @@ MAX_SENTENCE_BYTES = 2**24  # of a sentence, in functions that read files of any
 _GZIP = b"\x1f\x8b"  # first bytes of files compressed with gzip
 # Bytes of text that are read at once. A piece is at least as long, since memory grows with it, and
 # four times as long before it ends with anything but the first boundary.
-_CHUNK, _LONGER = 1 << 16, 4
+_CHUNK, _LONGER = 1 << 15, 4
 _ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
 
 
@@ -107,7 +107,7 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None):
         All pieces but the last end with the first boundary, or, if four times the least size
         does not have it, with the next one.
     n_chunks : int, default=1
-        The least size of all pieces but the last, in chunks of 64 kilobytes.
+        The least size of all pieces but the last, in chunks of 32 kilobytes.
     max_bytes : None or int, default=None
         The largest size of the text, not compressed.
     longest : None or int, default=None

@@ -174,8 +174,8 @@ def iter_text(path_or_file):
     Returns
     -------
     pieces : iterator of TextPiece
-        Each ends with a blank line, or, within a paragraph of more than a quarter of a megabyte,
-        with a line or a word. Together the pieces of a file are its text, with "\n" as line end.
+        Each ends with a blank line, or, within a paragraph of more than 128 kilobytes, with a line
+        or a word. Together the pieces of a file are its text, with "\n" as line end.
     """
     return _read_pieces(list_sources(path_or_file, ".txt"))
 

@@ -1088,7 +1088,7 @@ def _read_tree(path, first_line, block):
 
 
 # A quarter of its bytes are text.
-CONLLU = TextFormat(".conllu", b"\n\n", lines.split_sentences, _read_tree, n_chunks=4)
+CONLLU = TextFormat(".conllu", b"\n\n", lines.split_sentences, _read_tree, n_chunks=8)
 
 
 def _set_state(tree, state):
