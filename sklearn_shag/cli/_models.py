@@ -23,7 +23,7 @@ from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, Spectr
 from sklearn_shag.lexical import LexicalizedSHAG
 from sklearn_shag.model_files import load_model
 from sklearn_shag.network import LEARNED, BiaffineParser, Splitter, Tagger
-from sklearn_shag.treebank import TokenFeature
+from sklearn_shag.treebank import TokenFeature, read_dictionary
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 
@@ -48,6 +48,7 @@ OF_NEW = (
     "tags",
     "embeddings",
     "context_for",
+    "dictionary",
     "raw_text",
     "teacher",
     "helpers",
@@ -164,6 +165,16 @@ def give_vectors(model, options, sentences):
     model.set_params(**dict.fromkeys(names, table) | dict.fromkeys(of_teacher, of_all))
 
 
+def give_dictionary(model, options):
+    """Set the parameters `dictionary` of a new model and its members, if one is wanted."""
+    if options.dictionary is None:
+        return
+    names = [name for name in model.get_params() if name.split("__")[-1] == "dictionary"]
+    if not names or options.tags is None:
+        raise ValueError("--dictionary is for models that learn tags; give --tags or --text, too.")
+    model.set_params(**dict.fromkeys(names, read_dictionary(options.dictionary)))
+
+
 def list_given(options, *names):
     """Return a dict of the options in `names` that are given."""
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
@@ -254,15 +265,17 @@ def open_model(options, files):
     """
     if [options.model, *files].count(STANDARD) > 1:
         raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
+    words = None if options.dictionary is None else read_dictionary(options.dictionary)
     if options.model in BUNDLED and not os.path.exists(options.model):
         if options.context is not None:
             raise ValueError(
                 f"--context {options.context}: the model {options.model} reads no vectors in "
                 f"context; leave them out."
             )
-        model = load_parser(options.model)
+        model = load_parser(options.model, dictionary=words)
     else:
-        model = load_model(options.model, embeddings=open_context(options))
+        context = open_context(options)
+        model = load_model(options.model, embeddings=context, dictionary=words)
     parser = open_member(model).parser
     if not isinstance(parser, Parser):
         raise ValueError(

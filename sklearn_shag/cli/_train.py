@@ -26,6 +26,7 @@ from sklearn_shag.cli._models import (
     check_output,
     choose_model,
     choose_verbosity,
+    give_dictionary,
     give_vectors,
     load_learner,
     make_model,
@@ -105,6 +106,7 @@ def train(options):
     helpers = list(_read_helpers(options))
     raw = [] if options.raw_text is None else list(_read_raw(model, treebank, helpers, options))
     if options.continue_ is None:
+        give_dictionary(model, options)
         give_vectors(model, options, chain(raw, treebank))  # the teacher's first sentences, too
     _set_verbosity(model, choose_verbosity())
     tried = _agree_on_trees(model, treebank)

@@ -14,7 +14,7 @@ import sklearn_shag
 from sklearn_shag.automata import EMAutomaton
 from sklearn_shag.encoding import Alphabet, decode_trees
 from sklearn_shag.operators import Operators, complete_grammar, expected_visits, sample_derivations
-from sklearn_shag.treebank import DependencyTree, read_conllu
+from sklearn_shag.treebank import DependencyTree, Dictionary, read_conllu
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import COUNT, Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import IndexArray, RandomSeed, Symbols
@@ -103,13 +103,17 @@ def load_english(
     return BundledTreebank(data=trees, target=heads, DESCR=description, filename=str(path))
 
 
-def load_parser(name: str = "english") -> sklearn_shag.ParserPipeline:
+def load_parser(
+    name: str = "english", *, dictionary: Dictionary | None = None
+) -> sklearn_shag.ParserPipeline:
     """Load a parser of raw text that comes with the package.
 
     Parameters
     ----------
     name : {"english"}, default="english"
         Language of the parser.
+    dictionary : None or Dictionary, default=None
+        As for :func:`~sklearn_shag.load_model`.
 
     Returns
     -------
@@ -151,7 +155,7 @@ def load_parser(name: str = "english") -> sklearn_shag.ParserPipeline:
         )
     file = resources.files("sklearn_shag.datasets") / "data" / f"{name}_parser.npz"
     with resources.as_file(file) as path:
-        return sklearn_shag.load_model(path)  # imports all learners
+        return sklearn_shag.load_model(path, dictionary=dictionary)  # imports all learners
 
 
 @overload

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_shag._parser import CalibratedMixin
 from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
 from sklearn_shag.ensembles._base import Ensemble
-from sklearn_shag.network import BiaffineParser, Tagger
+from sklearn_shag.network import BiaffineParser, Tagger, look_up_tags
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
     TREES,
@@ -397,17 +397,19 @@ def _average_tagging(parser, members, batch):
             for k, (name, known) in enumerate(values.items())
         ]
 
-    def codes():
+    def find():
         n_sentences, found = batch.indptr.size - 1, []
         for piece in in_chunks(range(n_sentences), PIECE) if n_sentences > PIECE else [None]:
             of_columns = proba(piece)
-            found.append(np.stack([p.argmax(axis=1) for p in of_columns], axis=1))
+            codes = np.stack([p.argmax(axis=1) for p in of_columns], axis=1)
+            logs = [np.log(np.maximum(p, np.finfo(float).tiny)) for p in of_columns]
             if combinations:
-                logs = [np.log(np.maximum(p, np.finfo(float).tiny)) for p in of_columns]
-                fit_together(found[-1], logs, combinations)
-        return np.concatenate(found)
+                fit_together(codes, logs, combinations)
+            given = values, codes, combinations, first.entries(piece)
+            found.append(look_up_tags(*given, lambda t, logs=logs: [own[t] for own in logs]))
+        return {name: np.concatenate([each[name] for each in found]) for name in values}
 
-    return Tagging(values, codes, proba, first.finish, known)
+    return Tagging(values, find, proba, first.finish, known, first.entries)
 
 
 def _join_tags(*parts):
@@ -469,7 +471,8 @@ def learn_taggers(members, sentences, sample_weight, n_jobs):
         else:
             continue
         tagger._validate_params()
-        params = tagger.get_params() | {"cv": None, "embeddings": id(tagger.embeddings)}
+        large = {name: id(getattr(tagger, name)) for name in ("embeddings", "dictionary")}
+        params = tagger.get_params() | {"cv": None} | large
         key = id(tagger) if tagger.random_state is None else repr(params), weights is None
         taken[name] = tagger, key
         tasks.setdefault(key, delayed(tagger.fit)(sentences, sample_weight=weights))

@@ -20,10 +20,10 @@ from sklearn_shag.encoding import split_embeddings
 from sklearn_shag.learning import format_results
 from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
 from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
-from sklearn_shag.network import NetworkLearner
+from sklearn_shag.network import NetworkLearner, TagLearner
 from sklearn_shag.operators import RefinedOperators
 from sklearn_shag.sequences import TreebankStatistics
-from sklearn_shag.treebank import MAX_BYTES, TokenFeature
+from sklearn_shag.treebank import MAX_BYTES, Dictionary, TokenFeature
 from sklearn_shag.utils._arrays import check_finite
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 from sklearn_shag.utils._messages import printable, shorten
@@ -84,8 +84,9 @@ class FileSource(NamedTuple):
 
     archive: Archive
     frozen: dict  # frozen estimators by the first of their places
+    dictionaries: dict  # by their texts
     places: list  # of the estimators restored so far
-    readers: list  # restored estimators that read vectors in context
+    networks: list  # restored estimators that may read vectors in context, or tag words
     max_bytes: int | None
 
 
@@ -136,7 +137,11 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
 
 
 def load_model(
-    path: FilePath, *, max_bytes: int | None = MAX_BYTES, embeddings: Any = None
+    path: FilePath,
+    *,
+    max_bytes: int | None = MAX_BYTES,
+    embeddings: Any = None,
+    dictionary: Dictionary | None = None,
 ) -> Model | Any:
     """Load a model that :func:`save_model` has saved.
 
@@ -150,6 +155,9 @@ def load_model(
     embeddings : None, callable or object with `transform`, default=None
         The source of vectors in context, for a model that was trained with some; files do not store
         it. Every network in the model gets it as its parameter `embeddings`.
+    dictionary : None or Dictionary, default=None
+        Every network in the model that tags words gets it as its parameter `dictionary`. None
+        leaves the dictionary of the file, if it holds one.
 
     Returns
     -------
@@ -162,7 +170,8 @@ def load_model(
         A ValueError: if the file is not such a model, is damaged, was written in a newer format, or
         holds more than `max_bytes`.
     ValueError
-        If `embeddings` is given, but nothing in the model reads vectors in context.
+        If `embeddings` is given, but nothing in the model reads vectors in context; or a
+        `dictionary`, but nothing tags words.
     TypeError
         If `path` is not a path, or `embeddings` cannot give such vectors.
     OSError
@@ -194,7 +203,7 @@ def load_model(
     data = read_bytes(path, max_bytes)
     shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
     try:
-        model, readers = _load_archive(data, max_bytes)
+        model, networks = _load_archive(data, max_bytes)
     except MemoryError:
         raise
     # Damaged archives raise errors of many kinds, from zipfile, zlib and json; checks raise those
@@ -202,10 +211,16 @@ def load_model(
     except Exception as error:
         problem = str(error) if isinstance(error, ValueError) else repr(error)
     else:
+        readers = [each for each in networks if each.embeddings_name_ is not None]
         if embeddings is not None and not readers:
             raise ValueError(f"{shown}: this model reads no vectors in context; leave them out.")
         for estimator in readers:
             estimator.embeddings = embeddings
+        taggers = [each for each in networks if each._own_tagger().tag_values_]
+        if dictionary is not None and not taggers:
+            raise ValueError(f"{shown}: this model tags no words; leave the dictionary out.")
+        for estimator in taggers if dictionary is not None else ():
+            estimator.dictionary = dictionary
         return model
     # Raised outside of the handler: the first error may hold megabytes of the file.
     raise ModelFileError(printable(f"{shown} is not a saved model, or is damaged: {problem}"))
@@ -222,8 +237,8 @@ def _load_archive(data, max_bytes):
         )
     archive.same = header.get("same", {})  # {} in earlier versions' files
     check_value(archive.same, dict[str, str], "same")
-    source = FileSource(archive, {}, [], [], max_bytes)
-    return _restore_model(header.get("model"), "model", source, True), source.readers
+    source = FileSource(archive, {}, {}, [], [], max_bytes)
+    return _restore_model(header.get("model"), "model", source, True), source.networks
 
 
 def _keep_once(arrays):
@@ -369,6 +384,9 @@ def _to_json(value, key, contents, fitted):
         return _describe_model(value, key, contents, fitted)
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
+    if isinstance(value, Dictionary):
+        contents.arrays[key] = np.frombuffer("\n".join(value.to_lines()).encode(), np.uint8)
+        return {"dictionary": key}
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
         items = _to_json(list(value.values()), key, contents, fitted)
         return {"dict": dict(zip(value, items, strict=True))}
@@ -397,6 +415,12 @@ def _restore_value(value, key, source, fitted):
         return dict(zip(content, items, strict=True))
     if kind == "tuple" and isinstance(content, list):
         return tuple(_restore_value(content, key, source, fitted))
+    if kind == "dictionary" and isinstance(content, str):
+        name = source.archive.same.get(content, content)
+        text = source.archive.read(name, np.uint8).tobytes().decode()
+        if text not in source.dictionaries:
+            source.dictionaries[text] = Dictionary(text.split("\n"))
+        return source.dictionaries[text]
     if kind == "range" and len(revived := range(*content)) <= _LONGEST_RANGE:
         return revived
     raise ModelFileError(f"{key} has a value of an unknown kind, or a range that is too long.")
@@ -435,8 +459,8 @@ def _restore_model(description, key, source, fitted):
         attributes = _update_attributes(stored, key, source)
         vars(model).update(_restore_attributes(cls, attributes, key, source))
         check_model(model, key, source.max_bytes)
-        if getattr(model, "embeddings_name_", None) is not None:
-            source.readers.append(model)
+        if isinstance(model, TagLearner):
+            source.networks.append(model)
     return model
 
 

@@ -18,7 +18,7 @@ from sklearn_shag.network._reading import label_scores, read_sentences
 from sklearn_shag.network._tagger import Tagger
 from sklearn_shag.network._tags import LEARNED, encode_tags, read_tags
 from sklearn_shag.parsing import score_by_arcs
-from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.treebank import Dictionary, Heads, Sentences
 from sklearn_shag.utils._param_validation import StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
@@ -85,6 +85,9 @@ class BiaffineParser(TagLearner, ArcParser):
         Whether to learn from altered copies of some sentences too: without the final mark, with
         other quotation marks and apostrophes, in capitals, or all in small letters. It has no
         effect unless tags are learned, from words alone and without vectors in context.
+    dictionary : None or Dictionary, default=None
+        The tags, features and lemmas that words may have, as for :class:`Tagger`, if tags are
+        learned.
     trees : {"auto", "projective", "all"}, default="auto"
         The trees that have a probability: projective ones, or all with one root, whose arcs may
         cross. "auto" takes projective trees if less than 1 % of the arcs of the training trees are
@@ -229,6 +232,7 @@ class BiaffineParser(TagLearner, ArcParser):
         min_count: int = 2,
         embeddings: Any = None,
         augment: bool = True,
+        dictionary: Dictionary | None = None,
         trees: Literal["auto", "projective", "all"] = "auto",
         nonprojective: Literal["lift", "drop"] = "lift",
         early_stopping: bool = False,
@@ -254,6 +258,7 @@ class BiaffineParser(TagLearner, ArcParser):
         self.min_count = min_count
         self.embeddings = embeddings
         self.augment = augment
+        self.dictionary = dictionary
         self.trees = trees
         self.nonprojective = nonprojective
         self.early_stopping = early_stopping

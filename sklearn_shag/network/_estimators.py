@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cache, partial
+from itertools import chain
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -46,10 +47,10 @@ from sklearn_shag.network._parameters import (
     tabulate_embeddings,
 )
 from sklearn_shag.network._reading import read_sentences
-from sklearn_shag.network._tags import LEARNED, collect_tags, finish_lemmas
+from sklearn_shag.network._tags import LEARNED, collect_tags, finish_lemmas, look_up_tags
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
-from sklearn_shag.treebank import Sentences
+from sklearn_shag.treebank import Dictionary, Sentences, compose_words
 from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import BaseEstimator, keep
 from sklearn_shag.utils._messages import shorten
@@ -192,6 +193,7 @@ class TagLearner(NetworkLearner):
         "columns": [StrOptions({"auto"}), list, tuple],
         "embeddings": [None, callable, HasMethods("__getitem__"), HasMethods("transform")],
         "augment": ["boolean"],
+        "dictionary": [None, Dictionary],
     }
 
     # Model files hold the vectors of words, or moments of vectors in context, instead.
@@ -348,13 +350,14 @@ class TagLearner(NetworkLearner):
         return object_array([found[column] for found in tagger._predict_columns(X)])
 
     def _own_tagger(self):
-        """Return the estimator that predicts tags: `tagger_` with these embeddings, or self."""
+        """Return the estimator that predicts tags: `tagger_` with these parameters, or self."""
         tagger = getattr(self, "tagger_", None)
         if tagger is None:
             return self
-        if tagger.embeddings is self.embeddings:
+        own = {name: getattr(self, name) for name in ("embeddings", "dictionary")}
+        if all(getattr(tagger, name) is value for name, value in own.items()):
             return tagger
-        return copy(tagger).set_params(embeddings=self.embeddings)
+        return copy(tagger).set_params(**own)
 
     def _predict_columns(self, X):
         """Return a dict for each sentence, from learned columns to arrays of their values."""
@@ -380,8 +383,30 @@ class TagLearner(NetworkLearner):
             codes = self._encode(batch.sentences, None, batch.indptr, check=False)
             return batch._replace(codes=codes)
 
-        def codes():
-            return (reading or read_sentences(network, encoded())).tags
+        @cache
+        def all_entries():
+            forms = chain.from_iterable(getattr(each, "forms", each) for each in batch.sentences)
+            return list(map(self.dictionary.get, compose_words(list(forms))))
+
+        def entries(chosen=None):
+            if self.dictionary is None or chosen is None:
+                return () if self.dictionary is None else all_entries()
+            return [all_entries()[t] for t in places_of(batch.indptr, chosen)[1]]
+
+        def find():
+            known, parts = entries(), []
+
+            def look_up(tags, scores):
+                begin = sum(len(part) for part, _ in parts)
+                own = known[begin : begin + len(tags)]
+                given = values, tags, network.combinations, own
+                parts.append((tags, look_up_tags(*given, lambda t: [each[t] for each in scores])))
+
+            if reading is None:
+                read_sentences(network, encoded(), look_up=look_up)
+            else:
+                look_up(reading.tags, [reading.tag_scores[:, part] for part in network.tags])
+            return {name: np.concatenate([part[name] for _, part in parts]) for name in values}
 
         def proba(chosen=None):
             if reading is None:
@@ -395,7 +420,7 @@ class TagLearner(NetworkLearner):
 
         finish = partial(finish_lemmas, self.lemmas_, batch.sentences)
         finish = finish if "lemma" in values else None
-        return Tagging(values, codes, proba, finish, self.tag_combinations_)
+        return Tagging(values, find, proba, finish, self.tag_combinations_, entries)
 
 
 def _open_reader(vocabulary, labels, tag_values, combinations, weights):

@@ -16,7 +16,14 @@ from sklearn_shag.encoding import ask_vectors, check_sentences, read_column
 from sklearn_shag.network._augmentation import respell_lemmas
 from sklearn_shag.network._estimators import TagLearner
 from sklearn_shag.network._tags import LEARNED, collect_lemmas, encode_tags, join_tags, read_tags
-from sklearn_shag.treebank import MISSING, DependencyTree, Sentences, TreeTransformer, with_tags
+from sklearn_shag.treebank import (
+    MISSING,
+    DependencyTree,
+    Dictionary,
+    Sentences,
+    TreeTransformer,
+    with_tags,
+)
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
@@ -58,6 +65,11 @@ class Tagger(TreeTransformer, TagLearner):
         Pretrained vectors of words or vectors in context, as for :class:`BiaffineParser`.
     augment : bool, default=True
         Whether to learn from altered copies of some sentences too, as :class:`BiaffineParser` does.
+    dictionary : None or Dictionary, default=None
+        The tags, features and lemmas that words may have, from
+        :func:`~sklearn_shag.treebank.read_dictionary`. A word in it gets the most probable of its
+        entries; other words have any tags. Predictions use the dictionary that is set when they
+        are made, and model files hold it. Probabilities of tags are those without it.
     cv : int, cross-validation generator or iterable, default=5
         The folds of :meth:`fit_transform`, whose taggers take half as many passes if `max_iter` is
         "auto". If it is an int, they are drawn at random.
@@ -148,6 +160,7 @@ class Tagger(TreeTransformer, TagLearner):
         min_count: int = 2,
         embeddings: Any = None,
         augment: bool = True,
+        dictionary: Dictionary | None = None,
         cv: Any = 5,
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
@@ -164,6 +177,7 @@ class Tagger(TreeTransformer, TagLearner):
         self.min_count = min_count
         self.embeddings = embeddings
         self.augment = augment
+        self.dictionary = dictionary
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -3,17 +3,19 @@
 from collections import Counter
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, repeat
+from operator import itemgetter
 from unicodedata import normalize
 
 import numpy as np
 
 from sklearn_shag.encoding import encode_labels, read_column
-from sklearn_shag.treebank import MISSING, columns_of, compose_words
+from sklearn_shag.treebank import MISSING, OF_ENTRIES, columns_of, compose_words
 
 # Columns that can be learned.
 LEARNED = tuple(each.name for each in columns_of("tag", "features", "word") if each.score)
 KEPT, LOWERED, WHOLE = "kept", "lower", "whole"
+GIVEN = "given"  # begins a script with the lemmas of a token's entries in a dictionary
 
 
 def list_known_columns(trees):
@@ -65,7 +67,7 @@ def apply_script(script, form):
     lemma : str or None
     """
     case, *edits = script.split("\t")
-    if case == WHOLE:
+    if case in (WHOLE, GIVEN):
         return edits[0]
     source = form.lower() if case == LOWERED else form
     begin, end = int(edits[0]), len(source) - int(edits[2])
@@ -223,6 +225,99 @@ def choose_lemmas(columns, lemmas, forms, tags, scripts):
     ]
 
 
+def look_up_tags(values, codes, combinations, entries, scores_of):
+    """Look up the values of the learned columns of tokens.
+
+    Parameters
+    ----------
+    values : dict of str ndarrays
+        The known values of each column.
+    codes : int ndarray of shape (n_tokens, n_columns)
+        The best of these for each token.
+    combinations : dict of int ndarrays
+        From :func:`encode_combinations`, or empty.
+    entries : sequence of length n_tokens
+        Of each token its entries in a dictionary, of which it gets the most probable one, or None.
+        May be empty.
+    scores_of : callable
+        Takes a token that has entries, and returns the scores, up to a constant, of the values of
+        each column.
+
+    Returns
+    -------
+    found : dict of str ndarrays of shape (n_tokens,)
+        Lemmas are edit scripts, or those of entries, with GIVEN before them.
+    """
+    found = {name: own[codes[:, k]] for k, (name, own) in enumerate(values.items())}
+    columns = {k: name for k, name in enumerate(values) if name != "lemma"}
+    names, scripts = tuple(columns.values()), {}
+    tags = zip(*(found[n].tolist() for n in names), strict=True) if names else repeat(())
+    for t, (own, row) in enumerate(zip(entries, tags, strict=False)):
+        if own is None:
+            continue
+        script = _lemma_script(names, own, row)
+        # The best tags of all are also the best of the entries if one of these has them.
+        if script is None:
+            best = _take_columns(names, own[0])
+            if len(own) > 1 or MISSING in best.values():
+                given = columns, scores_of(t), values, combinations
+                _, best = max((_complete(entry, *given) for entry in own), key=itemgetter(0))
+            for name, value in best.items():
+                found[name][t] = value
+            script = _lemma_script(names, own, tuple(best.values()))
+        if script:
+            scripts[t] = script
+    if "lemma" in found and scripts:
+        found["lemma"][list(scripts)] = list(scripts.values())
+    return found
+
+
+def _take_columns(columns, entry):
+    return {name: entry[OF_ENTRIES.index(name)] for name in columns}
+
+
+@lru_cache(maxsize=2**17)
+def _lemma_script(columns, entries, tags):
+    """Return GIVEN and the lemmas of the entries that allow tags in these columns.
+
+    If any lemma will do, the script is empty; if no entry allows the tags, it is None.
+    """
+    wanted = [(_take_columns(columns, entry).values(), entry[-1]) for entry in entries]
+    lemmas = [lemma for own, lemma in wanted if all(map(_allows, own, tags))]
+    if not lemmas:
+        return None
+    return "" if MISSING in lemmas else "\t".join((GIVEN, *lemmas))
+
+
+def _allows(wanted, tag):
+    return wanted in (MISSING, tag)
+
+
+def _complete(entry, columns, scores, values, combinations):
+    """Return the largest sum of scores of tags that an entry allows, and these tags by column.
+
+    A value that no training token had gets the least score, so that such entries come last.
+    """
+    wanted = _take_columns(columns.values(), entry)
+    fits = {k: values[n] == wanted[n] for k, n in columns.items() if wanted[n] != MISSING}
+    if combinations:
+        allowed = np.all([own[combinations[k]] for k, own in fits.items()], axis=0)
+        if allowed.any():
+            sums = np.sum([scores[k][codes] for k, codes in combinations.items()], axis=0)
+            best = np.where(allowed, sums, -np.inf).argmax()
+            chosen = {k: codes[best] for k, codes in combinations.items()}
+            return sums[best], {name: values[name][chosen[k]] for k, name in columns.items()}
+    total, tags = 0.0, wanted
+    for k, name in columns.items():
+        allowed = np.flatnonzero(fits.get(k, np.ones(scores[k].size)))
+        if not allowed.size:
+            total += scores[k].min()
+            continue
+        best = allowed[scores[k][allowed].argmax()]
+        total, tags[name] = total + scores[k][best], values[name][best]
+    return total, tags
+
+
 def finish_lemmas(lemmas, sentences, found):
     """Replace edit scripts by lemmas in the values of the columns of all tokens.
 
@@ -241,6 +336,9 @@ def finish_lemmas(lemmas, sentences, found):
     forms = list(chain.from_iterable(getattr(each, "forms", each) for each in sentences))
     first, scripts = next(iter(found.values())), found["lemma"]
     chosen = choose_lemmas(tuple(found), lemmas, forms, first, scripts)
+    for t, script in enumerate(scripts.tolist()):
+        if script.startswith(GIVEN) and chosen[t] not in (known := script.split("\t")[1:]):
+            chosen[t] = known[0]
     found["lemma"] = np.array(chosen, dtype=object)
     return found
 

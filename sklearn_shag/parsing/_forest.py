@@ -43,11 +43,14 @@ class Tagging(NamedTuple):
     """Predictions of the learned columns of tokens, computed when they are needed."""
 
     values: dict[str, np.ndarray]  # the known values of each column
-    codes: Callable  # returns the best of these for each token, (n_tokens, n_columns)
+    find: Callable  # returns the best values of each column, (n_tokens,), by its name
     # Takes places of sentences, or None for all; returns (n_tokens, n_values) of each column.
     proba: Callable
     finish: Callable | None = None  # takes found values by column, returns them with lemmas
     combinations: list = []  # those that may be found, sorted; if there are none, all may
+    # Takes places of sentences, or None for all; returns the entries of their tokens in a
+    # dictionary, which are None for most of them, or nothing without a dictionary.
+    entries: Callable = tuple
 
 
 class Scored(NamedTuple):
@@ -273,9 +276,7 @@ class Forest:
         tagging = self.scored.tagging
         if tagging is None:
             return {}
-        codes = tagging.codes()
-        columns = enumerate(tagging.values.items())
-        found = {name: values[codes[:, k]] for k, (name, values) in columns}
+        found = tagging.find()
         return found if tagging.finish is None else tagging.finish(found)
 
 

@@ -32,6 +32,7 @@ from sklearn_shag.treebank._conversions import (
     to_spacy,
     to_token_list,
 )
+from sklearn_shag.treebank._dictionary import OF_ENTRIES, Dictionary, read_dictionary
 from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph, pad_cells
 from sklearn_shag.treebank._graphemes import compose, compose_text, compose_words
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
@@ -84,6 +85,7 @@ from sklearn_shag.treebank._tree import (
 __all__ = [
     "ConlluError",
     "DependencyTree",
+    "Dictionary",
     "EmptyNode",
     "MultiwordToken",
     "Token",
@@ -100,6 +102,7 @@ __all__ = [
     "lift",
     "nonprojective_arcs",
     "read_conllu",
+    "read_dictionary",
     "read_horizontal",
     "remove_punctuation",
     "to_dataframe",

@@ -56,6 +56,7 @@ def find_joined(text):
     return joined
 
 
+@lru_cache(maxsize=2**15)
 def compose(form):
     """Compose the letters and accents of a form (NFC), and leave out its soft hyphens."""
     return form if form.isascii() else normalize("NFC", form.replace(SOFT_HYPHEN, "")) or form

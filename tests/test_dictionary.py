@@ -1,0 +1,181 @@
+"""Dictionaries: words get one of their entries, the most probable; others are free."""
+
+import io
+import itertools
+import pickle
+from copy import copy
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sklearn_shag import AveragedParser, BiaffineParser, Tagger, load_model, save_model
+from sklearn_shag.cli import main
+from sklearn_shag.network import look_up_tags
+from sklearn_shag.treebank import Dictionary, read_conllu, read_dictionary, write_conllu
+
+COLUMNS = ("upos", "xpos", "feats", "lemma")
+
+
+@pytest.fixture(scope="module")
+def trees(english):
+    return english[:60]
+
+
+@pytest.fixture(scope="module")
+def tagger(trees):
+    return Tagger(["upos", "feats", "lemma"], max_iter=3, random_state=0).fit(trees)
+
+
+def test_lines_become_entries_and_come_back():
+    lines = ["saw\tNOUN\t_\tNumber=Sing\tsaw", "", "saw\tVERB\t_\t_\tsee", "e\u0301\tX\t_\t_\t_"]
+    words = Dictionary(lines)
+    assert words == {
+        "saw": (("NOUN", "_", "Number=Sing", "saw"), ("VERB", "_", "_", "see")),
+        "\xe9": (("X", "_", "_", "_"),),  # as forms of trees are looked up
+    }
+    assert Dictionary(words.to_lines()) == words
+    assert pickle.loads(pickle.dumps(words)) == words
+    assert clone(Tagger(dictionary=words)).dictionary is words
+    assert repr(words) == "Dictionary of 2 words"
+
+
+@pytest.mark.parametrize("line", ["a\tNOUN", "a\tNOUN\t_\t_\t_\t_", "a\t\t_\t_\t_", "\tX\t_\t_\t_"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_wrong_line_is_named_by_file_and_number(tmp_path, line, ending):
+    path = tmp_path / "words.tsv"
+    good = "b\tNOUN\t_\t_\tb"
+    path.write_bytes(ending.join([good] * 5000 + [line, good]).encode())  # in several pieces
+    with pytest.raises(ValueError, match=r"words.tsv: Line 5001 of the dictionary, .* five values"):
+        read_dictionary(path)
+
+
+def test_bytes_that_are_no_text_are_named_by_file_and_line(tmp_path):
+    path = tmp_path / "words.tsv"
+    path.write_bytes(b"b\tNOUN\t_\t_\tb\n\xff\n")
+    with pytest.raises(ValueError, match=r"words.tsv, line 2|words.tsv:2"):
+        read_dictionary(path)
+
+
+def completions(entry, columns, known):
+    """List all tags that an entry allows, among known values and its own."""
+    wanted = dict(zip(COLUMNS, entry, strict=True))
+    choices = [known[c] if wanted[c] == "_" else [wanted[c]] for c in columns]
+    return list(itertools.product(*choices))
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("joint", [False, True])
+def test_the_most_probable_entry_is_chosen(seed, joint):
+    """Against all completions of all entries, scored one by one."""
+    rng = np.random.default_rng(seed)
+    columns = {"upos": ["A", "B", "C"], "feats": ["_", "x=1", "x=2", "y=1"]}
+    values = {name: np.array(own, dtype=object) for name, own in columns.items()}
+    scores = [rng.normal(size=(12, len(own))) for own in columns.values()]
+    rows = [row for row in itertools.product(*columns.values()) if rng.random() < 0.6]
+    rows = sorted({*rows, ("A", "_"), ("B", "x=1")}) if joint else []
+    combinations = {
+        k: np.array([columns[name].index(row[k]) for row in rows])
+        for k, name in enumerate(columns)
+        if joint
+    }
+    pool = [
+        ("A", "_", "_", "l"),
+        ("B", "_", "x=1", "_"),
+        ("_", "_", "x=2", "_"),
+        ("C", "_", "_", "m"),
+    ]
+    entries = [
+        None if t % 3 == 0 else tuple(pool[k] for k in rng.choice(4, 2, False)) for t in range(12)
+    ]
+
+    def score(t, row):
+        return sum(scores[k][t, columns[name].index(row[k])] for k, name in enumerate(columns))
+
+    everything = rows or list(itertools.product(*columns.values()))
+    free = [max(everything, key=lambda row, t=t: score(t, row)) for t in range(12)]
+    codes = np.array([[columns[n].index(row[k]) for k, n in enumerate(columns)] for row in free])
+    found = look_up_tags(values, codes, combinations, entries, lambda t: [own[t] for own in scores])
+    for t, its_entries in enumerate(entries):
+        own = found["upos"][t], found["feats"][t]
+        if its_entries is None:
+            assert own == free[t]
+            continue
+        allowed = []
+        for entry in its_entries:
+            of_entry = completions(entry, columns, columns)
+            allowed += [row for row in of_entry if row in everything] or of_entry
+        assert own in allowed
+        assert score(t, own) == pytest.approx(max(score(t, row) for row in allowed))
+
+
+def test_values_that_training_lacked_are_given_but_come_last():
+    values = {"upos": np.array(["A", "B"], dtype=object)}
+    scores, codes = [np.array([[3.0, 1.0], [3.0, 1.0]])], np.array([[0], [0]])
+    new, known = ("NEW", "_", "_", "_"), ("B", "_", "_", "_")
+    entries = [(new,), (known, new)]
+    found = look_up_tags(values, codes, {}, entries, lambda t: [own[t] for own in scores])
+    assert found["upos"].tolist() == ["NEW", "B"]
+
+
+def test_words_get_their_entries_and_others_stay(tagger, trees):
+    free = tagger.transform([["the", "glorked", "gromp"]])[0]
+    words = ["glorked\tVERB\t_\tMood=Odd\tglork", "gromp\t_\t_\t_\tgromple"]
+    held = copy(tagger).set_params(dictionary=Dictionary(words))
+    found = held.transform([["the", "glorked", "gromp"]])[0]
+    assert (found.upos[1], found.feats[1], found.lemmas[1]) == ("VERB", "Mood=Odd", "glork")
+    assert found.lemmas[2] == "gromple"
+    assert found.upos[::2] == free.upos[::2]
+    assert found.feats[::2] == free.feats[::2]
+    assert held.transform(trees) == tagger.transform(trees)  # none of these words
+
+
+def test_an_entry_of_what_is_predicted_changes_nothing(tagger, trees):
+    tagged = tagger.transform(trees)
+    lines = {
+        f"{form}\t{upos}\t_\t{feats}\t{lemma}"
+        for tree in tagged
+        for form, upos, feats, lemma in zip(
+            tree.forms, tree.upos, tree.feats, tree.lemmas, strict=True
+        )
+    }
+    held = copy(tagger).set_params(dictionary=Dictionary(sorted(lines)))
+    again = held.transform(trees)
+    assert [tree.upos for tree in again] == [tree.upos for tree in tagged]
+    assert [tree.feats for tree in again] == [tree.feats for tree in tagged]
+
+
+def test_networks_and_averages_keep_dictionaries_in_files(trees, tmp_path):
+    words = read_dictionary(io.StringIO("glorked\tX\t_\tMood=Odd\tglork\n"))
+    networks = [
+        (f"n{k}", BiaffineParser(tags=["upos", "feats", "lemma"], max_iter=1, random_state=k))
+        for k in range(2)
+    ]
+    for _, network in networks:
+        network.set_params(dictionary=words, calibrate=False)
+    for model in (networks[0][1], AveragedParser(networks)):
+        model.fit(trees)
+        save_model(model, tmp_path / "m.npz")
+        for each in (model, load_model(tmp_path / "m.npz")):
+            (tree,) = each.parse([["he", "glorked"]])
+            assert (tree.upos[1], tree.feats[1], tree.lemmas[1]) == ("X", "Mood=Odd", "glork")
+        other = load_model(tmp_path / "m.npz", dictionary=Dictionary(["glorked\tINTJ\t_\t_\t_"]))
+        assert other.parse([["he", "glorked"]])[0].upos[1] == "INTJ"
+
+
+def test_commands_take_dictionaries(trees, tmp_path, capsys):
+    path, model = tmp_path / "t.conllu", str(tmp_path / "m.npz")
+    write_conllu(trees, path)
+    words, other = tmp_path / "w.tsv", tmp_path / "o.tsv"
+    words.write_text("glorked\tX\t_\t_\tglork\n", encoding="utf-8")
+    other.write_text("glorked\tINTJ\t_\t_\t_\n", encoding="utf-8")
+    text, out = tmp_path / "in.txt", str(tmp_path / "out.conllu")
+    text.write_text("he glorked\n", encoding="utf-8")
+    learn = ["train", str(path), "-o", model, "--model", "biaffine", "--max-iter", "1"]
+    assert main([*learn, "--tags", "upos,lemma", "--dictionary", str(words)]) == 0
+    parse = ["parse", model, str(text), "-o", out]
+    for options, tag in (([], "X"), (["--dictionary", str(other)], "INTJ")):
+        assert main([*parse, "--input", "horizontal", *options]) == 0
+        assert read_conllu(out)[0].upos[1] == tag
+    assert main([*learn[:4], "--model", "crf", "--dictionary", str(words)]) != 0
+    assert "--dictionary is for models that learn tags" in capsys.readouterr().err
