@@ -65,7 +65,7 @@ from tests.loops import over
 
 MODEL = ("--model", "spectral")
 SMALL_NETWORK = BiaffineParser(hidden_layer_sizes=[4], max_iter=1)
-COMMANDS = ["demo", "train", "parse", "suggest", "evaluate", "draw"]
+COMMANDS = ["demo", "train", "parse", "suggest", "evaluate", "draw", "serve"]
 
 
 def make_networks_small(monkeypatch):
