@@ -26,6 +26,7 @@ from sklearn_shag.cli._main import main
 from sklearn_shag.cli._serve import ParserServer
 from sklearn_shag.datasets import load_parser
 from sklearn_shag.treebank import DependencyTree, read_conllu
+from sklearn_shag.utils._estimators import open_member
 
 ALL = {"tokenizer": "", "tagger": "", "parser": ""}
 TEXT = "Dogs bark. She didn't see it."
@@ -33,7 +34,9 @@ TEXT = "Dogs bark. She didn't see it."
 
 @pytest.fixture(scope="module")
 def parser():
-    return load_parser()
+    parser = load_parser()
+    open_member(parser).parser.set_params(max_tokens=_serve.MAX_TOKENS)  # as the command does
+    return parser
 
 
 @pytest.fixture
@@ -244,9 +247,9 @@ def test_what_is_refused(serve, parser, english):
     assert "10 columns" in refuse(address, given | {"parser": ""})  # no CoNLL-U
     text = {"model": "english", "tokenizer": ""}
     assert "NUL" in refuse(address, text | {"data": "a\0b"})
-    long = "a " * 1001
+    long = "a " * 501
     reason = refuse(address, {"input": "horizontal", "parser": "", "data": long})
-    assert "max_tokens=1000" in reason
+    assert "max_tokens=500" in reason
 
 
 def test_bad_encodings(serve):
@@ -273,7 +276,8 @@ def test_bad_encodings(serve):
         b"GET http://[/process HTTP/1.1\r\n\r\n",
     ):
         header, _, reason = send(server, request).partition(b"\r\n\r\n")
-        assert header.startswith((b"HTTP/1.0 400 ", b"HTTP/1.1 400 ")) or b"400" in reason, header
+        assert header.startswith(b"HTTP/1.0 400 "), header
+        assert reason.count(b"\n") == 1
     assert send(server, b"PUT /process HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.0 501 ")
     assert send(server, b"GET /" + b"x" * 70_000).startswith(b"HTTP/1.0 414 ")
     many = b"".join(b"a%d: b\r\n" % k for k in range(200))
@@ -331,13 +335,13 @@ def test_concurrent_answers_are_those_one_by_one(serve, english):
 
 def test_a_short_text_need_not_wait_for_a_long_one(serve, english):
     address = serve() + "/process"
-    long = "\n\n".join(" ".join(tree.forms) for tree in 20 * english[:300])
+    long = "\n\n".join(" ".join(tree.forms) for tree in 5 * english[:300])
     with ThreadPoolExecutor(1) as threads:
         work = threads.submit(ask, address, ALL | {"data": long})
         time.sleep(0.3)
         assert ask(address, ALL | {"data": TEXT})[0] == 200
         assert not work.done()
-        assert len(read(work.result())) >= 6000
+        assert len(read(work.result())) >= 1500
 
 
 def test_slow_and_idle_connections_do_not_stop_others(serve, monkeypatch):
@@ -366,11 +370,13 @@ def test_a_client_that_sends_byte_by_byte_is_given_up(serve, monkeypatch):
     monkeypatch.setattr(_serve, "READING", 0.5)
     host, port = serve().removeprefix("http://").split(":")
     begun = time.monotonic()
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
-        with suppress(ConnectionError):
-            while time.monotonic() - begun < 10:
-                connection.sendall(b"x")
-                time.sleep(0.1)
+    with (
+        socket.create_connection((host, int(port)), timeout=20) as connection,
+        suppress(ConnectionError),
+    ):
+        while time.monotonic() - begun < 10:
+            connection.sendall(b"x")
+            time.sleep(0.1)
     assert time.monotonic() - begun < 8
 
 
@@ -409,14 +415,14 @@ def test_the_process_finishes_what_is_under_way(number):
             ThreadPoolExecutor(1) as threads,
             socket.create_connection((host, int(port))),  # an idle one is not waited for
         ):
-            text = 1000 * f"{TEXT}\n\n"
+            text = 500 * f"{TEXT}\n\n"
             work = threads.submit(ask, f"{server}/process", ALL | {"data": text})
             time.sleep(0.5)
             assert not work.done()
             process.send_signal(number)
             status, answer = work.result()
             assert status == 200
-            assert answer["result"].count("# sent_id = ") == 2000
+            assert answer["result"].count("# sent_id = ") == 1000
         assert process.wait(20) == 0
         assert process.stderr.read() == b""
 

@@ -17,15 +17,15 @@ from time import monotonic, sleep
 from urllib.parse import parse_qsl, urlsplit
 
 from sklearn_shag.cli._models import open_model
-from sklearn_shag.cli._parse import PART
 from sklearn_shag.network import LEARNED
 from sklearn_shag.treebank import ATTRIBUTES, CONLLU, HORIZONTAL, MISSING, with_tags
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import find_splitter, open_member
 from sklearn_shag.utils._messages import printable
 
-# Bytes of the body of a request, and of one that is refused; tokens of a sentence; connections.
-MAX_BYTES, LARGEST, MAX_TOKENS, MAX_CONNECTIONS = 2**22, 2**26, 1000, 256
+# Bytes of the body of a request; tokens of a sentence, whose cube decides over the time.
+MAX_BYTES, MAX_TOKENS, MAX_CONNECTIONS = 2**22, 500, 256
+TURN, CHUNK = 50, 2**16  # sentences that are parsed, and bytes that are read, without a break
 READING, ANSWERING = 30.0, 120.0  # seconds that a request may take to come, and its answer
 # The tasks, with the options that each may have, separated by ";"; some clients send 1 for none.
 TASKS = {"tokenizer": {"", "1", "ranges", "presegmented"}, "tagger": {"", "1"}, "parser": {"", "1"}}
@@ -81,7 +81,7 @@ class ParserServer(ThreadingMixIn, TCPServer):
         sentences = FORMATS[form].trees([source])  # does not read yet
         if "tokenizer" in tasks:  # clients send the input, too
             sentences = find_splitter(model).iter_split_text(source, lines=lines)
-        chunks, end, texts = in_chunks(sentences, PART), monotonic() + ANSWERING, []
+        chunks, end, texts = in_chunks(sentences, TURN), monotonic() + ANSWERING, []
         work = _analyse_next, open_member(model), tasks, self.confidence, chunks
         while found := self.worker.submit(*work).result(max(end - monotonic(), 0)):
             texts += [tree.to_conllu() for tree in found]
@@ -92,7 +92,8 @@ class RequestHandler(BaseHTTPRequestHandler):
     """The request of one connection; all refusals are one line of text."""
 
     error_content_type, error_message_format = "text/plain; charset=utf-8", "%(explain)s\n"
-    timeout = ANSWERING  # for the client to take the answer
+    # For the client to take the answer; for lines that are no requests, which have answers, too.
+    timeout, default_request_version = ANSWERING, "HTTP/1.0"
 
     def handle(self):
         """Answer the request of a connection, unless the client leaves."""
@@ -125,7 +126,8 @@ class RequestHandler(BaseHTTPRequestHandler):
         length = max(int(self.headers.get("Content-Length", 0)), 0)
         if length > MAX_BYTES:
             # Most clients send all before they read an answer.
-            any(not self.rfile.read(1 << 16) for _ in range(0, min(length, LARGEST), 1 << 16))
+            left = range(min(length, 16 * MAX_BYTES), 0, -CHUNK)
+            any(not self.rfile.read(min(n, CHUNK)) for n in left)
             raise OverflowError(f"The body has more than {MAX_BYTES:,} bytes.")
         body = self.rfile.read(length)
         if len(body) < length:
@@ -148,7 +150,7 @@ def _read_body(headers, body):
     """List names and values of the parameters in the body of a request."""
     if not body or headers.get_content_type() == "application/x-www-form-urlencoded":
         return _read_form(body.decode())
-    _, *parts, end = (b"\r\n" + body).split(b"\r\n--" + headers.get_boundary("").encode())
+    *parts, end = (b"\r\n" + body).split(b"\r\n--" + headers.get_boundary("").encode())
     if headers.get_content_type() != "multipart/form-data" or not end.startswith(b"--"):
         raise ValueError("The body must be a form, urlencoded or multipart.")
     return [(m[1].decode(), m[2].decode()) for m in map(PART_OF_FORM.search, parts) if m]
