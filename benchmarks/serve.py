@@ -18,7 +18,7 @@ import tempfile
 import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event, Thread
 from urllib.parse import urlencode
@@ -69,10 +69,8 @@ def drip(connections, stop):
         connection.sendall(b"POST /process HTTP/1.1\r\nContent-Length: 4000\r\n\r\n")
     while not stop.wait(1.0):
         for connection in connections[::2]:
-            try:
+            with suppress(OSError):  # the server has given it up
                 connection.sendall(b"d")
-            except OSError:
-                pass  # the server has given it up
 
 
 def load(process, address, texts, expected, n_requests, n_threads):
@@ -90,8 +88,8 @@ def load(process, address, texts, expected, n_requests, n_threads):
     wall = time.perf_counter() - began
     seconds.sort()
     print(
-        f"{len(seconds):,} answers, {wrong} of them wrong; {n_requests / wall:.0f} a second, median "
-        f"{1000 * seconds[len(seconds) // 2]:.1f} ms, 99 % under "
+        f"{len(seconds):,} answers, {wrong} of them wrong; {n_requests / wall:.0f} a second, "
+        f"median {1000 * seconds[len(seconds) // 2]:.1f} ms, 99 % under "
         f"{1000 * seconds[len(seconds) * 99 // 100]:.1f} ms; {memory[0]:.0f} MiB after a tenth, "
         f"{memory[-1]:.0f} at the end ({100 * (memory[-1] / max(memory[0], 1) - 1):+.1f} %)",
         flush=True,

@@ -6,7 +6,7 @@ import pytest
 
 from sklearn_shag import BiaffineParser, save_model
 from sklearn_shag.datasets import load_parser
-from sklearn_shag.treebank import DependencyTree, from_spacy
+from sklearn_shag.treebank import DependencyTree
 from tests.test_packaging import CONFIG
 
 spacy = pytest.importorskip("spacy")
@@ -107,7 +107,6 @@ def test_tokens_of_others_stay():
     assert [t.text for t in doc] == ["New York\nCity", "is", "big", "."]
     assert [(e.text, e.label_) for e in doc.ents] == [("New York\nCity", "GPE")]
     assert len(list(doc.sents)) == 1
-    assert [len(tree) for tree in from_spacy(doc)] == [4]
 
 
 def test_many_documents_and_processes_of_spacy(tmp_path):

@@ -23,9 +23,9 @@ from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import find_splitter, open_member
 from sklearn_shag.utils._messages import printable
 
-# Bytes of the body of a request; tokens of a sentence, whose cube decides over the time.
-MAX_BYTES, MAX_TOKENS, MAX_CONNECTIONS = 2**22, 500, 256
-TURN, CHUNK = 50, 2**16  # sentences that are parsed, and bytes that are read, without a break
+# Bytes of the body of a request; tokens of a sentence, as the time grows with their cube;
+# connections; sentences that are parsed, and bytes that are skipped, at once.
+MAX_BYTES, MAX_TOKENS, MAX_CONNECTIONS, TURN, CHUNK = 2**22, 500, 256, 50, 2**16
 READING, ANSWERING = 30.0, 120.0  # seconds that a request may take to come, and its answer
 # The tasks, with the options that each may have, separated by ";"; some clients send 1 for none.
 TASKS = {"tokenizer": {"", "1", "ranges", "presegmented"}, "tagger": {"", "1"}, "parser": {"", "1"}}
@@ -126,8 +126,8 @@ class RequestHandler(BaseHTTPRequestHandler):
         length = max(int(self.headers.get("Content-Length", 0)), 0)
         if length > MAX_BYTES:
             # Most clients send all before they read an answer.
-            left = range(min(length, 16 * MAX_BYTES), 0, -CHUNK)
-            any(not self.rfile.read(min(n, CHUNK)) for n in left)
+            for left in range(min(length, 16 * MAX_BYTES), 0, -CHUNK):
+                self.rfile.read(min(left, CHUNK))
             raise OverflowError(f"The body has more than {MAX_BYTES:,} bytes.")
         body = self.rfile.read(length)
         if len(body) < length:
