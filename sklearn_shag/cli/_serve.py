@@ -4,6 +4,7 @@ import json
 import re
 import signal
 import traceback
+import warnings
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -32,7 +33,6 @@ TASKS = {"tokenizer": {"", "1", "ranges", "presegmented"}, "tagger": {"", "1"}, 
 FORMATS = {"conllu": CONLLU, "horizontal": HORIZONTAL}
 STATUS = {TimeoutError: 503, LookupError: 404, OverflowError: 413}
 REASONS = {500: "The server failed; its log says why.", 503: "It takes too long; send less text."}
-FULL = b"HTTP/1.0 503 Service Unavailable\r\n\r\nThere are too many connections.\n"
 PART_OF_FORM = re.compile(rb'\bname="?(\w+)(?s:.*?)\r\n\r\n((?s:.*))')
 _read_form = partial(parse_qsl, keep_blank_values=True, errors="strict", max_num_fields=20)
 
@@ -55,7 +55,7 @@ class ParserServer(ThreadingMixIn, TCPServer):
         """Start the thread of a connection, unless there are too many."""
         if len(self.handlers) < MAX_CONNECTIONS:
             return super().process_request(request, client_address)
-        request.sendall(FULL)
+        request.sendall(b"HTTP/1.0 503 Full\r\n\r\nThere are too many connections.\n")
         self.shutdown_request(request)
 
     def service_actions(self, stops=False):
@@ -106,7 +106,7 @@ class RequestHandler(BaseHTTPRequestHandler):
     def do_GET(self):
         """Answer a request, or say why not."""
         try:
-            answer = json.dumps(self._answer(), ensure_ascii=False).encode()
+            answer = json.dumps(self._answer_request(), ensure_ascii=False).encode()
         except Exception as error:
             status = STATUS.get(type(error), 400 if isinstance(error, ValueError) else 500)
             if status == 500:
@@ -121,7 +121,7 @@ class RequestHandler(BaseHTTPRequestHandler):
 
     do_POST = do_GET  # noqa: N815  (as the base class asks for)
 
-    def _answer(self):
+    def _answer_request(self):
         url = urlsplit(self.path.encode("latin-1").decode())
         length = max(int(self.headers.get("Content-Length", 0)), 0)
         if length > MAX_BYTES:
@@ -190,6 +190,7 @@ def serve(options):
         models[Path(path).name.removesuffix(".npz")] = model, known
     if len(models) < len(options.model):
         raise ValueError("Two models have the same name; rename a file.")
+    warnings.simplefilter("ignore")  # they quote texts, and each text would stay in memory
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     server = ParserServer((options.host, options.port), models, options.confidence)
     print(f"{', '.join(models)}: http://{options.host}:{server.server_address[1]}", flush=True)

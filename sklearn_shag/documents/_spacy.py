@@ -45,7 +45,5 @@ def _annotate(parser, doc):
     values[places] = parsed.to_array(names)
     heads[places] = places[[token.head.i for token in parsed]]
     values[:, -1] = (heads - everywhere).astype(values.dtype)
-    doc.from_array(names, values)
-    for sentence in doc.sents:
-        sentence.root.dep_ = "ROOT"
-    return doc
+    values[heads == everywhere, -2] = doc.vocab.strings.add("ROOT")
+    return doc.from_array(names, values)
