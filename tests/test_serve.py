@@ -301,6 +301,17 @@ def test_bodies_that_are_too_large(serve, kind):
     assert answer.startswith(b"HTTP/1.0 400 ")
 
 
+@pytest.mark.parametrize("part", [b"name=a", b"\r\n", b"\r\n--x", b"=&", b"%ff", b"--x\r\n\r\n"])
+@pytest.mark.parametrize("kind", ["multipart/form-data; boundary=x", "multipart/form-data", "form"])
+def test_no_body_takes_long(serve, part, kind):
+    begin = b'--x\r\nContent-Disposition: form-data; filename="name=b'
+    body = (begin + part * (2**22 // len(part)))[: 2**22 - 7] + b"\r\n--x--"
+    kind = {"form": "application/x-www-form-urlencoded"}.get(kind, kind)
+    begun = time.monotonic()
+    refuse(serve() + "/process", data=body, headers={"Content-Type": kind})
+    assert time.monotonic() - begun < 20
+
+
 def test_errors_of_the_program_are_not_shown(serve, capsys):
     class Broken:
         steps = ()

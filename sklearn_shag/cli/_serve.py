@@ -33,7 +33,7 @@ TASKS = {"tokenizer": {"", "1", "ranges", "presegmented"}, "tagger": {"", "1"}, 
 FORMATS = {"conllu": CONLLU, "horizontal": HORIZONTAL}
 STATUS = {TimeoutError: 503, LookupError: 404, OverflowError: 413}
 REASONS = {500: "The server failed; its log says why.", 503: "It takes too long; send less text."}
-PART_OF_FORM = re.compile(rb'\bname="?(\w+)(?s:.*?)\r\n\r\n((?s:.*))')
+NAME = re.compile(rb'\bname="?(\w+)')  # in the header of a part
 _read_form = partial(parse_qsl, keep_blank_values=True, errors="strict", max_num_fields=20)
 
 
@@ -153,7 +153,8 @@ def _read_body(headers, body):
     *parts, end = (b"\r\n" + body).split(b"\r\n--" + headers.get_boundary("").encode())
     if headers.get_content_type() != "multipart/form-data" or not end.startswith(b"--"):
         raise ValueError("The body must be a form, urlencoded or multipart.")
-    return [(m[1].decode(), m[2].decode()) for m in map(PART_OF_FORM.search, parts) if m]
+    cut = [part.partition(b"\r\n\r\n") for part in parts]
+    return [(m[1].decode(), c[2].decode()) for c in cut if (m := NAME.search(c[0]))]
 
 
 def _analyse_next(opened, tasks, confidence, chunks):
