@@ -40,7 +40,7 @@ def _annotate(parser, doc):
     values, places = doc.to_array(names), np.array([token.i for token in tokens])
     everywhere = np.arange(len(doc))
     # Space is a modifier of the word before it, or of the first one.
-    heads = places[np.maximum(np.searchsorted(places, everywhere, "right") - 1, 0)]
+    heads = places[np.maximum(np.searchsorted(places, everywhere) - 1, 0)]
     values[:, -2] = doc.vocab.strings.add("dep")
     values[places] = parsed.to_array(names)
     heads[places] = places[[token.head.i for token in parsed]]
