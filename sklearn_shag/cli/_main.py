@@ -155,6 +155,7 @@ def make_parser(prog="sklearn-shag"):
 
     for add in (_add_demo, _add_train, _add_parse, _add_suggest, _add_evaluate, _add_draw):
         add(commands)
+    _add_serve(commands)
     return parser
 
 
@@ -384,6 +385,23 @@ def _add_draw(commands):
     parser.add_argument("--compact", action="store_true", help="draw smaller (default: not)")
 
 
+def _add_serve(commands):
+    """Serve models over HTTP, with the protocol of UDPipe.
+
+    examples:
+      %(prog)s english
+      %(prog)s english fr.npz --port 8002 --confidence
+    """
+    parser = _add_command(commands, "serve", "cli._serve", _add_serve)
+    _add_model(parser, nargs="+")
+    help = "address to listen at, 0.0.0.0 for all networks (default: %(default)s, this computer)"
+    parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help=help)
+    help = "port to listen at, 0 for any that is free (default: %(default)s)"
+    parser.add_argument("--port", type=partial(_parse_count, least=0), default=8001, help=help)
+    help = "answer with probabilities and scores, as of the command parse (default: without)"
+    parser.add_argument("--confidence", action="store_true", help=help)
+
+
 def _add_command(commands, name, module, function):
     """Add a command, which runs the function called `name` in a module of the package."""
     texts = _make_help(function)
@@ -401,10 +419,10 @@ def _make_help(function):
     return {"description": description, "epilog": examples, "formatter_class": formatter}
 
 
-def _add_model(parser):
+def _add_model(parser, **options):
     help = """model file made by the command train, or - for standard input; or english, the model
     that comes with the package, if no file has that name"""
-    parser.add_argument("model", metavar="MODEL", help=help)
+    parser.add_argument("model", metavar="MODEL", help=help, **options)
     _add_context(parser)
 
 
