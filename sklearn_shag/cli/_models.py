@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn_shag._parser import Parser
 from sklearn_shag.cli._main import N_VECTORS
 from sklearn_shag.conditional import CRFParser
-from sklearn_shag.datasets import BUNDLED, load_parser
+from sklearn_shag.datasets import PARSERS, load_parser
 from sklearn_shag.ensembles import (
     AveragedParser,
     DistilledParser,
@@ -254,7 +254,7 @@ def open_model(options, files):
     """
     if [options.model, *files].count(STANDARD) > 1:
         raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
-    if options.model in BUNDLED and not os.path.exists(options.model):
+    if options.model in PARSERS and not os.path.exists(options.model):
         if options.context is not None:
             raise ValueError(
                 f"--context {options.context}: the model {options.model} reads no vectors in "
