@@ -153,7 +153,8 @@ def make_parser(prog="sklearn-shag"):
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    for add in (_add_demo, _add_train, _add_parse, _add_suggest, _add_evaluate, _add_draw):
+    own = (_add_demo, _add_train, _add_parse, _add_suggest, _add_evaluate, _add_draw, _add_info)
+    for add in own:
         add(commands)
     return parser
 
@@ -181,7 +182,7 @@ def _add_train(commands):
       %(prog)s train.conllu -o model.npz
       %(prog)s train.conllu -o model.npz --tags upos
       %(prog)s train.conllu -o model.npz --tags upos,xpos,feats,lemma
-      %(prog)s train.conllu -o model.npz --text
+      %(prog)s UD_French-Sequoia -o fr.npz --text
       %(prog)s train.conllu -o model.npz --text --raw-text text.txt
       %(prog)s own.conllu -o model.npz --helpers en.conllu --context e5 --raw-text tokens.txt
       %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
@@ -191,6 +192,9 @@ def _add_train(commands):
     parser = _add_command(commands, "train", "cli._train", _add_train)
     files = _add_files(parser, "file", "the treebank", nargs="+", default=[])
     files.required = False  # with --helpers
+    files.help += """; or the name of a treebank of Universal Dependencies, such as
+    UD_French-Sequoia, which is downloaded if need be: its training set, and scores on its test set
+    are printed"""
     help = "model file to write, or - for standard output (required)"
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help=help)
     names = ["spectral", "em", "refined", "single", "first", "sibling", "words", "crf", "biaffine"]
@@ -244,6 +248,8 @@ def _add_train(commands):
     help = """replace symbols seen fewer than N times by one rare symbol; for crf, biaffine and
     taggers, this applies to the words they read (default: 1, for words 2)"""
     parser.add_argument("--min-count", type=int, metavar="N", help=help)
+    help = "text for the model file, which info prints (default: none)"
+    parser.add_argument("--note", metavar="TEXT", help=help)
     help = "random seed of training (default: %(default)s)"
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=help)
     help = """number of passes over the trees, for models that learn in passes
@@ -382,6 +388,20 @@ def _add_draw(commands):
     parser.add_argument("--highlight", metavar="RELATIONS", default="", help=help)
     parser.add_argument("--colors", action="store_true", help="colour relations (default: not)")
     parser.add_argument("--compact", action="store_true", help="draw smaller (default: not)")
+
+
+def _add_info(commands):
+    """Print what a model is, what it was learned from, and the SHA-256 of its file.
+
+    examples:
+      %(prog)s model.npz
+      %(prog)s english --json
+    """
+    parser = _add_command(commands, "info", "cli._info", _add_info)
+    help = "model file, or english, the model that comes with the package, if no file has that name"
+    parser.add_argument("model", metavar="MODEL", help=help)
+    help = "print one JSON object (default: lines)"
+    parser.add_argument("--json", action="store_true", help=help)
 
 
 def _add_command(commands, name, module, function):

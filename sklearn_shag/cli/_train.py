@@ -21,6 +21,7 @@ from sklearn_shag.cli._evaluate import (
     iter_sentences,
     name_impossible,
 )
+from sklearn_shag.cli._info import list_parts, make_card
 from sklearn_shag.cli._models import (
     LEARNERS,
     check_output,
@@ -33,7 +34,7 @@ from sklearn_shag.cli._models import (
 )
 from sklearn_shag.conditional import tell_trees
 from sklearn_shag.ensembles import AveragedParser, DistilledParser
-from sklearn_shag.metrics import score_report
+from sklearn_shag.metrics import raw_text_scores, score_report
 from sklearn_shag.model_files import save_model
 from sklearn_shag.network import LEARNED, list_known_columns
 from sklearn_shag.treebank import (
@@ -42,6 +43,8 @@ from sklearn_shag.treebank import (
     iter_horizontal,
     list_sources,
     nonprojective_arcs,
+    read_conllu,
+    to_text,
 )
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import find_splitter, open_member, weight_name
@@ -76,8 +79,8 @@ def train(options):
     options : argparse.Namespace
         With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
         `context`, `context_for`, `raw_text`, `teacher`, `helpers`, `text`, `min_count`, `seed`,
-        `max_iter`, `set`, pairs of a name and a value, `set_aside`, `weight`, `on_error` and
-        `n_jobs`.
+        `max_iter`, `set`, pairs of a name and a value, `set_aside`, `weight`, `note`, `on_error`
+        and `n_jobs`.
 
     Raises
     ------
@@ -86,7 +89,9 @@ def train(options):
     """
     if not options.file and not options.helpers:
         raise ValueError("Name a FILE of trees, or treebanks of other languages with --helpers.")
-    check_output(options.output, list_sources([*options.file, *(options.helpers or [])]))
+    named = [list_parts(name)[0] for name in [*options.file, *(options.helpers or [])]]
+    files = list_sources([*chain.from_iterable(named)])
+    check_output(options.output, files)
     if options.output == STANDARD and getattr(sys.stdout, "isatty", bool)():
         raise ValueError("A model is not text for a terminal; name a file with -o, or redirect.")
     told = sys.stderr if options.output == STANDARD else sys.stdout
@@ -112,7 +117,11 @@ def train(options):
         _fit_teacher(model, treebank, helpers)
     _fit_model(model, learner, treebank, raw, options)
     _set_verbosity(model, 0)  # depends on this terminal, not on the model
-    save_model(model, options.output)
+    card = make_card(files, options, trees=treebank.n_sentences, tokens=treebank.n_tokens)
+    if raw:
+        card["raw_text"] = {"sentences": len(raw), "words": sum(map(len, raw))}
+    if options.output != STANDARD:  # scores may take a while, and belong to the card
+        save_model(model, options.output, card=card)
     several = f" in {len(treebank.files)} files" if len(treebank.files) > 1 else ""
     several += f", {len(helpers)} of helpers" if helpers else ""
     of_raw = f" and {len(raw)} of raw text ({sum(map(len, raw))} words)" if raw else ""
@@ -123,7 +132,11 @@ def train(options):
         file=told,
     )
     _print_kind(open_member(model).parser, treebank, tried, told)
-    gains = _print_scores(model, treebank, helpers, told)
+    gains, scores = _print_scores(model, treebank, helpers, told)
+    scores += _print_tests(model, treebank, told)
+    if scores or options.output == STANDARD:
+        card |= {"scores": scores} if scores else {}
+        save_model(model, options.output, card=card)
     _warn_of_harm(gains, chain(treebank, raw), helpers, options)
 
 
@@ -244,10 +257,11 @@ def _print_scores(model, treebank, helpers, told):
     """Print the scores of models on the sentences of each treebank that were set aside.
 
     The teacher of a student is scored too, and a network that has learned without raw text, or
-    from own trees alone. Return how many more heads of each sentence the student has right.
+    from own trees alone. Return how many more heads of each sentence the student has right, and
+    the scores for the card.
     """
     student = _open_student(model)
-    models, gains = {"model": model}, []
+    models, gains, rows = {"model": model}, [], []
     if isinstance(student, DistilledParser):
         models = {"student": model, "teacher": student.teacher_}
         if not isinstance(student.teacher, FrozenEstimator):
@@ -255,22 +269,44 @@ def _print_scores(model, treebank, helpers, told):
         elif helpers and any(treebank.set_aside):
             models |= {NO_HELPERS: _fit_alone(student.parser, list(treebank))}
     for name, trees in zip(treebank.names, treebank.set_aside, strict=True):
-        n_right = {}
+        n_right, place = {}, f"sentences set aside from {printable(name)}"
         for kind, each in models.items() if trees else ():
             transform, parser = open_member(each)
             parsed = parser.parse(transform(trees))
-            scores = score_report(trees, parsed, n_resamples=1).scores
-            shown = [
-                f"{key.upper()} {100 * scores[key].score:.1f}" for key in SHOWN if key in scores
-            ]
+            row = _print_row(kind, _score(trees, parsed), len(trees), place, told)
+            rows += [row] * (each is model)
             n_right[kind] = [sum(a.heads == b.heads) for a, b in zip(trees, parsed, strict=True)]
-            title = f"{kind}: {', '.join(shown)}"
-            print(
-                f"{title:<38}({len(trees)} sentences set aside from {printable(name)})", file=told
-            )
         if len(n_right) > 2:
             gains.extend(np.subtract(n_right["student"], [*n_right.values()][-1]))
-    return gains
+    return gains, rows
+
+
+def _print_tests(model, treebank, told):
+    """Print the scores on the test sets of named treebanks, and return them for the card."""
+    rows, (transform, parser) = [], open_member(model)
+    for name, files in zip(treebank.names, treebank.tests, strict=True):
+        trees = read_conllu(files) if files else []
+        place = f"sentences of the test set of {name}"
+        if trees:
+            scores = _score(trees, parser.parse(transform(trees)))
+            rows.append(_print_row("model", scores, len(trees), place, told))
+        if trees and find_splitter(model) is not None:
+            found = raw_text_scores(trees, model.parse_text(to_text(trees)))
+            scores = {key: found[key.upper()].f1 for key in SHOWN if key.upper() in found}
+            rows.append(_print_row("model, from text", scores, len(trees), place, told))
+    return rows
+
+
+def _score(trees, parsed):
+    scores = score_report(trees, parsed, n_resamples=1).scores
+    return {key: scores[key].score for key in SHOWN if key in scores}
+
+
+def _print_row(kind, scores, n_sentences, place, told):
+    shown = [f"{key.upper()} {100 * score:.1f}" for key, score in scores.items()]
+    title, about = f"{kind}: {', '.join(shown)}", f"{n_sentences} {place}"
+    print(f"{title:<38}({about})", file=told)
+    return {"of": kind, "on": about} | {key: round(score, 4) for key, score in scores.items()}
 
 
 def _fit_alone(student, trees):
@@ -314,7 +350,8 @@ class _Treebank:
 
     def __init__(self, options):
         self.names, self.weights, self.on_error = options.file, options.weight, options.on_error
-        self.files_of = [list_sources(name) for name in self.names]
+        parts = map(list_parts, self.names)
+        self.files_of, self.tests = map(list, zip(*parts, strict=True)) if self.names else ([], [])
         self.files = list(chain.from_iterable(self.files_of))
         if self.weights is not None and len(self.weights) != len(self.names):
             raise ValueError(
@@ -347,7 +384,7 @@ class _Treebank:
     def read(self):
         """Read the files once, and yield their trees after checking them for the learner."""
         self.n_sentences = self.n_without = self.n_impossible = 0
-        self.n_arcs = self.n_nonprojective = 0
+        self.n_arcs = self.n_nonprojective = self.n_tokens = 0
         self.invalid, self.counts = LeftOut(), [0] * len(self.names)
         self.set_aside = [[] for _ in self.names]
         pairs = [(k, path) for k, paths in enumerate(self.files_of) for path in paths]
@@ -364,6 +401,7 @@ class _Treebank:
                         continue
                     self.counts[k] += 1
                     self.n_sentences += 1
+                    self.n_tokens += len(sentence.tree)
                     self.n_without += lack == "no heads"
                     if lack != "no heads":
                         self.n_arcs += int(np.count_nonzero(sentence.tree.heads > UNKNOWN))
