@@ -7,18 +7,16 @@ import time
 from pathlib import Path
 
 from sklearn_shag import __version__
-from sklearn_shag.cli._evaluate import print_json
-from sklearn_shag.cli._models import choose_verbosity
-from sklearn_shag.datasets import PARSERS, TREEBANK_NAME, find_files, find_treebank, open_parser
+from sklearn_shag.cli._models import choose_verbosity, find_model
+from sklearn_shag.datasets import PARSERS, TREEBANK_NAME, find_files, find_treebank
 from sklearn_shag.model_files import load_model, read_card
 from sklearn_shag.treebank import list_sources
-from sklearn_shag.utils._estimators import find_splitter
 from sklearn_shag.utils._io import STANDARD, expand_user, read_bytes
 from sklearn_shag.utils._messages import printable
 
-RELEASE = re.compile(r"ud-treebanks-v(\d+\.\d+)/[^/]+$|-r(\d+\.\d+)$")  # ends of folders' paths
-LICENCE = re.compile(r"^License:\s*(.+)$", re.MULTILINE)  # in the README of a treebank
-LONGEST = 200  # of what is kept of a licence
+RELEASE = re.compile(r"(?:ud-treebanks-v|UD_\w+-\w+-r)(\d+\.\d+)")  # in a folder's name
+# Where licences are in the files of a treebank, the surest first: a line, and a first paragraph.
+LICENCES = {"README*": r"(?m)^License:\s*(.+)$", "LICENSE*": r"(?s)(\S.*?)(?:\n\s*\n|\Z)"}
 
 
 def list_parts(name):
@@ -30,14 +28,14 @@ def list_parts(name):
     if not re.fullmatch(TREEBANK_NAME, name) or os.path.exists(name):
         return list_sources(name), []
     folder = find_treebank(name, progressbar=bool(choose_verbosity()))
-    parts = [[*map(str, find_files(folder, f"-ud-{split}"))] for split in ("train", "test")]
-    if not parts[0]:
-        raise ValueError(f"{name} has no training set; name the files to learn from in {folder}.")
-    return parts
+    train, test = (find_files(folder, f"-ud-{split}") for split in ("train", "test"))
+    if not train:
+        raise ValueError(f"{name} has no training set; name files of {folder} to learn from.")
+    return [*map(str, train)], test
 
 
 def make_card(files, options, **known):
-    """Make the card of a model learned from files, of all that is known of them.
+    """Make the card of a model that was learned from files.
 
     Parameters
     ----------
@@ -52,36 +50,28 @@ def make_card(files, options, **known):
     card : dict
     """
     treebanks = {each["name"]: each for each in map(_describe_treebank, files)}
-    today = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())))
-    card = {"treebanks": [*treebanks.values()]} | known
-    card |= {"date": time.strftime("%Y-%m-%d", today), "version": __version__}
-    if options.note is not None:
-        card["note"] = options.note
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    card = {"treebanks": [*treebanks.values()], **known, "date": today, "version": __version__}
     for name, path in {"continues": options.continue_, "teacher": options.teacher}.items():
         if path not in (None, STANDARD):
-            card[name] = read_card(path, max_bytes=None)
-    return card
+            card[name] = read_card(path)
+    return card if options.note is None else card | {"note": options.note}
 
 
 def _describe_treebank(file):
     """Describe the treebank of a file, by its folder if that is one of Universal Dependencies."""
-    path = Path(expand_user(file)).resolve()
-    folder = path.parent
+    path = Path(expand_user(file))
+    folder = path.resolve().parent
     named = re.match(TREEBANK_NAME, folder.name)
     if file == STANDARD or not named:
-        return {"name": "standard input" if file == STANDARD else path.name.partition(".")[0]}
-    about = {"name": re.sub(r"-(r\d+\.\d+|master)$", "", folder.name)}
-    if release := RELEASE.search(folder.as_posix()):
-        about["release"] = release[1] or release[2]
-    texts = [
-        each.read_text(encoding="utf-8", errors="replace").strip()
-        for name in ("README*", "LICENSE*")
-        for each in sorted(folder.glob(name))
-    ]
-    found = [match[1] for match in map(LICENCE.search, texts) if match]
-    found += [text.partition("\n\n")[0] for text in texts[-1:]]  # its first paragraph
-    if found:
-        about["licence"] = printable(" ".join(found[0].split()), LONGEST)
+        return {"name": path.name}
+    about = {"name": named[0]}
+    if release := RELEASE.search(f"{folder.parent.name}/{folder.name}"):
+        about["release"] = release[1]
+    for names, pattern in LICENCES.items():
+        for place in sorted(folder.glob(names)):
+            if found := re.search(pattern, place.read_text(encoding="utf-8", errors="replace")):
+                about.setdefault("licence", printable(" ".join(found[1].split()), 200))
     return about
 
 
@@ -91,45 +81,15 @@ def info(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model` and `json`.
-
-    Raises
-    ------
-    ValueError
-        If the file is not a saved model, or is standard input.
+        With `model`.
     """
-    if options.model == STANDARD:
-        raise ValueError("The command info reads a model more than once; name a file.")
-    if options.model in PARSERS and not os.path.exists(options.model):
-        _, _, licence, card = PARSERS[options.model]
-        with open_parser(options.model) as path:
-            _print_file(path, {"licence": licence} | card, options.json)
-    else:
-        _print_file(options.model, {}, options.json)
-
-
-def _print_file(path, known, as_json):
-    data, model = read_bytes(path), load_model(path)
-    about = {
-        "model": " ".join(str(model).split()),
-        "splits text": "no" if find_splitter(model) is None else "yes",
-        **known,
-        **read_card(path),
-        "bytes": len(data),
-        "sha256": hashlib.sha256(data).hexdigest(),
-    }
-    if as_json:
-        print_json(about)
-        return
+    path = find_model(options.model)
+    known = PARSERS[options.model].card if path != options.model else {}
+    data, model = read_bytes(path), " ".join(str(load_model(path)).split())
+    about = {"model": model, **known, **read_card(path), "bytes": len(data)}
+    about["sha256"] = hashlib.sha256(data).hexdigest()
     for name, value in about.items():
         for each in value if isinstance(value, list) else [value]:
-            print(f"{printable(name, 50):<14}{printable(_show(each))}")
-    if "treebanks" not in about:
-        print("The file does not say what the model was learned from.")
-
-
-def _show(value):
-    """Write a value of a card on a line."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_show(each)}" for name, each in value.items())
-    return "; ".join(map(_show, value)) if isinstance(value, list) else str(value)
+            is_dict = isinstance(each, dict)
+            shown = ", ".join(f"{n}: {v}" for n, v in each.items()) if is_dict else each
+            print(f"{printable(name, 50):<12}{printable(shown)}")

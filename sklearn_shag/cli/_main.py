@@ -395,13 +395,11 @@ def _add_info(commands):
 
     examples:
       %(prog)s model.npz
-      %(prog)s english --json
+      %(prog)s english
     """
     parser = _add_command(commands, "info", "cli._info", _add_info)
     help = "model file, or english, the model that comes with the package, if no file has that name"
     parser.add_argument("model", metavar="MODEL", help=help)
-    help = "print one JSON object (default: lines)"
-    parser.add_argument("--json", action="store_true", help=help)
 
 
 def _add_command(commands, name, module, function):

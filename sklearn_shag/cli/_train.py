@@ -117,9 +117,8 @@ def train(options):
         _fit_teacher(model, treebank, helpers)
     _fit_model(model, learner, treebank, raw, options)
     _set_verbosity(model, 0)  # depends on this terminal, not on the model
-    card = make_card(files, options, trees=treebank.n_sentences, tokens=treebank.n_tokens)
-    if raw:
-        card["raw_text"] = {"sentences": len(raw), "words": sum(map(len, raw))}
+    sizes = {"trees": treebank.n_sentences, "tokens": treebank.n_tokens}
+    card = make_card(files, options, **sizes, raw_tokens=sum(map(len, raw)))
     if options.output != STANDARD:  # scores may take a while, and belong to the card
         save_model(model, options.output, card=card)
     several = f" in {len(treebank.files)} files" if len(treebank.files) > 1 else ""
@@ -133,10 +132,8 @@ def train(options):
     )
     _print_kind(open_member(model).parser, treebank, tried, told)
     gains, scores = _print_scores(model, treebank, helpers, told)
-    scores += _print_tests(model, treebank, told)
     if scores or options.output == STANDARD:
-        card |= {"scores": scores} if scores else {}
-        save_model(model, options.output, card=card)
+        save_model(model, options.output, card=card | {"scores": scores})
     _warn_of_harm(gains, chain(treebank, raw), helpers, options)
 
 
@@ -254,7 +251,7 @@ def _find_script(sentences):
 
 
 def _print_scores(model, treebank, helpers, told):
-    """Print the scores of models on the sentences of each treebank that were set aside.
+    """Print scores on the sentences of each treebank that were set aside, and on its test set.
 
     The teacher of a student is scored too, and a network that has learned without raw text, or
     from own trees alone. Return how many more heads of each sentence the student has right, and
@@ -268,45 +265,26 @@ def _print_scores(model, treebank, helpers, told):
             models |= {NO_RAW_TEXT: student.teacher_.estimators_[0]}
         elif helpers and any(treebank.set_aside):
             models |= {NO_HELPERS: _fit_alone(student.parser, list(treebank))}
-    for name, trees in zip(treebank.names, treebank.set_aside, strict=True):
-        n_right, place = {}, f"sentences set aside from {printable(name)}"
-        for kind, each in models.items() if trees else ():
+    for words, treebank_name, trees in treebank.list_held_out():
+        n_right, words = {}, f"{len(trees)} sentences {words}"
+        for kind, each in models.items():
             transform, parser = open_member(each)
             parsed = parser.parse(transform(trees))
-            row = _print_row(kind, _score(trees, parsed), len(trees), place, told)
-            rows += [row] * (each is model)
             n_right[kind] = [sum(a.heads == b.heads) for a, b in zip(trees, parsed, strict=True)]
+            found = score_report(trees, parsed, n_resamples=1).scores
+            scores = {kind: {key: found[key].score for key in SHOWN if key in found}}
+            if each is model and find_splitter(model) is not None:
+                found = raw_text_scores(trees, model.parse_text(to_text(trees)[0]))
+                scores[f"{kind}, from text"] = {key: found[key.upper()].f1 for key in SHOWN}
+            for name, of_kind in scores.items():
+                shown = [f"{key.upper()} {100 * score:.1f}" for key, score in of_kind.items()]
+                title = f"{name}: {', '.join(shown)}"
+                print(f"{title:<38}({words} {printable(treebank_name)})", file=told)
+                about = {"of": name, "on": f"{words} {os.path.basename(treebank_name)}"}
+                rows += [about | of_kind] if each is model else []
         if len(n_right) > 2:
             gains.extend(np.subtract(n_right["student"], [*n_right.values()][-1]))
     return gains, rows
-
-
-def _print_tests(model, treebank, told):
-    """Print the scores on the test sets of named treebanks, and return them for the card."""
-    rows, (transform, parser) = [], open_member(model)
-    for name, files in zip(treebank.names, treebank.tests, strict=True):
-        trees = read_conllu(files) if files else []
-        place = f"sentences of the test set of {name}"
-        if trees:
-            scores = _score(trees, parser.parse(transform(trees)))
-            rows.append(_print_row("model", scores, len(trees), place, told))
-        if trees and find_splitter(model) is not None:
-            found = raw_text_scores(trees, model.parse_text(to_text(trees)))
-            scores = {key: found[key.upper()].f1 for key in SHOWN if key.upper() in found}
-            rows.append(_print_row("model, from text", scores, len(trees), place, told))
-    return rows
-
-
-def _score(trees, parsed):
-    scores = score_report(trees, parsed, n_resamples=1).scores
-    return {key: scores[key].score for key in SHOWN if key in scores}
-
-
-def _print_row(kind, scores, n_sentences, place, told):
-    shown = [f"{key.upper()} {100 * score:.1f}" for key, score in scores.items()]
-    title, about = f"{kind}: {', '.join(shown)}", f"{n_sentences} {place}"
-    print(f"{title:<38}({about})", file=told)
-    return {"of": kind, "on": about} | {key: round(score, 4) for key, score in scores.items()}
 
 
 def _fit_alone(student, trees):
@@ -350,8 +328,8 @@ class _Treebank:
 
     def __init__(self, options):
         self.names, self.weights, self.on_error = options.file, options.weight, options.on_error
-        parts = map(list_parts, self.names)
-        self.files_of, self.tests = map(list, zip(*parts, strict=True)) if self.names else ([], [])
+        parts = [list_parts(name) for name in self.names]
+        self.files_of, self.tests = [train for train, _ in parts], [test for _, test in parts]
         self.files = list(chain.from_iterable(self.files_of))
         if self.weights is not None and len(self.weights) != len(self.names):
             raise ValueError(
@@ -414,6 +392,13 @@ class _Treebank:
         self.invalid.tell(self.files)
         if self.n_without == self.n_sentences:
             _refuse_file(" and ".join(self.files), Counter({"no heads": self.n_without}), 0)
+
+    def list_held_out(self):
+        """List the trees set aside and the test sets, with words and the treebank's name before."""
+        tests = [read_conllu(files) if files else [] for files in self.tests]
+        kinds = {"set aside from": self.set_aside, "of the test set of": tests}
+        pairs = [(words, zip(self.names, trees, strict=True)) for words, trees in kinds.items()]
+        return [(words, *pair) for words, of_kind in pairs for pair in of_kind if pair[1]]
 
     def list_weights(self):
         """List the weight of each sentence of the last reading, or return None without weights."""

@@ -5,7 +5,7 @@ import json
 import os
 from collections import ChainMap
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args, get_type_hints
 
 import numpy as np
 from joblib import hash as hash_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 else:
     Model = Any
 
+Card: TypeAlias = dict[str, Any]  # of JSON
 FORMAT_VERSION = 1
 _MAX_ESTIMATORS = 1000  # in a file, members of members included
 _LONGEST_RANGE = 1 << 20
@@ -200,24 +201,22 @@ def load_model(
             f"embeddings must be a function from sentences to vectors in context, or have the "
             f"method transform, got {shorten(embeddings)}. Vectors of words are in the file."
         )
-    model, readers = _read_file(path, max_bytes, _restore_file)
+    model, readers, _ = _load_file(path, max_bytes)
     if embeddings is not None and not readers:
-        shown = _show_path(path)
+        shown = printable(os.fsdecode(path), 200)
         raise ValueError(f"{shown}: this model reads no vectors in context; leave them out.")
     for estimator in readers:
         estimator.embeddings = embeddings
     return model
 
 
-def read_card(path: FilePath, *, max_bytes: int | None = MAX_BYTES) -> dict[str, Any]:
-    """Read what the file of a model says of it, without loading the model.
+def read_card(path: FilePath) -> Card:
+    """Read what the file of a model says of it.
 
     Parameters
     ----------
     path : str or path-like
         The file.
-    max_bytes : None or int, default=2**30
-        As for :func:`load_model`.
 
     Returns
     -------
@@ -247,23 +246,15 @@ def read_card(path: FilePath, *, max_bytes: int | None = MAX_BYTES) -> dict[str,
     >>> read_card(path)
     {'note': 'Of one tree.', 'trees': 1}
     """
-    return _read_file(path, max_bytes, _take_card)
+    return _load_file(path, MAX_BYTES)[-1]
 
 
-def _take_card(archive, header, max_bytes):
-    return _take_item({"card": {}} | header, "card", dict, "its header")
-
-
-def _show_path(path):
-    return "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
-
-
-def _read_file(path, max_bytes, read):
-    """Return what `read` takes from the archive and its header; any failure is in words."""
+def _load_file(path, max_bytes):
+    """Return the model of a file, the estimators that read vectors in context, and the card."""
     data = read_bytes(path, max_bytes)
+    shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
     try:
-        archive = Archive(data, max_bytes)
-        return read(archive, _read_header(archive), max_bytes)
+        return _load_archive(data, max_bytes)
     except MemoryError:
         raise
     # Damaged archives raise errors of many kinds, from zipfile, zlib and json; checks raise those
@@ -271,11 +262,11 @@ def _read_file(path, max_bytes, read):
     except Exception as error:
         problem = str(error) if isinstance(error, ValueError) else repr(error)
     # Raised outside of the handler: the first error may hold megabytes of the file.
-    shown = _show_path(path)
     raise ModelFileError(printable(f"{shown} is not a saved model, or is damaged: {problem}"))
 
 
-def _read_header(archive):
+def _load_archive(data, max_bytes):
+    archive = Archive(data, max_bytes)
     header = archive.read_header()
     version = header.get("format") if isinstance(header, dict) else None
     if type(version) is not int or version != FORMAT_VERSION:
@@ -283,15 +274,11 @@ def _read_header(archive):
             f"it has the format {version}; this version of sklearn_shag reads format "
             f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again."
         )
-    return header
-
-
-def _restore_file(archive, header, max_bytes):
-    """Return the model, and the estimators in it that read vectors in context."""
     archive.same = header.get("same", {})  # {} in earlier versions' files
     check_value(archive.same, dict[str, str], "same")
     source = FileSource(archive, {}, [], [], max_bytes)
-    return _restore_model(header.get("model"), "model", source, True), source.readers
+    model = _restore_model(header.get("model"), "model", source, True)
+    return model, source.readers, _take_item({"card": {}} | header, "card", dict, "its header")
 
 
 def _keep_once(arrays):
