@@ -153,9 +153,10 @@ def make_parser(prog="sklearn-shag"):
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    own = (_add_demo, _add_train, _add_parse, _add_suggest, _add_evaluate, _add_draw, _add_info)
-    for add in own:
+    for add in (_add_demo, _add_train, _add_parse, _add_suggest, _add_evaluate, _add_draw):
         add(commands)
+    _add_info(commands)
+    _add_compile(commands)
     return parser
 
 
@@ -400,6 +401,24 @@ def _add_info(commands):
     parser = _add_command(commands, "info", "cli._info", _add_info)
     help = "model file, or english, the model that comes with the package, if no file has that name"
     parser.add_argument("model", metavar="MODEL", help=help)
+
+
+def _add_compile(commands):
+    """Compile the code that models need, so that no command has to wait for it.
+
+    examples:
+      %(prog)s
+      %(prog)s model.npz english
+      %(prog)s --all
+    """
+    parser = _add_command(commands, "compile", "cli._compile", _add_compile)
+    help = (
+        "model file, or english, to parse with; or demo, for that command (default: both of these)"
+    )
+    parser.add_argument("model", metavar="MODEL", nargs="*", help=help)
+    _add_context(parser)
+    help = "also compile what training and models of all kinds need (default: not)"
+    parser.add_argument("--all", action="store_true", help=help)
 
 
 def _add_command(commands, name, module, function):
