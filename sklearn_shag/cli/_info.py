@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from sklearn_shag import __version__
+from sklearn_shag.cli._evaluate import print_json
 from sklearn_shag.cli._models import choose_verbosity, find_model
 from sklearn_shag.datasets import PARSERS, TREEBANK_NAME, find_files, find_treebank
 from sklearn_shag.model_files import load_model, read_card
@@ -76,7 +77,7 @@ def _describe_treebank(file):
 
 
 def info(options):
-    """Print what a model is, and what is known of its making.
+    """Print what a model is and what is known of its making, as a JSON object.
 
     Parameters
     ----------
@@ -87,9 +88,4 @@ def info(options):
     known = PARSERS[options.model].card if path != options.model else {}
     data, model = read_bytes(path), " ".join(str(load_model(path)).split())
     about = {"model": model, **known, **read_card(path), "bytes": len(data)}
-    about["sha256"] = hashlib.sha256(data).hexdigest()
-    for name, value in about.items():
-        for each in value if isinstance(value, list) else [value]:
-            is_dict = isinstance(each, dict)
-            shown = ", ".join(f"{n}: {v}" for n, v in each.items()) if is_dict else each
-            print(f"{printable(name, 50):<12}{printable(shown)}")
+    print_json(about | {"sha256": hashlib.sha256(data).hexdigest()})

@@ -193,9 +193,8 @@ def _add_train(commands):
     parser = _add_command(commands, "train", "cli._train", _add_train)
     files = _add_files(parser, "file", "the treebank", nargs="+", default=[])
     files.required = False  # with --helpers
-    files.help += """; or the name of a treebank of Universal Dependencies, such as
-    UD_French-Sequoia, which is downloaded if need be: its training set, and scores on its test set
-    are printed"""
+    files.help += """; or the name of a treebank of Universal Dependencies, whose training set is
+    downloaded if need be, and whose test set is scored"""
     help = "model file to write, or - for standard output (required)"
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help=help)
     names = ["spectral", "em", "refined", "single", "first", "sibling", "words", "crf", "biaffine"]
@@ -392,7 +391,7 @@ def _add_draw(commands):
 
 
 def _add_info(commands):
-    """Print what a model is, what it was learned from, and the SHA-256 of its file.
+    """Print what a model is, what it was learned from, and the SHA-256 of its file, as JSON.
 
     examples:
       %(prog)s model.npz
@@ -412,9 +411,7 @@ def _add_compile(commands):
       %(prog)s --all
     """
     parser = _add_command(commands, "compile", "cli._compile", _add_compile)
-    help = (
-        "model file, or english, to parse with; or demo, for that command (default: both of these)"
-    )
+    help = "model to parse with: a file, or english; or demo, the command (default: english demo)"
     parser.add_argument("model", metavar="MODEL", nargs="*", help=help)
     _add_context(parser)
     help = "also compile what training and models of all kinds need (default: not)"

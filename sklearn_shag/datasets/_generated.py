@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from numbers import Real
+from pathlib import Path
 from typing import Literal, overload
 
 import numpy as np
@@ -89,9 +89,8 @@ def load_english(
     |   `-- day    NOUN   obl:tmod
     `-- .          PUNCT  punct
     """
-    folder = resources.files("sklearn_shag.datasets")
-    with resources.as_file(folder / "data" / "english.conllu") as path:
-        trees = read_conllu(path, symbols=symbols)
+    folder = Path(__file__).parent
+    trees = read_conllu(path := folder / "data" / "english.conllu", symbols=symbols)
     heads = [tree.heads for tree in trees]
     if return_X_y:
         return trees, heads

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import sklearn_shag
 from sklearn_shag.datasets._universal_dependencies import get_data_home, retrieve
-from sklearn_shag.utils._messages import printable, shorten
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import FilePath
 
 
@@ -36,15 +36,9 @@ PARSERS = {
 }
 
 
-@overload
-def load_parser(name: Literal["english"] = "english") -> sklearn_shag.ParserPipeline: ...
-@overload
-def load_parser(
-    name: str, *, known_hash: str | None = None, data_home: FilePath | None = None
-) -> Any: ...
 def load_parser(
     name: str = "english", *, known_hash: str | None = None, data_home: FilePath | None = None
-) -> Any:
+) -> sklearn_shag.ParserPipeline:
     """Load a parser that comes with the package, or one from an address.
 
     Parameters
@@ -60,10 +54,10 @@ def load_parser(
 
     Returns
     -------
-    model : ParserPipeline or estimator
+    model : ParserPipeline
         A :class:`~sklearn_shag.Splitter` and a :class:`~sklearn_shag.BiaffineParser`, which fills
-        in UPOS, XPOS, features, lemmas, heads and relations. From an address, whatever model the
-        file holds.
+        in UPOS, XPOS, features, lemmas, heads and relations. From an address, the model of the
+        file.
 
     Raises
     ------
@@ -110,17 +104,11 @@ def find_parser(name, known_hash=None, data_home=None):
         raise ValueError(
             f"name must be one of {', '.join(PARSERS)}, or an address that begins with https://, "
             f"whose SHA-256, 64 digits from 0 to f, is known_hash; got {shorten(name)} and "
-            f"{shorten(known_hash)}. Or train a parser: make_parser_pipeline(Splitter(), "
-            f"BiaffineParser(tags=...)).fit(fetch_treebank(...).train)."
+            f"{shorten(known_hash)}. Parsers of other treebanks learn from fetch_treebank(...)."
         )
     if address is None:
         return Path(__file__).with_name("data") / f"{name}_parser.npz"
-    end = re.sub(r"[^\w.-]", "_", address.partition("?")[0].rpartition("/")[2])[-80:]
-    path = get_data_home(data_home) / "parsers" / f"{known_hash[:16]}-{end}"
+    path = get_data_home(data_home) / "parsers" / f"{known_hash}.npz"
     if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == known_hash:
         return path
-    try:
-        return retrieve(address, path, known_hash)
-    except OSError as error:
-        message = f"Could not download {printable(address, 200)}: {printable(error, 200)}."
-        raise OSError(message) from error
+    return retrieve(address, path, known_hash)
