@@ -6,6 +6,7 @@ import gc
 import hashlib
 import http.server
 import io
+import json
 import re
 import socket
 import sys
@@ -610,7 +611,7 @@ class TestLoadParser:
         known_hash = hashlib.sha256(file.read_bytes()).hexdigest()
         expected = load_model(file).parse(english[30:50])
         assert load(known_hash=known_hash).parse(english[30:50]) == expected
-        assert leftovers(tmp_path) == ["parsers", f"parsers/{known_hash[:16]}-ti_20ny.npz"]
+        assert leftovers(tmp_path) == ["parsers", f"parsers/{known_hash}.npz"]
         monkeypatch.setitem(sys.modules, "pooch", None)  # what is kept needs neither
         served.answers.clear()
         assert load(known_hash=known_hash).parse(english[30:50]) == expected
@@ -619,7 +620,7 @@ class TestLoadParser:
     def test_another_file(self, load, tmp_path):
         wrong = "0" * 64
         with pytest.raises(
-            ValueError, match=f"does not match the known hash: expected sha256:{wrong}"
+            ValueError, match=f"does not match the known hash: expected {wrong}"
         ):
             load(known_hash=wrong)
         assert leftovers(tmp_path) == ["parsers"]
@@ -635,7 +636,7 @@ class TestLoadParser:
 
     def test_errors(self, load, served, tmp_path):
         served.answers.clear()
-        with pytest.raises(OSError, match=r"Could not download http://127.*: 404 Client Error"):
+        with pytest.raises(OSError, match=r"404 Client Error.*for url: http://127"):
             load(known_hash="a" * 64)
         for name, known_hash in [
             ("klingon", None),
@@ -667,7 +668,8 @@ class TestLoadParser:
         capsys.readouterr()
         assert main(["info", "french"]) == 0
         said = capsys.readouterr().out
-        assert f"licence     CC0\nnote        tiny\nbytes       {file.stat().st_size}\n" in said
+        about = json.loads(said)
+        assert (about["licence"], about["note"], about["sha256"]) == ("CC0", "tiny", known_hash)
         assert served.requests == ["/fr.npz"]
         (tmp_path / "french").write_bytes(b"own")  # a file of that name comes first
         assert main(["parse", "french", "test.conllu"]) == 1

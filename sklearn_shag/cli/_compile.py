@@ -4,7 +4,6 @@ import io
 import warnings
 from argparse import Namespace
 from contextlib import redirect_stdout, suppress
-from itertools import product
 
 from sklearn.base import clone
 
@@ -18,9 +17,8 @@ from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._estimators import find_splitter, open_member
 from sklearn_shag.utils._heads import UNKNOWN
 
-WAYS = [{"confidence": True, "n_best": 2}, {"n_samples": 2, "random_state": 0}]
-WAYS += [{"keep_heads": True, **way} for way in WAYS]
-COLUMNS = ("forms", "lemmas", "upos", "xpos", "feats")
+SEVERAL = {"n_best": 2, "confidence": True, "keep_heads": True}
+DRAWN = {"n_samples": 2, "random_state": 0, "keep_heads": True}
 
 
 def compile(options):
@@ -55,12 +53,10 @@ def compile(options):
 
 def _fit_all():
     """Fit models of all kinds in few passes, and parse with those that do."""
-    trees, sequences = load_english().data, make_sequences(50, random_state=0)
-    EMAutomaton(max_iter=2).fit(sequences).sample(2, random_state=0)
+    EMAutomaton(max_iter=2).fit(make_sequences(50, random_state=0)).sample(2, random_state=0)
     for model in (*LEARNERS.values(), CRFParser(trees="all"), Tagger(cv=2), Splitter()):
-        names = {"max_iter"} & model.get_params().keys()
-        model = clone(model).set_params(**dict.fromkeys(names, 2)).fit(trees)
-        if hasattr(model, "parse"):
+        model = clone(model).set_params(**{"max_iter": 2} if hasattr(model, "max_iter") else {})
+        if hasattr(model.fit(load_english().data), "parse"):
             _parse_in_all_ways(model)
 
 
@@ -71,11 +67,12 @@ def _parse_in_all_ways(model):
         model.parse_text("It sleeps.")
     trees = load_english().data
     # A long sentence, and many sentences at once, have kernels of their own.
-    long = DependencyTree(**{name: 20 * getattr(trees[0], name) for name in COLUMNS})
+    columns = ("forms", "lemmas", "upos", "xpos", "feats")
+    long = DependencyTree(**{name: 20 * getattr(trees[0], name) for name in columns})
     trees = transform([*trees, long])
     few = [tree.with_heads([*tree.heads[:1], *[UNKNOWN] * (len(tree) - 1)]) for tree in trees[:20]]
     for decoder in ("mbr", "max_marginal", "mst", "viterbi"):
         parser.set_params(decoder=decoder)
-        for sentences, way in [(trees, {}), *product((few,), WAYS)]:
+        for sentences, way in (trees, {}), (few, SEVERAL), (few, DRAWN):
             with suppress(ValueError):  # nothing is compiled for what a model refuses
                 parser.parse(sentences, **way)

@@ -51,8 +51,8 @@ def make_card(files, options, **known):
     card : dict
     """
     treebanks = {each["name"]: each for each in map(_describe_treebank, files)}
-    today = time.strftime("%Y-%m-%d", time.gmtime())
-    card = {"treebanks": [*treebanks.values()], **known, "date": today, "version": __version__}
+    card = {"treebanks": [*treebanks.values()], **known, "version": __version__}
+    card["date"] = time.strftime("%Y-%m-%d", time.gmtime())
     for name, path in {"continues": options.continue_, "teacher": options.teacher}.items():
         if path not in (None, STANDARD):
             card[name] = read_card(path)
@@ -61,11 +61,9 @@ def make_card(files, options, **known):
 
 def _describe_treebank(file):
     """Describe the treebank of a file, by its folder if that is one of Universal Dependencies."""
-    path = Path(expand_user(file))
-    folder = path.resolve().parent
-    named = re.match(TREEBANK_NAME, folder.name)
-    if file == STANDARD or not named:
-        return {"name": path.name}
+    folder = Path(expand_user(file)).resolve().parent
+    if file == STANDARD or not (named := re.match(TREEBANK_NAME, folder.name)):
+        return {"name": os.path.basename(file)}
     about = {"name": named[0]}
     if release := RELEASE.search(f"{folder.parent.name}/{folder.name}"):
         about["release"] = release[1]
@@ -86,6 +84,5 @@ def info(options):
     """
     path = find_model(options.model)
     known = PARSERS[options.model].card if path != options.model else {}
-    data, model = read_bytes(path), " ".join(str(load_model(path)).split())
-    about = {"model": model, **known, **read_card(path), "bytes": len(data)}
-    print_json(about | {"sha256": hashlib.sha256(data).hexdigest()})
+    about = {"model": " ".join(str(load_model(path)).split()), **known, **read_card(path)}
+    print_json(about | {"sha256": hashlib.sha256(read_bytes(path)).hexdigest()})

@@ -193,8 +193,7 @@ def _add_train(commands):
     parser = _add_command(commands, "train", "cli._train", _add_train)
     files = _add_files(parser, "file", "the treebank", nargs="+", default=[])
     files.required = False  # with --helpers
-    files.help += """; or the name of a treebank of Universal Dependencies, whose training set is
-    downloaded if need be, and whose test set is scored"""
+    files.help += "; or the name of a treebank of Universal Dependencies (UD_French-Sequoia)"
     help = "model file to write, or - for standard output (required)"
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help=help)
     names = ["spectral", "em", "refined", "single", "first", "sibling", "words", "crf", "biaffine"]
@@ -411,7 +410,7 @@ def _add_compile(commands):
       %(prog)s --all
     """
     parser = _add_command(commands, "compile", "cli._compile", _add_compile)
-    help = "model to parse with: a file, or english; or demo, the command (default: english demo)"
+    help = "model to parse with, or demo, for the command of that name (default: english demo)"
     parser.add_argument("model", metavar="MODEL", nargs="*", help=help)
     _add_context(parser)
     help = "also compile what training and models of all kinds need (default: not)"

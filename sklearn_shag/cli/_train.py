@@ -117,8 +117,7 @@ def train(options):
         _fit_teacher(model, treebank, helpers)
     _fit_model(model, learner, treebank, raw, options)
     _set_verbosity(model, 0)  # depends on this terminal, not on the model
-    sizes = {"trees": treebank.n_sentences, "tokens": treebank.n_tokens}
-    card = make_card(files, options, **sizes, raw_tokens=sum(map(len, raw)))
+    card = make_card(files, options, trees=treebank.n_sentences, tokens=treebank.n_tokens)
     if options.output != STANDARD:  # scores may take a while, and belong to the card
         save_model(model, options.output, card=card)
     several = f" in {len(treebank.files)} files" if len(treebank.files) > 1 else ""
@@ -278,8 +277,8 @@ def _print_scores(model, treebank, helpers, told):
                 scores[f"{kind}, from text"] = {key: found[key.upper()].f1 for key in SHOWN}
             for name, of_kind in scores.items():
                 shown = [f"{key.upper()} {100 * score:.1f}" for key, score in of_kind.items()]
-                title = f"{name}: {', '.join(shown)}"
-                print(f"{title:<38}({words} {printable(treebank_name)})", file=told)
+                title = f"{name}: {', '.join(shown)}".ljust(38)
+                print(f"{title}({words} {printable(treebank_name)})", file=told)
                 about = {"of": name, "on": f"{words} {os.path.basename(treebank_name)}"}
                 rows += [about | of_kind] if each is model else []
         if len(n_right) > 2:

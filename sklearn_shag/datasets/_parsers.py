@@ -28,7 +28,6 @@ PARSERS = {
         {
             "licence": "CC BY-SA 4.0",
             "treebanks": ["UD_English-EWT", "UD_English-GUM, nine genres"],
-            "raw_text": "MASC",
             # The guide has more of them.
             "scores": [{"on": "text of UD_English-EWT's test set", "uas": 0.874, "las": 0.851}],
         },
@@ -97,10 +96,9 @@ def load_parser(
 
 def find_parser(name, known_hash=None, data_home=None):
     """Return the path of the file of a parser, downloaded if need be; see `load_parser`."""
-    address = name
-    if isinstance(name, str) and name in PARSERS and known_hash is None:
-        address, known_hash, _ = PARSERS[name]
-    elif not (re.match("https?://", str(name)) and re.fullmatch("[0-9a-f]{64}", str(known_hash))):
+    address, known, _ = PARSERS.get(str(name), (str(name), str(known_hash), {}))
+    is_address = address is None or re.match("https?://", address)
+    if known_hash not in (None, known) or not (is_address and re.fullmatch("[0-9a-f]{64}", known)):
         raise ValueError(
             f"name must be one of {', '.join(PARSERS)}, or an address that begins with https://, "
             f"whose SHA-256, 64 digits from 0 to f, is known_hash; got {shorten(name)} and "
@@ -108,7 +106,7 @@ def find_parser(name, known_hash=None, data_home=None):
         )
     if address is None:
         return Path(__file__).with_name("data") / f"{name}_parser.npz"
-    path = get_data_home(data_home) / "parsers" / f"{known_hash}.npz"
-    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == known_hash:
+    path = get_data_home(data_home) / "parsers" / f"{known}.npz"
+    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == known:
         return path
-    return retrieve(address, path, known_hash)
+    return retrieve(address, path, known)

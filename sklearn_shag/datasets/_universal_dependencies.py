@@ -235,9 +235,7 @@ def retrieve(address, path, known_hash=None, progressbar=True, timeout=60.0):
     """Download a file by pooch, which puts it at its path when it is complete and checked."""
     pooch = import_optional("pooch", "fetch", "A download")
     downloader = pooch.HTTPDownloader(progressbar=progressbar, timeout=timeout)
-    known_hash = known_hash and f"sha256:{known_hash}"
-    place = {"path": path.parent, "fname": path.name}
-    return pooch.retrieve(address, known_hash, **place, downloader=downloader)
+    return pooch.retrieve(address, known_hash, path.name, path.parent, downloader=downloader)
 
 
 def _fetch_release(name, version, folder, *, max_bytes=MAX_BYTES, **download):

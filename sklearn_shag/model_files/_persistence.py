@@ -5,7 +5,7 @@ import json
 import os
 from collections import ChainMap
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from joblib import hash as hash_of
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 else:
     Model = Any
 
-Card: TypeAlias = dict[str, Any]  # of JSON
 FORMAT_VERSION = 1
 _MAX_ESTIMATORS = 1000  # in a file, members of members included
 _LONGEST_RANGE = 1 << 20
@@ -203,14 +202,13 @@ def load_model(
         )
     model, readers, _ = _load_file(path, max_bytes)
     if embeddings is not None and not readers:
-        shown = printable(os.fsdecode(path), 200)
-        raise ValueError(f"{shown}: this model reads no vectors in context; leave them out.")
+        raise ValueError("This model reads no vectors in context; leave them out.")
     for estimator in readers:
         estimator.embeddings = embeddings
     return model
 
 
-def read_card(path: FilePath) -> Card:
+def read_card(path: FilePath) -> dict[str, Any]:
     """Read what the file of a model says of it.
 
     Parameters
