@@ -619,9 +619,7 @@ class TestLoadParser:
 
     def test_another_file(self, load, tmp_path):
         wrong = "0" * 64
-        with pytest.raises(
-            ValueError, match=f"does not match the known hash: expected {wrong}"
-        ):
+        with pytest.raises(ValueError, match=f"does not match the known hash: expected {wrong}"):
             load(known_hash=wrong)
         assert leftovers(tmp_path) == ["parsers"]
 

@@ -895,7 +895,7 @@ class TestCard:
     def test_refused(self, english, tmp_path):
         model, path = DeterministicSHAG().fit(english[:9]), tmp_path / "m.npz"
         for card in ("text", ["x"], {"x": np.ones(2)}, {"x": {1, 2}}):
-            with pytest.raises(TypeError, match="card must be a dict|not JSON serializable"):
+            with pytest.raises(TypeError, match=r"card must be a dict|not JSON serializable"):
                 save_model(model, path, card=card)
         assert not path.exists()
         save_model(model, path, card={"a": 1})

@@ -42,7 +42,7 @@ def compile(options):
         warnings.simplefilter("ignore")
         for name in options.model or ["english", "demo"]:
             if name == "demo":
-                demo(Namespace(text=None, treebank=None, n_jobs=None))
+                demo(Namespace(text=None, treebank=None, n_jobs=None, program=""))
             else:
                 one = Namespace(model=name, context=options.context, n_jobs=1)
                 _parse_in_all_ways(open_model(one, []))
@@ -53,7 +53,7 @@ def compile(options):
 
 def _fit_all():
     """Fit models of all kinds in few passes, and parse with those that do."""
-    EMAutomaton(max_iter=2).fit(make_sequences(50, random_state=0)).sample(2, random_state=0)
+    EMAutomaton(max_iter=2).fit(drawn := make_sequences(50, random_state=0)).score(drawn)
     for model in (*LEARNERS.values(), CRFParser(trees="all"), Tagger(cv=2), Splitter()):
         model = clone(model).set_params(**{"max_iter": 2} if hasattr(model, "max_iter") else {})
         if hasattr(model.fit(load_english().data), "parse"):
