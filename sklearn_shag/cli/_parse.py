@@ -1,104 +1,146 @@
 """The command `parse`, which reads, parses and writes files piece by piece, in order."""
 
+import json
 import os
 import re
 import warnings
 from contextlib import closing
-from functools import partial
-from itertools import chain, islice, starmap
+from dataclasses import asdict
+from hashlib import sha256
+from itertools import chain, islice, tee
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from sklearn_shag import __version__
 from sklearn_shag.cli._models import check_output, choose_verbosity, list_given, open_model
+from sklearn_shag.cli._output import Output, describe_tree, encode_json
 from sklearn_shag.network import SplitterFormat
-from sklearn_shag.treebank import CONLLU, HORIZONTAL, ConlluError, list_sources, set_comment
+from sklearn_shag.parsing import list_probabilities, make_trees
+from sklearn_shag.treebank import (
+    CONLLU,
+    HORIZONTAL,
+    ConlluError,
+    group_pieces,
+    list_sources,
+    read_json_lines,
+    read_text_file,
+)
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
-from sklearn_shag.utils._io import STANDARD, write_text
+from sklearn_shag.utils._io import STANDARD, expand_user
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes, progress
+from sklearn_shag.utils._resume import ENDINGS, write_resumable
 
-PART = 250  # sentences of a piece whose trees are in memory at once
-FEWEST = 4  # pieces that processes are started for: they take as long to start as to parse
+PART = 250  # sentences of pieces whose trees are in memory at once
+FEWEST = 4  # items that processes are started for: they take as long to start as to parse
+SUFFIXES = {"conllu": ".conllu", "jsonl": ".jsonl"}  # of files in folders; others end in .txt
+# Options that do not change the output, or that are described by themselves.
+OTHERS = {"command", "module", "program", "model", "context", "file", "output", "n_jobs", "resume"}
 
 
-class ParsedPiece(NamedTuple):
-    """The parses of a piece of text, with errors, warnings and the bytes read."""
+class Parsed(NamedTuple):
+    """The parses of pieces of text, in order, and warnings."""
 
-    texts: list[list[bytes]]  # of the trees of each sentence
-    errors: list[ConlluError]  # of skipped sentences, or of the one that ends parsing
+    # Pairs of the place of the piece, and texts of the trees of a sentence in bytes, or the error
+    # of a sentence that is skipped or ends parsing.
+    found: list[tuple[int, list[bytes] | ConlluError]]
     warned: list[tuple[type, str]]
-    n_read: int
-    path: str
-    begins_file: bool  # of text; a piece may end within the first line
 
 
 class PieceParser(NamedTuple):
-    """A callable that parses a piece of text; each worker has a copy."""
+    """A callable that parses pieces of text; each worker has a copy."""
 
     opened: OpenMember
-    form: Any  # TextFormat or SplitterFormat
+    form: Any  # TextFormat, of one piece at a time, or SplitterFormat
     options: dict[str, Any]  # of the method parse
     skips: bool  # whether to skip sentences without a parse, or to stop at them
+    is_json: bool
 
-    def __call__(self, piece):
+    def __call__(self, pieces):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            results = list(self._parse_parts(piece))
-        errors = [each for each in results if isinstance(each, ConlluError)]
-        texts = [texts for texts in results if isinstance(texts, list)]
-        shown = [(each.category, str(each.message)) for each in warned]
-        begins_file = not getattr(piece, "n_characters", 0)
-        return ParsedPiece(texts, errors, shown, piece.n_read, piece.path, begins_file)
+            found = list(self._parse_parts(pieces))
+        return Parsed(found, [(each.category, str(each.message)) for each in warned])
 
-    def _parse_parts(self, piece):
-        """Yield the texts of each sentence, after its error if it has one that is skipped."""
-        for sentences in in_chunks(self.form.sentences(piece), PART):
-            results = self._parse_sentences(piece.path, sentences)
-            for (line, text, tree), result in zip(sentences, results, strict=True):
+    @property
+    def of_text(self):
+        return isinstance(self.form, SplitterFormat)
+
+    def _parse_parts(self, pieces):
+        """Yield what Parsed.found holds."""
+        rows = self.form.sentences(pieces if self.of_text else pieces[0])
+        rows = rows if self.of_text else ((0, *row) for row in rows)
+        for sentences in in_chunks(rows, PART):
+            results = self._parse_sentences(pieces, sentences)
+            for (k, line, text, tree), result in zip(sentences, results, strict=True):
+                found = result
                 if isinstance(result, ConlluError):
-                    yield result
+                    yield k, result
                     if not self.skips:
                         return
-                    result = self._unparsed(text, tree)
-                if self.form == HORIZONTAL:
-                    result = [_name_sentence(piece.path, line, tree) + text for text in result]
-                yield result
+                    if self.form == CONLLU and not self.is_json:
+                        yield k, [text + CONLLU.boundary]
+                        continue
+                    found = [] if isinstance(tree, ConlluError) else [(tree, {})]
+                yield k, self._write(pieces[k].path, line, found)
 
-    def _parse_sentences(self, path, sentences):
-        """Return the parses of each sentence as texts, or its error."""
-        results = [tree for _, _, tree in sentences]
+    def _parse_sentences(self, pieces, sentences):
+        """Return the parses of each sentence, or its error."""
+        results = [tree for *_, tree in sentences]
         places = [k for k, result in enumerate(results) if not isinstance(result, ConlluError)]
         try:
             parsed = self._parse([results[k] for k in places])
         except ValueError:  # parsing each alone finds the sentence at fault
-            parsed = [self._parse_alone(path, sentences[k][0], results[k]) for k in places]
+            parsed = [self._parse_alone(pieces, sentences[k]) for k in places]
         for k, result in zip(places, parsed, strict=True):
             results[k] = result
         return results
 
     def _parse(self, trees):
+        """List pairs of a tree and its probabilities, for JSON, for each sentence."""
         if not trees:
             return []
         transform, parser = self.opened
+        with_proba, keep_heads = (
+            self.is_json and self.options["confidence"],
+            self.options["keep_heads"],
+        )
+        found = []
         # Steps before the parser change tags, which are written, and symbols, which are not.
-        answers = parser.parse(transform(trees), **self.options)
-        if not isinstance(answers[0], list):
-            answers = [[tree] for tree in answers]
-        return [[tree.to_conllu().encode() for tree in of_sentence] for of_sentence in answers]
+        rows = parser._find_answers(transform(trees), None, **self.options, with_proba=with_proba)
+        for sentence, answer in rows:
+            plain = answer._replace(marginals=None) if with_proba else answer
+            own = make_trees(sentence, plain, keep_heads)
+            proba = list_probabilities(answer, own) if with_proba else [{}] * len(own)
+            found.append(list(zip(own, proba, strict=True)))
+        return found
 
-    def _parse_alone(self, path, line, tree):
+    def _parse_alone(self, pieces, sentence):
+        place, line, _, tree = sentence
         try:
             return self._parse([tree])[0]
         except ValueError as error:
-            return ConlluError(path, line, str(error).replace("X[0]", "the sentence", 1))
+            message = str(error).replace("X[0]", "the sentence", 1)
+            return ConlluError(pieces[place].path, line, message)
 
-    def _unparsed(self, text, tree):
-        """Return the text of a sentence without a parse; invalid horizontal text is dropped."""
-        if self.form == CONLLU:
-            return [text + CONLLU.boundary]
-        return [] if isinstance(tree, ConlluError) else [tree.to_conllu().encode()]
+    def _write(self, path, line, found):
+        """Return the texts of the trees of a sentence; of no document, JSON is a line for all."""
+        name = text = None
+        if self.form == HORIZONTAL and found:
+            stem = "stdin" if path == STANDARD else Path(path).name.partition(".")[0]
+            name, text = f"{stem}-{line}", " ".join(found[0][0].forms)
+        if not self.is_json:
+            before = "" if name is None else f"# sent_id = {name}\n# text = {text}\n"
+            return [(before + tree.to_conllu()).encode() for tree, _ in found]
+        rows = [describe_tree(*pair) for pair in found]
+        for row in rows if self.of_text else ():
+            del row["sent_id"]  # numbers are not known yet
+        if self.of_text or not rows:
+            return list(map(encode_json, rows))
+        name, text = name or rows[0]["sent_id"], text or rows[0]["text"]
+        return [encode_json({"id": name, "sentences": rows, "text": text}) + b"\n"]
 
 
 def parse(options):
@@ -107,75 +149,81 @@ def parse(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `context`, `file`, `input`, `output`, `decoder`, `keep_heads`, `confidence`,
-        `k_best`, `sample`, `seed`, `unique_relations`, `on_error`, `max_tokens` and `n_jobs`.
+        With `model`, `context`, `file`, `input`, `output`, `output_format`, `resume`, `decoder`,
+        `keep_heads`, `confidence`, `k_best`, `sample`, `seed`, `unique_relations`, `on_error`,
+        `max_tokens` and `n_jobs`.
 
     Raises
     ------
     ValueError
-        If the file holds no parser, or a sentence is not valid or cannot be parsed; those before it
-        have been written to standard output.
+        If the file holds no parser, a document or sentence is not valid or cannot be parsed, or
+        `resume` is not possible; what comes before has been written to standard output.
     """
-    form = CONLLU if options.input == "conllu" else HORIZONTAL
-    is_text = options.input in ("text", "lines")
-    files = list_sources(options.file, form.suffix)
-    check_output(options.output, [options.model, *files])
+    files = list_sources(options.file, SUFFIXES.get(options.input, ".txt"))
+    for end in ("",) if options.output == STANDARD else ("", *ENDINGS):
+        check_output(options.output + end, [options.model, *files])
     model = open_model(options, files)
-    opened = open_member(model)
-    if is_text:
+    work = _make_work(options, model)
+    items, issued = tee(_read_items(options, files, work.skips))
+    n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
+    output = Output(work.is_json, work.of_text)
+    key = _describe_run(options, files)
+    with write_resumable(options.output, key, options.resume) as (write, note, noted):
+        n_done, state = noted or (0, {})
+        vars(output).update(state)
+        for pieces in islice(issued, n_done):
+            next(items)
+            n_bytes -= sum(piece.n_read for piece in pieces)
+            any(map(output.read, pieces))
+        shown, n_before, began = set(), output.n_sentences, perf_counter()
+        with (
+            progress("Parsing", n_bytes, "B", choose_verbosity(), log=True) as advance,
+            closing(_parse_items(work, items)) as results,  # workers end before an error is shown
+        ):
+            for n_done, (parsed, pieces) in enumerate(zip(results, issued), start=n_done + 1):
+                for category, message in parsed.warned:  # only the first of each category
+                    if category not in shown:
+                        shown.add(category)
+                        warn(message, category)
+                _write_item(output, pieces, parsed.found, work.skips, write)
+                note([n_done, asdict(output)])
+                rate = (output.n_sentences - n_before) / (perf_counter() - began)
+                n_read = sum(piece.n_read for piece in pieces)
+                advance(n_read, f"{rate:,.0f} sentences/s", f"{output.n_sentences:,} sentences")
+    _summarize(output)
+
+
+def _make_work(options, model):
+    """Make the function that parses pieces, and check the options of parsing."""
+    opened, is_json = open_member(model), options.output_format == "jsonl"
+    form = CONLLU if options.input == "conllu" else HORIZONTAL
+    if options.input not in ("conllu", "horizontal"):
         splitter = find_splitter(model)
         if splitter is None:
             raise ValueError(
                 f"{options.model} has not learned to split text; give a model of train --text."
             )
-        form = SplitterFormat(splitter, options.input == "lines")
-    # The progress bar below is for all pieces.
+        form = SplitterFormat(splitter, options.input == "lines", options.input == "jsonl")
+    # The progress bar of the command is for all pieces.
     opened.parser.set_params(verbose=0, **list_given(options, "max_tokens", "decoder"))
     opened.parser._check_ready()  # bad options are not errors of sentences
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
     answers = {"n_best": options.k_best, "n_samples": options.sample, "random_state": options.seed}
     answers |= {"confidence": options.confidence, "keep_heads": options.keep_heads}
     answers["unique_relations"] = "auto" if groups == [("auto",)] else groups
-    work = PieceParser(opened, form, answers, skips=options.on_error == "skip")
-    pieces = _read_texts(form, files) if is_text and work.skips else form.pieces(files)
-    n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
+    return PieceParser(opened, form, answers, options.on_error == "skip", is_json)
+
+
+def _read_items(options, files, skips):
+    """Iterate over lists of pieces that are parsed together."""
+    if options.input in ("conllu", "horizontal"):
+        form = CONLLU if options.input == "conllu" else HORIZONTAL
+        return ([piece] for piece in form.pieces(files))
+    if options.input == "jsonl":
+        return group_pieces(chain.from_iterable(map(read_json_lines, files)))
     names = _name_documents(files)
-    n_sentences, n_of_file, n_skipped, shown, began = 0, 0, 0, set(), perf_counter()
-    with (
-        write_text(options.output, streamed=True) as write,
-        progress("Parsing", n_bytes, "B", choose_verbosity()) as advance,
-        closing(_parse_pieces(work, pieces)) as results,  # workers end before an error is shown
-    ):
-        for parsed in results:
-            for category, message in parsed.warned:  # only the first of each category
-                if category not in shown:
-                    shown.add(category)
-                    warn(message, category)
-            texts = parsed.texts
-            if is_text:  # workers do not know the numbers
-                n_of_file *= not parsed.begins_file
-                number = partial(_number_trees, names.get(parsed.path))
-                texts = starmap(number, enumerate(texts, start=n_of_file + 1))
-            write(b"".join(chain.from_iterable(texts)))
-            n_sentences += len(parsed.texts)
-            n_of_file += len(parsed.texts)
-            n_skipped += len(parsed.errors)
-            advance(parsed.n_read, f"{n_sentences / (perf_counter() - began):,.0f} sentences/s")
-            if parsed.errors and not work.skips:
-                raise parsed.errors[0]
-            if parsed.errors and n_skipped == len(parsed.errors):
-                warn(f"{parsed.errors[0]}; the sentence is passed on as it is", UserWarning)
-    if n_skipped:
-        warn(f"{n_skipped} of {n_sentences} sentences were passed on without a parse", UserWarning)
-
-
-def _read_texts(form, files):
-    """Yield the pieces of text files; warn of files that are no text, and leave out their rest."""
-    for path in files:
-        try:
-            yield from form.pieces([path])
-        except ConlluError as error:
-            warn(f"{error}; this part of the file and the rest of it are left out", UserWarning)
+    texts = (read_text_file(path, names.get(path), whole=skips) for path in files)
+    return group_pieces(chain.from_iterable(texts))
 
 
 def _name_documents(files):
@@ -185,23 +233,78 @@ def _name_documents(files):
     return {path: printable(n) for path, n in zip(files, chosen, strict=True) if path != STANDARD}
 
 
-def _number_trees(document, number, texts):
-    """Set the sent_id of all trees of a sentence, and begin the document with the first one."""
-    name = str(number) if document is None else f"{document}-{number}"
-    texts = [set_comment(text.decode(), "sent_id", name).encode() for text in texts]
-    if document is not None and number == 1:
-        texts[0] = f"# newdoc id = {document}\n".encode() + texts[0]
-    return texts
+def _describe_run(options, files):
+    """Describe what the output depends on by digests, for --resume."""
+    model = [options.model] if os.path.exists(expand_user(options.model)) else []
+    if options.context is not None:
+        model += [entry.path for entry in os.scandir(expand_user(options.context))]
+    if options.resume and STANDARD in [options.model, *files]:
+        raise ValueError("--resume needs names of files, and not standard input.")
+    given = {name: each for name, each in vars(options).items() if name not in OTHERS}
+    parts = {"the model": [__version__, sorted(map(_stamp, model))], "the options": given}
+    parts["the inputs"] = [path if path == STANDARD else _stamp(path) for path in files]
+    dump = (json.dumps(part, sort_keys=True).encode() for part in parts.values())
+    return {name: sha256(part).hexdigest() for name, part in zip(parts, dump, strict=True)}
 
 
-def _name_sentence(path, line, tree):
-    """Return the comments sent_id, made of file and line, and text of a sentence, in bytes."""
-    name = "stdin" if path == STANDARD else Path(path).name.partition(".")[0]
-    return f"# sent_id = {name}-{line}\n# text = {' '.join(tree.forms)}\n".encode()
+def _stamp(path):
+    """Return the path, size and time of change of a file."""
+    found = os.stat(path := os.path.realpath(expand_user(path)))
+    return path, found.st_size, found.st_mtime_ns
 
 
-def _parse_pieces(work, pieces):
-    """Yield parsed pieces, by as many processes as the parser may have if there are enough."""
-    first = list(islice(pieces, FEWEST))
+def _parse_items(work, items):
+    """Yield what is parsed, by as many processes as the parser may have if there are enough."""
+    first = list(islice(items, FEWEST))
     n_workers = count_workers(work.opened.parser.n_jobs) if len(first) == FEWEST else 1
-    return map_in_processes(work, chain(first, pieces), n_workers)
+    return map_in_processes(work, chain(first, items), n_workers)
+
+
+def _write_item(output, pieces, found, skips, write):
+    """Write the sentences of pieces and what is between documents; raise or report errors."""
+    by_piece = [[] for _ in pieces]
+    for k, result in found:
+        by_piece[k].append(result)
+    parts = []
+    try:
+        for piece, results in zip(pieces, by_piece, strict=True):
+            for result in results:
+                if not isinstance(result, ConlluError):
+                    parts.append(output.sentence(piece, result))
+                elif not skips:
+                    raise result
+                else:
+                    output.n_unparsed += 1
+                    if output.n_unparsed == 1:
+                        warn(f"{result}; the sentence is passed on as it is", UserWarning)
+            output.read(piece)
+            if output.has_documents and piece.ends:
+                if piece.error is not None and not skips:
+                    raise piece.error
+                if piece.error is not None:
+                    _report_refused(piece, output.number > 0)
+                parts.append(output.end(piece))
+    finally:
+        write(b"".join(parts))
+
+
+def _report_refused(piece, has_begun):
+    """Warn of a document that is left out, or cut where its error is."""
+    rest = "its rest, from here on," if has_begun else "it"
+    name = "" if piece.document is None else f" {piece.document!r}"
+    warn(f"{piece.error}; the document{name} is not valid: {rest} is left out", UserWarning)
+
+
+def _summarize(output):
+    """Warn of sentences without a parse, and of documents that were left out."""
+    if output.n_unparsed:
+        warn(
+            f"{output.n_unparsed} of {output.n_sentences} sentences were passed on without a parse",
+            UserWarning,
+        )
+    if output.n_refused:
+        warn(
+            f"{output.n_refused} of {output.n_documents} documents were left out; of the others, "
+            f"with {output.n_sentences} sentences, {output.n_empty} are empty",
+            UserWarning,
+        )

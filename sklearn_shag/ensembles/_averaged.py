@@ -397,15 +397,18 @@ def _average_tagging(parser, members, batch):
             for k, (name, known) in enumerate(values.items())
         ]
 
-    def codes():
-        n_sentences, found = batch.indptr.size - 1, []
+    def codes(with_proba=False):
+        n_sentences, found, sure = batch.indptr.size - 1, [], []
         for piece in in_chunks(range(n_sentences), PIECE) if n_sentences > PIECE else [None]:
             of_columns = proba(piece)
             found.append(np.stack([p.argmax(axis=1) for p in of_columns], axis=1))
             if combinations:
                 logs = [np.log(np.maximum(p, np.finfo(float).tiny)) for p in of_columns]
                 fit_together(found[-1], logs, combinations)
-        return np.concatenate(found)
+            columns = zip(of_columns, found[-1].T, strict=True)
+            sure.append(np.stack([p[np.arange(len(p)), best] for p, best in columns], axis=1))
+        found = np.concatenate(found)
+        return (found, np.concatenate(sure)) if with_proba else found
 
     return Tagging(values, codes, proba, first.finish, known)
 

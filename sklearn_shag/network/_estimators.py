@@ -380,8 +380,17 @@ class TagLearner(NetworkLearner):
             codes = self._encode(batch.sentences, None, batch.indptr, check=False)
             return batch._replace(codes=codes)
 
-        def codes():
-            return (reading or read_sentences(network, encoded())).tags
+        def codes(with_proba=False):
+            own = reading or read_sentences(network, encoded(), with_scores=with_proba)
+            if not with_proba:
+                return own.tags
+            rows, scores = (
+                np.arange(len(own.tags)),
+                np.nan_to_num(own.tag_scores.astype(np.float64)),
+            )
+            parts = zip(network.tags, own.tags.T, strict=True)
+            sure = [softmax(scores[:, part], axis=1)[rows, best] for part, best in parts]
+            return own.tags, np.stack(sure, axis=1)
 
         def proba(chosen=None):
             if reading is None:

@@ -1,5 +1,6 @@
 """Charts: inside-outside sums, arc marginals, best trees and the values of given trees."""
 
+from sklearn_shag.parsing._answers import list_answers
 from sklearn_shag.parsing._calibration import (
     LARGEST_SHARE,
     LARGEST_TEMPERATURE,
@@ -29,7 +30,6 @@ from sklearn_shag.parsing._forest import (
     Scored,
     Tagging,
     ask,
-    list_answers,
     list_arc_labels,
     list_best,
     list_best_rows,
@@ -66,6 +66,7 @@ from sklearn_shag.parsing._trees import (
     has_projective_completion,
     head_probabilities,
     keep_learnable,
+    list_probabilities,
     make_trees,
     permit_projective,
     projectivize,

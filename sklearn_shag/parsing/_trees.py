@@ -325,6 +325,35 @@ def make_trees(sentence, answer, keep_heads=False):
     return trees
 
 
+def list_probabilities(answer, trees):
+    """List the probabilities in an Answer for each of its trees.
+
+    Parameters
+    ----------
+    answer : Answer
+        With all probabilities.
+    trees : list of DependencyTree
+        From :func:`make_trees`.
+
+    Returns
+    -------
+    probabilities : list of dict
+        A list for each of "head_proba", "deprel_proba" and learned tags, such as "upos_proba": the
+        probability of each token's head, of its relation given that head, and of its tag. It is
+        None for relations that were kept.
+    """
+    found = []
+    for tree, labels, shares in zip(trees, answer.labels, answer.label_proba, strict=True):
+        (of_heads,) = head_probabilities([answer.marginals], [tree.heads])
+        columns = {"head": of_heads} | ({} if shares is None else {"deprel": shares}) | answer.proba
+        rounded = {name: np.round(p, 4).tolist() for name, p in columns.items()}
+        if shares is not None:
+            rows = zip(tree.deprels, labels, rounded["deprel"], strict=True)
+            rounded["deprel"] = [p if kept == label else None for kept, label, p in rows]
+        found.append({f"{name}_proba": p for name, p in rounded.items()})
+    return found
+
+
 def _with_confidence(tree, marginals):
     (probabilities,) = head_probabilities([marginals], [tree.heads])
     return tree.with_misc("Confidence", [f"{probability:.4f}" for probability in probabilities])

@@ -96,7 +96,7 @@ def _too_long(path, line, longest):
     return ConlluError(path, line, message)
 
 
-def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None):
+def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, binary=False):
     """Read a file piece by piece.
 
     Parameters
@@ -112,6 +112,8 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None):
         The largest size of the text, not compressed.
     longest : None or int, default=None
         Limit of the bytes of a sentence: more text without a boundary is an error.
+    binary : bool, default=False
+        Whether to read on in a file that begins like one that is no text.
 
     Yields
     ------
@@ -131,7 +133,7 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None):
     path = "<stdin>" if source == STANDARD else source
     if is_open:
         path = str(getattr(source, "name", "<text>"))
-    chunks = _read_open(path, source) if is_open else _read_file(path, source)
+    chunks = _read_open(path, source) if is_open else _read_file(path, source, binary)
     held, n_lines, n_bytes, n_read, n_read_before, searched = bytearray(), 0, 0, 0, 0, 0
     size = n_chunks * _CHUNK
     try:
@@ -170,7 +172,7 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None):
         yield Piece(path, n_lines, bytes(held), n_read - n_read_before, longest)
 
 
-def _read_file(path, source):
+def _read_file(path, source, binary):
     """Yield chunks of the text of a file, each with the number of bytes read so far."""
     with open_bytes(source) as stream, gzip.open(stream) as unpacked:
         is_packed = stream.peek(2).startswith(_GZIP)
@@ -179,7 +181,7 @@ def _read_file(path, source):
             iter(lambda: unpacked.read1(_CHUNK), b"") if is_packed else iter_chunks(stream, _CHUNK)
         )
         for k, chunk in enumerate(chunks):
-            if not k and (found := describe_binary(chunk)):
+            if not (k or binary) and (found := describe_binary(chunk)):
                 problem, place = found
                 raise ConlluError(path, 1 + chunk.count(b"\n", 0, place), problem)
             yield chunk, stream.tell() if stream.seekable() else 0

@@ -286,13 +286,19 @@ def write_text(path, streamed=False):
     if path == STANDARD and streamed:
         yield _write_standard_output
         return
-    with atomic_write(path, "wb") as file:
-        if path.endswith(".gz"):
-            # Neither name nor time in the header: the same text gives the same bytes.
-            with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as compressed:
-                yield compressed.write
-        else:
-            yield file.write
+    with atomic_write(path, "wb") as file, pack(file, path) as write:
+        yield write
+
+
+@contextlib.contextmanager
+def pack(file, path):
+    """Yield the function that writes into a file, compressed if its path ends in ".gz"."""
+    if path.endswith(".gz"):
+        # Neither name nor time in the header: the same text gives the same bytes.
+        with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as compressed:
+            yield compressed.write
+    else:
+        yield file.write
 
 
 @contextlib.contextmanager
