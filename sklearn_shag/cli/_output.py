@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass, field
+from collections import Counter
 
 from sklearn_shag.treebank import set_comment
 
@@ -15,6 +15,7 @@ def encode_json(content):
 def describe_tree(tree, probabilities):
     """Describe a tree as a dict for JSON, with the places and probabilities of its words."""
     content, comments = tree.to_dict(), []
+    del content["sent_id"]  # has its own place
     for comment in content["comments"]:
         name, _, value = comment.removeprefix("#").partition("=")
         if name.strip() == "score":
@@ -25,62 +26,65 @@ def describe_tree(tree, probabilities):
     return content | {"comments": comments, "begin": begin, "end": end} | probabilities
 
 
-@dataclass
 class Output:
-    """Makes the output of one sentence after the other; its fields are how far it is."""
+    """Makes the output of one sentence after the other.
 
-    is_json: bool
-    has_documents: bool
-    n_sentences: int = 0
-    n_unparsed: int = 0
-    n_documents: int = 0
-    n_refused: int = 0
-    n_empty: int = 0
-    number: int = 0  # of the last sentence in its document
-    empty: list[str] = field(default_factory=list)  # documents to be noted in the next one
+    Parameters
+    ----------
+    is_json : bool
+    has_documents : bool
+        Whether sentences belong to documents, each a line of JSON, and are numbered there.
 
-    def __post_init__(self):
-        self.text = []  # of the document so far, for JSON
+    Attributes
+    ----------
+    counts : Counter
+        Of sentences, unparsed ones, documents, refused and empty ones, and of sentences in the
+        document.
+    empty : list of str
+        Documents that are to be noted in the next one in CoNLL-U.
+    """
+
+    def __init__(self, is_json, has_documents):
+        self.is_json, self.has_documents = is_json, has_documents
+        self.counts, self.empty, self._text = Counter(), [], []
 
     def read(self, piece):
-        """Keep the text of a document, if it is to be written at its end."""
+        """Keep the text of a document, to be written at its end."""
         if self.is_json and self.has_documents:
-            self.text = [] if piece.ends else [*self.text, piece.text]
+            self._text = [] if piece.ends else [*self._text, piece.text]
 
     def sentence(self, piece, texts):
         """Return the output of a sentence of a piece; `texts` are its trees, in bytes."""
-        self.n_sentences += 1
-        self.number += 1
+        self.counts["sentences"] += 1
         if not self.has_documents:
             return b"".join(texts)
         document = piece.document
-        name = str(self.number) if document is None else f"{document}-{self.number}"
+        self.counts["in_document"] += 1
+        number = self.counts["in_document"]
+        name = str(number) if document is None else f"{document}-{number}"
         if self.is_json:
             head = b'{"sent_id": ' + encode_json(name) + b", "
-            before = self._begin(piece) if self.number == 1 else b", "
+            before = self._begin(document) if number == 1 else b", "
             return before + b", ".join(head + text[1:] for text in texts)
         texts = [set_comment(text.decode(), "sent_id", name).encode() for text in texts]
-        if document is not None and self.number == 1:
-            lines = [f"# newdoc id = {document}\n"]
-            lines += [f"# empty_document = {each}\n" for each in self.empty]
-            self.empty.clear()
-            texts.insert(0, "".join(lines).encode())
+        if document is not None and number == 1:
+            notes = "".join(f"# empty_document = {each}\n" for each in self.empty)
+            texts.insert(0, f"# newdoc id = {document}\n{notes}".encode())
+            self.empty = []
         return b"".join(texts)
 
-    def _begin(self, piece):
-        return b'{"id": ' + encode_json(piece.document) + b', "sentences": ['
-
     def end(self, piece):
-        """Return the output of the end of a document."""
-        is_empty, self.number = not self.number, 0
-        self.n_documents += 1
-        self.n_refused += piece.error is not None
-        if is_empty and piece.error is not None:
+        """Return the output of the end of a document, which is left out if it has only an error."""
+        is_empty = not self.counts.pop("in_document", 0)
+        is_refused = piece.error is not None
+        self.counts.update(documents=1, refused=is_refused, empty=is_empty and not is_refused)
+        if is_empty and is_refused:
             return b""
-        self.n_empty += is_empty
         if self.is_json:
-            before = self._begin(piece) if is_empty else b""
-            return before + b'], "text": ' + encode_json("".join(self.text)) + b"}\n"
-        if is_empty and piece.document is not None:
-            self.empty.append(str(piece.document))
+            before = self._begin(piece.document) if is_empty else b""
+            return before + b'], "text": ' + encode_json("".join(self._text)) + b"}\n"
+        self.empty += [str(piece.document)] * (is_empty and piece.document is not None)
         return b""
+
+    def _begin(self, document):
+        return b'{"id": ' + encode_json(document) + b', "sentences": ['

@@ -1,12 +1,9 @@
 """The command `parse`, which reads, parses and writes files piece by piece, in order."""
 
-import json
 import os
 import re
 import warnings
 from contextlib import closing
-from dataclasses import asdict
-from hashlib import sha256
 from itertools import chain, islice, tee
 from pathlib import Path
 from time import perf_counter
@@ -28,10 +25,9 @@ from sklearn_shag.treebank import (
 )
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
-from sklearn_shag.utils._io import STANDARD, expand_user
+from sklearn_shag.utils._io import PARTIAL, STANDARD, expand_user, write_resumable
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes, progress
-from sklearn_shag.utils._resume import ENDINGS, write_resumable
 
 PART = 250  # sentences of pieces whose trees are in memory at once
 FEWEST = 4  # items that processes are started for: they take as long to start as to parse
@@ -40,17 +36,12 @@ SUFFIXES = {"conllu": ".conllu", "jsonl": ".jsonl"}  # of files in folders; othe
 OTHERS = {"command", "module", "program", "model", "context", "file", "output", "n_jobs", "resume"}
 
 
-class Parsed(NamedTuple):
-    """The parses of pieces of text, in order, and warnings."""
-
-    # Pairs of the place of the piece, and texts of the trees of a sentence in bytes, or the error
-    # of a sentence that is skipped or ends parsing.
-    found: list[tuple[int, list[bytes] | ConlluError]]
-    warned: list[tuple[type, str]]
-
-
 class PieceParser(NamedTuple):
-    """A callable that parses pieces of text; each worker has a copy."""
+    """A callable that parses pieces of text together; each worker has a copy.
+
+    It returns a list with a pair for each sentence, of the place of its piece and the texts of its
+    trees, before which may be a pair with its ConlluError; and a list of warnings.
+    """
 
     opened: OpenMember
     form: Any  # TextFormat, of one piece at a time, or SplitterFormat
@@ -62,19 +53,12 @@ class PieceParser(NamedTuple):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             found = list(self._parse_parts(pieces))
-        return Parsed(found, [(each.category, str(each.message)) for each in warned])
-
-    @property
-    def of_text(self):
-        return isinstance(self.form, SplitterFormat)
+        return found, [(each.category, str(each.message)) for each in warned]
 
     def _parse_parts(self, pieces):
-        """Yield what Parsed.found holds."""
-        rows = self.form.sentences(pieces if self.of_text else pieces[0])
-        rows = rows if self.of_text else ((0, *row) for row in rows)
-        for sentences in in_chunks(rows, PART):
+        for sentences in in_chunks(self._list_sentences(pieces), PART):
             results = self._parse_sentences(pieces, sentences)
-            for (k, line, text, tree), result in zip(sentences, results, strict=True):
+            for (k, _, text, tree), result in zip(sentences, results, strict=True):
                 found = result
                 if isinstance(result, ConlluError):
                     yield k, result
@@ -84,7 +68,16 @@ class PieceParser(NamedTuple):
                         yield k, [text + CONLLU.boundary]
                         continue
                     found = [] if isinstance(tree, ConlluError) else [(tree, {})]
-                yield k, self._write(pieces[k].path, line, found)
+                yield k, self._write(found)
+
+    def _list_sentences(self, pieces):
+        """Yield the place of the piece, line, text, and tree or error of each sentence."""
+        if isinstance(self.form, SplitterFormat):
+            yield from self.form.sentences(pieces)
+            return
+        for line, text, tree in self.form.sentences(*pieces):
+            is_named = self.form != HORIZONTAL or isinstance(tree, ConlluError)
+            yield 0, line, text, tree if is_named else _name_sentence(pieces[0].path, line, tree)
 
     def _parse_sentences(self, pieces, sentences):
         """Return the parses of each sentence, or its error."""
@@ -103,16 +96,12 @@ class PieceParser(NamedTuple):
         if not trees:
             return []
         transform, parser = self.opened
-        with_proba, keep_heads = (
-            self.is_json and self.options["confidence"],
-            self.options["keep_heads"],
-        )
-        found = []
+        with_proba, found = self.is_json and self.options["confidence"], []
         # Steps before the parser change tags, which are written, and symbols, which are not.
         rows = parser._find_answers(transform(trees), None, **self.options, with_proba=with_proba)
         for sentence, answer in rows:
             plain = answer._replace(marginals=None) if with_proba else answer
-            own = make_trees(sentence, plain, keep_heads)
+            own = make_trees(sentence, plain, self.options["keep_heads"])
             proba = list_probabilities(answer, own) if with_proba else [{}] * len(own)
             found.append(list(zip(own, proba, strict=True)))
         return found
@@ -125,22 +114,15 @@ class PieceParser(NamedTuple):
             message = str(error).replace("X[0]", "the sentence", 1)
             return ConlluError(pieces[place].path, line, message)
 
-    def _write(self, path, line, found):
+    def _write(self, found):
         """Return the texts of the trees of a sentence; of no document, JSON is a line for all."""
-        name = text = None
-        if self.form == HORIZONTAL and found:
-            stem = "stdin" if path == STANDARD else Path(path).name.partition(".")[0]
-            name, text = f"{stem}-{line}", " ".join(found[0][0].forms)
         if not self.is_json:
-            before = "" if name is None else f"# sent_id = {name}\n# text = {text}\n"
-            return [(before + tree.to_conllu()).encode() for tree, _ in found]
+            return [tree.to_conllu().encode() for tree, _ in found]
         rows = [describe_tree(*pair) for pair in found]
-        for row in rows if self.of_text else ():
-            del row["sent_id"]  # numbers are not known yet
-        if self.of_text or not rows:
+        if isinstance(self.form, SplitterFormat) or not rows:
             return list(map(encode_json, rows))
-        name, text = name or rows[0]["sent_id"], text or rows[0]["text"]
-        return [encode_json({"id": name, "sentences": rows, "text": text}) + b"\n"]
+        tree, _ = found[0]
+        return [encode_json({"id": tree.sent_id, "sentences": rows, "text": tree.text}) + b"\n"]
 
 
 def parse(options):
@@ -160,37 +142,46 @@ def parse(options):
         `resume` is not possible; what comes before has been written to standard output.
     """
     files = list_sources(options.file, SUFFIXES.get(options.input, ".txt"))
-    for end in ("",) if options.output == STANDARD else ("", *ENDINGS):
-        check_output(options.output + end, [options.model, *files])
+    for ending in ("",) if options.output == STANDARD else ("", *PARTIAL):
+        check_output(options.output + ending, [options.model, *files])
     model = open_model(options, files)
     work = _make_work(options, model)
     items, issued = tee(_read_items(options, files, work.skips))
     n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
-    output = Output(work.is_json, work.of_text)
+    output = Output(work.is_json, isinstance(work.form, SplitterFormat))
+    counts, shown = output.counts, set()
     key = _describe_run(options, files)
     with write_resumable(options.output, key, options.resume) as (write, note, noted):
-        n_done, state = noted or (0, {})
-        vars(output).update(state)
+        n_done, done, output.empty = noted or (0, {}, [])
+        counts.update(done)
         for pieces in islice(issued, n_done):
             next(items)
             n_bytes -= sum(piece.n_read for piece in pieces)
             any(map(output.read, pieces))
-        shown, n_before, began = set(), output.n_sentences, perf_counter()
+        n_before, began = counts["sentences"], perf_counter()
         with (
             progress("Parsing", n_bytes, "B", choose_verbosity(), log=True) as advance,
             closing(_parse_items(work, items)) as results,  # workers end before an error is shown
         ):
-            for n_done, (parsed, pieces) in enumerate(zip(results, issued), start=n_done + 1):
-                for category, message in parsed.warned:  # only the first of each category
+            for found, warned in results:
+                pieces, n_done = next(issued), n_done + 1
+                for category, message in warned:  # only the first of each category
                     if category not in shown:
                         shown.add(category)
                         warn(message, category)
-                _write_item(output, pieces, parsed.found, work.skips, write)
-                note([n_done, asdict(output)])
-                rate = (output.n_sentences - n_before) / (perf_counter() - began)
-                n_read = sum(piece.n_read for piece in pieces)
-                advance(n_read, f"{rate:,.0f} sentences/s", f"{output.n_sentences:,} sentences")
-    _summarize(output)
+                _write_item(output, pieces, found, work.skips, write)
+                note([n_done, counts, output.empty])
+                n_read, n = sum(piece.n_read for piece in pieces), counts["sentences"]
+                rate = (n - n_before) / (perf_counter() - began)
+                advance(n_read, f"{rate:,.0f} sentences/s", f"{n:,} sentences")
+    n = counts["sentences"]
+    if counts["unparsed"]:
+        message = f"{counts['unparsed']} of {n} sentences were passed on without a parse"
+        warn(message, UserWarning)
+    if counts["refused"]:
+        others = f"the others have {n} sentences, and {counts['empty']} are empty"
+        message = f"{counts['refused']} of {counts['documents']} documents were left out; {others}"
+        warn(message, UserWarning)
 
 
 def _make_work(options, model):
@@ -222,7 +213,7 @@ def _read_items(options, files, skips):
     if options.input == "jsonl":
         return group_pieces(chain.from_iterable(map(read_json_lines, files)))
     names = _name_documents(files)
-    texts = (read_text_file(path, names.get(path), whole=skips) for path in files)
+    texts = (read_text_file(path, names.get(path), skips and path != STANDARD) for path in files)
     return group_pieces(chain.from_iterable(texts))
 
 
@@ -234,23 +225,22 @@ def _name_documents(files):
 
 
 def _describe_run(options, files):
-    """Describe what the output depends on by digests, for --resume."""
-    model = [options.model] if os.path.exists(expand_user(options.model)) else []
-    if options.context is not None:
-        model += [entry.path for entry in os.scandir(expand_user(options.context))]
-    if options.resume and STANDARD in [options.model, *files]:
+    """Describe what the output depends on, for --resume."""
+    if options.resume and STANDARD in (options.model, *files):
         raise ValueError("--resume needs names of files, and not standard input.")
+    model = [options.model]
+    if options.context is not None:
+        model += sorted(map(str, Path(expand_user(options.context)).iterdir()))
     given = {name: each for name, each in vars(options).items() if name not in OTHERS}
-    parts = {"the model": [__version__, sorted(map(_stamp, model))], "the options": given}
-    parts["the inputs"] = [path if path == STANDARD else _stamp(path) for path in files]
-    dump = (json.dumps(part, sort_keys=True).encode() for part in parts.values())
-    return {name: sha256(part).hexdigest() for name, part in zip(parts, dump, strict=True)}
+    given["version"] = __version__
+    return {"the model": _stamp(model), "the options": given, "the inputs": _stamp(files)}
 
 
-def _stamp(path):
-    """Return the path, size and time of change of a file."""
-    found = os.stat(path := os.path.realpath(expand_user(path)))
-    return path, found.st_size, found.st_mtime_ns
+def _stamp(paths):
+    """List paths, sizes and times of change of the files that there are."""
+    paths = [os.path.realpath(expand_user(path)) for path in paths]
+    found = [(path, os.stat(path)) for path in paths if os.path.exists(path)]
+    return [[path, each.st_size, each.st_mtime_ns] for path, each in found]
 
 
 def _parse_items(work, items):
@@ -261,50 +251,37 @@ def _parse_items(work, items):
 
 
 def _write_item(output, pieces, found, skips, write):
-    """Write the sentences of pieces and what is between documents; raise or report errors."""
-    by_piece = [[] for _ in pieces]
+    """Write the sentences of pieces, and the ends of documents; raise or report errors."""
+    parts, by_piece = [], [[] for _ in pieces]
     for k, result in found:
         by_piece[k].append(result)
-    parts = []
     try:
         for piece, results in zip(pieces, by_piece, strict=True):
             for result in results:
                 if not isinstance(result, ConlluError):
                     parts.append(output.sentence(piece, result))
-                elif not skips:
-                    raise result
-                else:
-                    output.n_unparsed += 1
-                    if output.n_unparsed == 1:
-                        warn(f"{result}; the sentence is passed on as it is", UserWarning)
-            output.read(piece)
+                    continue
+                output.counts["unparsed"] += 1
+                if not skips or output.counts["unparsed"] == 1:
+                    _report(result, skips, "the sentence is passed on as it is")
             if output.has_documents and piece.ends:
-                if piece.error is not None and not skips:
-                    raise piece.error
                 if piece.error is not None:
-                    _report_refused(piece, output.number > 0)
+                    rest = "the rest of " * (output.counts["in_document"] > 0)
+                    name = "the text" if piece.document is None else f"document {piece.document!r}"
+                    _report(piece.error, skips, f"{rest}{name} is left out")
                 parts.append(output.end(piece))
+            output.read(piece)
     finally:
         write(b"".join(parts))
 
 
-def _report_refused(piece, has_begun):
-    """Warn of a document that is left out, or cut where its error is."""
-    rest = "its rest, from here on," if has_begun else "it"
-    name = "" if piece.document is None else f" {piece.document!r}"
-    warn(f"{piece.error}; the document{name} is not valid: {rest} is left out", UserWarning)
+def _report(error, skips, message):
+    if not skips:
+        raise error
+    warn(f"{error}; {message}", UserWarning)
 
 
-def _summarize(output):
-    """Warn of sentences without a parse, and of documents that were left out."""
-    if output.n_unparsed:
-        warn(
-            f"{output.n_unparsed} of {output.n_sentences} sentences were passed on without a parse",
-            UserWarning,
-        )
-    if output.n_refused:
-        warn(
-            f"{output.n_refused} of {output.n_documents} documents were left out; of the others, "
-            f"with {output.n_sentences} sentences, {output.n_empty} are empty",
-            UserWarning,
-        )
+def _name_sentence(path, line, tree):
+    """Give a sentence the comments sent_id, made of file and line, and text."""
+    name = "stdin" if path == STANDARD else Path(path).name.partition(".")[0]
+    return tree.with_comments([f"# sent_id = {name}-{line}", f"# text = {' '.join(tree.forms)}"])

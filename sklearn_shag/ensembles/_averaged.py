@@ -27,6 +27,7 @@ from sklearn_shag.parsing import (
     encode_combinations,
     fit_together,
     learn_calibrations,
+    pick,
 )
 from sklearn_shag.sequences import join_names
 from sklearn_shag.treebank import DependencyTree
@@ -397,7 +398,7 @@ def _average_tagging(parser, members, batch):
             for k, (name, known) in enumerate(values.items())
         ]
 
-    def codes(with_proba=False):
+    def codes(_):
         n_sentences, found, sure = batch.indptr.size - 1, [], []
         for piece in in_chunks(range(n_sentences), PIECE) if n_sentences > PIECE else [None]:
             of_columns = proba(piece)
@@ -405,10 +406,8 @@ def _average_tagging(parser, members, batch):
             if combinations:
                 logs = [np.log(np.maximum(p, np.finfo(float).tiny)) for p in of_columns]
                 fit_together(found[-1], logs, combinations)
-            columns = zip(of_columns, found[-1].T, strict=True)
-            sure.append(np.stack([p[np.arange(len(p)), best] for p, best in columns], axis=1))
-        found = np.concatenate(found)
-        return (found, np.concatenate(sure)) if with_proba else found
+            sure.append(pick(of_columns, found[-1]))
+        return np.concatenate(found), np.concatenate(sure)
 
     return Tagging(values, codes, proba, first.finish, known)
 

@@ -48,7 +48,7 @@ from sklearn_shag.network._parameters import (
 from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.network._tags import LEARNED, collect_tags, finish_lemmas
 from sklearn_shag.network._training import Trainer
-from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
+from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns, pick
 from sklearn_shag.treebank import Sentences
 from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import BaseEstimator, keep
@@ -380,17 +380,13 @@ class TagLearner(NetworkLearner):
             codes = self._encode(batch.sentences, None, batch.indptr, check=False)
             return batch._replace(codes=codes)
 
-        def codes(with_proba=False):
+        def shares_of(scores):
+            scores = np.nan_to_num(scores.astype(np.float64))
+            return [softmax(scores[:, part], axis=1) for part in network.tags]
+
+        def codes(with_proba):
             own = reading or read_sentences(network, encoded(), with_scores=with_proba)
-            if not with_proba:
-                return own.tags
-            rows, scores = (
-                np.arange(len(own.tags)),
-                np.nan_to_num(own.tag_scores.astype(np.float64)),
-            )
-            parts = zip(network.tags, own.tags.T, strict=True)
-            sure = [softmax(scores[:, part], axis=1)[rows, best] for part, best in parts]
-            return own.tags, np.stack(sure, axis=1)
+            return own.tags, pick(shares_of(own.tag_scores), own.tags) if with_proba else None
 
         def proba(chosen=None):
             if reading is None:
@@ -399,8 +395,7 @@ class TagLearner(NetworkLearner):
             else:
                 scores = reading.tag_scores
                 scores = scores if chosen is None else scores[places_of(batch.indptr, chosen)[1]]
-            scores = np.nan_to_num(scores.astype(np.float64))
-            return [softmax(scores[:, part], axis=1) for part in network.tags]
+            return shares_of(scores)
 
         finish = partial(finish_lemmas, self.lemmas_, batch.sentences)
         finish = finish if "lemma" in values else None

@@ -1,6 +1,5 @@
 """Charts: inside-outside sums, arc marginals, best trees and the values of given trees."""
 
-from sklearn_shag.parsing._answers import list_answers
 from sklearn_shag.parsing._calibration import (
     LARGEST_SHARE,
     LARGEST_TEMPERATURE,
@@ -45,6 +44,7 @@ from sklearn_shag.parsing._forest import (
     list_samples,
     list_totals,
     list_uncertain,
+    pick,
     report_marginals,
     score_by_arcs,
 )
@@ -66,6 +66,7 @@ from sklearn_shag.parsing._trees import (
     has_projective_completion,
     head_probabilities,
     keep_learnable,
+    list_answers,
     list_probabilities,
     make_trees,
     permit_projective,

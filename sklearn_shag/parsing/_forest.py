@@ -43,8 +43,8 @@ class Tagging(NamedTuple):
     """Predictions of the learned columns of tokens, computed when they are needed."""
 
     values: dict[str, np.ndarray]  # the known values of each column
-    # Returns the best of these for each token, (n_tokens, n_columns), and with True also the
-    # probabilities of these.
+    # Takes whether probabilities are wanted; returns the best values of each token, (n_tokens,
+    # n_columns), and their probabilities.
     codes: Callable
     # Takes places of sentences, or None for all; returns (n_tokens, n_values) of each column.
     proba: Callable
@@ -274,20 +274,24 @@ class Forest:
     def columns(self, with_proba=False):
         """Values of the learned columns of tokens, by name, each (n_tokens,).
 
-        With `with_proba`, a pair of these and of their probabilities, not of lemmas.
+        Behind them, if wanted, are the probabilities of those of tags.
         """
         tagging = self.scored.tagging
         if tagging is None:
-            return ({}, {}) if with_proba else {}
-        codes = tagging.codes(with_proba)
-        codes, proba = codes if with_proba else (codes, None)
-        columns = enumerate(tagging.values.items())
-        found = {name: values[codes[:, k]] for k, (name, values) in columns}
-        found = found if tagging.finish is None else tagging.finish(found)
-        if not with_proba:
-            return found
-        names = enumerate(tagging.values)  # tables, too, say lemmas
-        return found, {name: proba[:, k] for k, name in names if name != "lemma"}
+            return {}, {}
+        codes, proba = tagging.codes(with_proba)
+        found, sure = {}, {}
+        for k, (name, values) in enumerate(tagging.values.items()):
+            found[name] = values[codes[:, k]]
+            if with_proba and name != "lemma":  # tables, too, say lemmas
+                sure[name] = proba[:, k]
+        return (found if tagging.finish is None else tagging.finish(found)), sure
+
+
+def pick(of_columns, codes):
+    """Pick from the probabilities of each column those of one value for each token."""
+    pairs = zip(of_columns, codes.T, strict=True)
+    return np.stack([each[np.arange(len(each)), chosen] for each, chosen in pairs], axis=1)
 
 
 class Mixture(Forest):
@@ -488,7 +492,7 @@ def _find_heads(decoder, forest):
 
 def list_columns(forest):
     """List the values of learned columns of each sentence, by name."""
-    return split_columns(forest.batch, forest.columns())
+    return split_columns(forest.batch, forest.columns()[0])
 
 
 def split_columns(batch, columns):

@@ -9,6 +9,7 @@ import numpy as np
 
 from sklearn_shag.encoding import check_allowed, describe_sentence
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
+from sklearn_shag.parsing._forest import list_corrected, list_heads, pick, split_columns
 from sklearn_shag.treebank import (
     MISSING,
     DependencyTree,
@@ -289,6 +290,52 @@ def kept_relations(sentence, heads, labels):
     return [deprel if is_kept else label for deprel, is_kept, label in rows]
 
 
+class Answer(NamedTuple):
+    """One or several trees of a sentence, with labels, columns, probabilities and marginals."""
+
+    heads: list  # of each tree, (n_tokens,)
+    labels: list  # of each tree, (n_tokens,), or None
+    label_proba: list  # of each tree, those of its labels, (n_tokens,), or None
+    columns: dict  # the values of each learned column
+    column_proba: dict  # those of the values of tags
+    logs: list | None  # of each tree, its log probability
+    marginals: np.ndarray | None  # (n_tokens, n_tokens + 1)
+
+
+def list_answers(find, groups, forest, with_logs=False, with_marginals=False, with_proba=False):
+    """List an Answer for each sentence; `find` lists the heads of its trees, (n_trees_i, N_i)."""
+    rows = find(forest)
+    logs = marginals = [None] * len(rows)
+    if with_logs:
+        ends = np.cumsum(list(map(len, rows)))[:-1]
+        logs = [part.tolist() for part in np.split(np.minimum(forest.log_proba(rows), 0.0), ends)]
+    labels = zip(*_label_rows(forest, rows, groups, with_proba), strict=True)
+    columns = (split_columns(forest.batch, found) for found in forest.columns(with_proba))
+    marginals = list_corrected(forest) if with_marginals else marginals
+    return list(map(Answer, rows, *labels, *columns, logs, marginals))
+
+
+def _label_rows(forest, rows, groups, with_proba):
+    """List labels and their probabilities, lists for the trees of each sentence; or None."""
+    scored = forest.scored
+    found = [([], []) for _ in rows]
+    for j in range(max(map(len, rows))):
+        labels = proba = [None] * len(rows)
+        if scored.label_scores is not None:
+            # Sentences with fewer trees have the last of them labelled again, for nothing.
+            heads = np.concatenate([own[min(j, len(own) - 1)] for own in rows])
+            scores = scored.label_scores(heads)
+            (codes,) = forest.label_codes(heads, groups, scores=scores)
+            labels = list_heads(forest.batch, scored.label_names[codes])
+            if with_proba:
+                (chosen,) = pick([scored.label_proba(scores)], codes[:, None]).T
+                proba = list_heads(forest.batch, chosen)
+        for own, its_rows, *pair in zip(found, rows, labels, proba, strict=True):
+            for each, value in zip(own, pair, strict=True):
+                each += [value] * (j < len(its_rows))
+    return found
+
+
 def make_trees(sentence, answer, keep_heads=False):
     """Make the trees of a sentence from an Answer.
 
@@ -339,18 +386,16 @@ def list_probabilities(answer, trees):
     -------
     probabilities : list of dict
         A list for each of "head_proba", "deprel_proba" and learned tags, such as "upos_proba": the
-        probability of each token's head, of its relation given that head, and of its tag. It is
-        None for relations that were kept.
+        probability of each token's head, of its relation given that head, and of its tag. There are
+        none of relations if some were kept.
     """
     found = []
     for tree, labels, shares in zip(trees, answer.labels, answer.label_proba, strict=True):
         (of_heads,) = head_probabilities([answer.marginals], [tree.heads])
-        columns = {"head": of_heads} | ({} if shares is None else {"deprel": shares}) | answer.proba
-        rounded = {name: np.round(p, 4).tolist() for name, p in columns.items()}
-        if shares is not None:
-            rows = zip(tree.deprels, labels, rounded["deprel"], strict=True)
-            rounded["deprel"] = [p if kept == label else None for kept, label, p in rows]
-        found.append({f"{name}_proba": p for name, p in rounded.items()})
+        columns = {"head": of_heads} | answer.column_proba
+        if shares is not None and tuple(labels) == tree.deprels:
+            columns["deprel"] = shares
+        found.append({f"{name}_proba": np.round(p, 4).tolist() for name, p in columns.items()})
     return found
 
 

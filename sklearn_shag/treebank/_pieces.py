@@ -96,7 +96,7 @@ def _too_long(path, line, longest):
     return ConlluError(path, line, message)
 
 
-def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, binary=False):
+def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, raw=False):
     """Read a file piece by piece.
 
     Parameters
@@ -112,8 +112,8 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, b
         The largest size of the text, not compressed.
     longest : None or int, default=None
         Limit of the bytes of a sentence: more text without a boundary is an error.
-    binary : bool, default=False
-        Whether to read on in a file that begins like one that is no text.
+    raw : bool, default=False
+        Whether to change nothing in the text, and to read on in a file that seems to be none.
 
     Yields
     ------
@@ -133,11 +133,11 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, b
     path = "<stdin>" if source == STANDARD else source
     if is_open:
         path = str(getattr(source, "name", "<text>"))
-    chunks = _read_open(path, source) if is_open else _read_file(path, source, binary)
+    chunks = _read_open(path, source) if is_open else _read_file(path, source, raw)
     held, n_lines, n_bytes, n_read, n_read_before, searched = bytearray(), 0, 0, 0, 0, 0
     size = n_chunks * _CHUNK
     try:
-        for chunk, n_read in _clean_chunks(chunks):
+        for chunk, n_read in chunks if raw else _clean_chunks(chunks):
             held += chunk
             n_bytes += len(chunk)
             if max_bytes is not None and n_bytes > max_bytes:
@@ -172,7 +172,7 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, b
         yield Piece(path, n_lines, bytes(held), n_read - n_read_before, longest)
 
 
-def _read_file(path, source, binary):
+def _read_file(path, source, raw):
     """Yield chunks of the text of a file, each with the number of bytes read so far."""
     with open_bytes(source) as stream, gzip.open(stream) as unpacked:
         is_packed = stream.peek(2).startswith(_GZIP)
@@ -181,7 +181,7 @@ def _read_file(path, source, binary):
             iter(lambda: unpacked.read1(_CHUNK), b"") if is_packed else iter_chunks(stream, _CHUNK)
         )
         for k, chunk in enumerate(chunks):
-            if not (k or binary) and (found := describe_binary(chunk)):
+            if not (k or raw) and (found := describe_binary(chunk)):
                 problem, place = found
                 raise ConlluError(path, 1 + chunk.count(b"\n", 0, place), problem)
             yield chunk, stream.tell() if stream.seekable() else 0

@@ -154,7 +154,7 @@ HORIZONTAL = TextFormat(".txt", b"\n", _split_lines, _parse_line)
 
 
 class TextPiece(NamedTuple):
-    """A part of a document, with its position in lines of the file and characters of the text."""
+    """A part of a document, with its position in lines of a file and characters of the text."""
 
     path: str
     n_lines: int  # before it
@@ -164,15 +164,17 @@ class TextPiece(NamedTuple):
     begins_paragraph: bool = True
     document: str | int | None = None
     ends: bool = False  # whether it is the last part
-    error: ConlluError | None = None  # for which the document breaks off here
+    error: Exception | None = None  # for which the document breaks off here
 
 
-def iter_text(path_or_file):
+def iter_text(path_or_file, raw=False):
     """Read text files piece by piece.
 
     Parameters
     ----------
     path_or_file : str, os.PathLike, text file, or list or tuple of them
+    raw : bool, default=False
+        Whether to keep byte order marks and line ends as they are.
 
     Returns
     -------
@@ -180,46 +182,21 @@ def iter_text(path_or_file):
         Each ends with a blank line, or, within a paragraph of more than 128 kilobytes, with a line
         or a word. Together the pieces of a file are its text, with "\n" as line end.
     """
-    sources = list_sources(path_or_file, ".txt")
-    return (piece for source in sources for piece in place_pieces(_read_pieces(source)))
+    return _read_pieces(list_sources(path_or_file, ".txt"), raw)
 
 
-def _read_pieces(source):
-    for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES):
-        text = decode_lines(piece.path, piece.n_lines + 1, piece.text)
-        if "\0" in text:
-            line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
-            raise ConlluError(piece.path, line, "NUL is not a character of a text; remove it")
-        yield TextPiece(piece.path, piece.n_lines, 0, text, piece.n_read)
-
-
-def place_pieces(pieces):
-    """Yield the pieces of a document, each with its place and whether it begins a paragraph."""
-    n_characters, space = 0, "\n\n"  # a document begins a paragraph
-    for piece in pieces:
-        text = piece.text
-        space += text[: len(text) - len(text.lstrip())]
-        begins = _BLANK_LINES.search(space) is not None
-        yield piece._replace(n_characters=n_characters, begins_paragraph=begins)
-        n_characters, space = n_characters + len(text), text[len(text.rstrip()) :]
-
-
-def cut_text(text, size, largest):
-    """Yield the parts of a text, each of about `size` characters and `largest` at most.
-
-    Each ends with a blank line, or, within a longer paragraph, with a line or a word.
-    """
-    begin = 0
-    while len(text) - begin > size:
-        stop = begin + largest
-        found = _BLANK_LINES.search(text, begin + size, stop)
-        ends = (text.rfind(sign, begin, stop) + 1 for sign in "\n ")
-        end = found.end() if found else next(filter(None, ends), 0) if stop < len(text) else 0
-        if not end:  # the rest is one paragraph, or one word
-            break
-        yield text[begin:end]
-        begin = end
-    yield text[begin:]
+def _read_pieces(sources, raw):
+    for source in sources:
+        n_characters, space = 0, "\n\n"  # a file begins a paragraph
+        for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES, raw=raw):
+            text = decode_lines(piece.path, piece.n_lines + 1, piece.text)
+            if "\0" in text:
+                line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
+                raise ConlluError(piece.path, line, "NUL is not a character of a text; remove it")
+            space += text[: len(text) - len(text.lstrip())]
+            begins = _BLANK_LINES.search(space) is not None
+            yield TextPiece(piece.path, piece.n_lines, n_characters, text, piece.n_read, begins)
+            n_characters, space = n_characters + len(text), text[len(text.rstrip()) :]
 
 
 def to_text(trees, begin_paragraphs=()):

@@ -43,17 +43,17 @@ def progress(description, n_steps, unit, verbose, log=False):
     verbose : int
         0 shows no bar, 1 a bar for work that takes more than two seconds, 2 one in any case.
     log : bool, default=False
-        Whether to write a line a minute if there is no bar.
+        Whether to write a line a minute where there is no bar.
 
     Yields
     ------
     advance : callable
         ``advance(n=1, note="", done="")`` says that n more steps are done; any thread may. The
-        note is shown behind the bar; a line has what is done before it.
+        note is shown behind the bar; a line has `done` before it.
     """
     if not verbose or sys.stderr is None:  # it is closed
-        silent = sys.stderr is None or not log
-        yield (lambda n=1, note="", done="": None) if silent else _log(description, n_steps)
+        is_silent = sys.stderr is None or not log
+        yield (lambda n=1, note="", done="": None) if is_silent else _log(description, n_steps)
         return
     from tqdm import tqdm
 
@@ -78,14 +78,13 @@ def _log(description, n_steps):
 
     def advance(n=1, note="", done=""):
         nonlocal shown, n_done
-        n_done += n
-        if (now := perf_counter()) - shown >= LOG_EVERY:
-            shown = now
-            parts = [done, note]
+        n_done, now = n_done + n, perf_counter()
+        if now - shown >= LOG_EVERY:
+            shown, left = now, ""
             if n_steps and n_done:
-                left = timedelta(seconds=round((now - began) * (n_steps / n_done - 1)))
-                parts.append(f"about {left} left")
-            print(f"{description}: {', '.join(parts)}", file=sys.stderr, flush=True)
+                seconds = round((now - began) * (n_steps / n_done - 1))
+                left = f", about {timedelta(seconds=seconds)} left"
+            print(f"{description}: {done}, {note}{left}", file=sys.stderr, flush=True)
 
     return advance
 
