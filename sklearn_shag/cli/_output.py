@@ -3,8 +3,11 @@
 import json
 import math
 from collections import Counter
+from itertools import groupby
+from operator import itemgetter
 
-from sklearn_shag.treebank import set_comment
+from sklearn_shag.treebank import ConlluError, set_comment
+from sklearn_shag.utils._messages import warn
 
 
 def encode_json(content):
@@ -27,13 +30,15 @@ def describe_tree(tree, probabilities):
 
 
 class Output:
-    """Makes the output of one sentence after the other.
+    """Makes the output of the sentences of pieces, in order, and says how much there was.
 
     Parameters
     ----------
     is_json : bool
     has_documents : bool
         Whether sentences belong to documents, each a line of JSON, and are numbered there.
+    skips : bool
+        Whether to go on behind errors.
 
     Attributes
     ----------
@@ -44,47 +49,74 @@ class Output:
         Documents that are to be noted in the next one in CoNLL-U.
     """
 
-    def __init__(self, is_json, has_documents):
-        self.is_json, self.has_documents = is_json, has_documents
+    def __init__(self, is_json, has_documents, skips):
+        self.is_json, self.has_documents, self.skips = is_json, has_documents, skips
         self.counts, self.empty, self._text = Counter(), [], []
+
+    def add(self, pieces, found):
+        """Yield the output of pieces; `found` holds what a PieceParser has found in them."""
+        by_piece = {k: list(rows) for k, rows in groupby(found, key=itemgetter(0))}
+        for k, piece in enumerate(pieces):
+            for _, result in by_piece.get(k, ()):
+                if isinstance(result, ConlluError):
+                    if not self.counts["unparsed"]:
+                        self._report(result, "the sentence is passed on as it is")
+                    self.counts["unparsed"] += 1
+                else:
+                    self.counts.update(["sentences", "in_document"])
+                    yield from self._add_sentence(piece, result) if self.has_documents else result
+            if self.has_documents and piece.ends:
+                yield from self._end(piece)
+            self.read(piece)
 
     def read(self, piece):
         """Keep the text of a document, to be written at its end."""
         if self.is_json and self.has_documents:
             self._text = [] if piece.ends else [*self._text, piece.text]
 
-    def sentence(self, piece, texts):
-        """Return the output of a sentence of a piece; `texts` are its trees, in bytes."""
-        self.counts["sentences"] += 1
-        if not self.has_documents:
-            return b"".join(texts)
-        document = piece.document
-        self.counts["in_document"] += 1
-        number = self.counts["in_document"]
+    def _add_sentence(self, piece, texts):
+        document, number = piece.document, self.counts["in_document"]
         name = str(number) if document is None else f"{document}-{number}"
         if self.is_json:
+            yield self._begin(document) if number == 1 else b", "
             head = b'{"sent_id": ' + encode_json(name) + b", "
-            before = self._begin(document) if number == 1 else b", "
-            return before + b", ".join(head + text[1:] for text in texts)
-        texts = [set_comment(text.decode(), "sent_id", name).encode() for text in texts]
+            yield b", ".join(head + text[1:] for text in texts)
+            return
         if document is not None and number == 1:
             notes = "".join(f"# empty_document = {each}\n" for each in self.empty)
-            texts.insert(0, f"# newdoc id = {document}\n{notes}".encode())
+            yield f"# newdoc id = {document}\n{notes}".encode()
             self.empty = []
-        return b"".join(texts)
+        yield from (set_comment(text.decode(), "sent_id", name).encode() for text in texts)
 
-    def end(self, piece):
-        """Return the output of the end of a document, which is left out if it has only an error."""
+    def _end(self, piece):
+        """Yield the end of a document, which is left out if there is nothing but an error."""
+        document, is_refused = piece.document, piece.error is not None
         is_empty = not self.counts.pop("in_document", 0)
-        is_refused = piece.error is not None
+        if is_refused:
+            name = "the text" if document is None else f"document {document!r}"
+            self._report(piece.error, f"{'' if is_empty else 'the rest of '}{name} is left out")
         self.counts.update(documents=1, refused=is_refused, empty=is_empty and not is_refused)
-        if is_empty and is_refused:
-            return b""
-        if self.is_json:
-            before = self._begin(piece.document) if is_empty else b""
-            return before + b'], "text": ' + encode_json("".join(self._text)) + b"}\n"
-        self.empty += [str(piece.document)] * (is_empty and piece.document is not None)
-        return b""
+        if self.is_json and not (is_empty and is_refused):
+            yield self._begin(document) if is_empty else b""
+            yield b'], "text": ' + encode_json("".join(self._text)) + b"}\n"
+        elif is_empty and not (is_refused or document is None):
+            self.empty.append(str(document))
 
     def _begin(self, document):
         return b'{"id": ' + encode_json(document) + b', "sentences": ['
+
+    def _report(self, error, message):
+        if not self.skips:
+            raise error
+        warn(f"{error}; {message}", UserWarning)
+
+    def summarize(self):
+        """Warn of sentences without a parse, and of documents that were left out."""
+        of = self.counts
+        others = f"the others have {of['sentences']} sentences, and {of['empty']} are empty"
+        for name, rest in (
+            ("unparsed", f"{of['sentences']} sentences were passed on without a parse"),
+            ("refused", f"{of['documents']} documents were left out; {others}"),
+        ):
+            if of[name]:
+                warn(f"{of[name]} of {rest}", UserWarning)

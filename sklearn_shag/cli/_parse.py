@@ -18,18 +18,18 @@ from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
     ConlluError,
-    group_pieces,
     list_sources,
     read_json_lines,
     read_text_file,
 )
-from sklearn_shag.utils._arrays import in_chunks
+from sklearn_shag.utils._arrays import in_chunks, in_groups
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
 from sklearn_shag.utils._io import PARTIAL, STANDARD, expand_user, write_resumable
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes, progress
 
 PART = 250  # sentences of pieces whose trees are in memory at once
+GROUP = 1 << 15  # characters of pieces of text that are parsed together, at least
 FEWEST = 4  # items that processes are started for: they take as long to start as to parse
 SUFFIXES = {"conllu": ".conllu", "jsonl": ".jsonl"}  # of files in folders; others end in .txt
 # Options that do not change the output, or that are described by themselves.
@@ -148,9 +148,8 @@ def parse(options):
     work = _make_work(options, model)
     items, issued = tee(_read_items(options, files, work.skips))
     n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
-    output = Output(work.is_json, isinstance(work.form, SplitterFormat))
-    counts, shown = output.counts, set()
-    key = _describe_run(options, files)
+    output = Output(work.is_json, isinstance(work.form, SplitterFormat), work.skips)
+    counts, shown, key = output.counts, set(), _describe_run(options, files)
     with write_resumable(options.output, key, options.resume) as (write, note, noted):
         n_done, done, output.empty = noted or (0, {}, [])
         counts.update(done)
@@ -169,19 +168,16 @@ def parse(options):
                     if category not in shown:
                         shown.add(category)
                         warn(message, category)
-                _write_item(output, pieces, found, work.skips, write)
+                parts = []
+                try:
+                    parts.extend(output.add(pieces, found))
+                finally:  # before an error, too
+                    write(b"".join(parts))
                 note([n_done, counts, output.empty])
                 n_read, n = sum(piece.n_read for piece in pieces), counts["sentences"]
                 rate = (n - n_before) / (perf_counter() - began)
                 advance(n_read, f"{rate:,.0f} sentences/s", f"{n:,} sentences")
-    n = counts["sentences"]
-    if counts["unparsed"]:
-        message = f"{counts['unparsed']} of {n} sentences were passed on without a parse"
-        warn(message, UserWarning)
-    if counts["refused"]:
-        others = f"the others have {n} sentences, and {counts['empty']} are empty"
-        message = f"{counts['refused']} of {counts['documents']} documents were left out; {others}"
-        warn(message, UserWarning)
+    output.summarize()
 
 
 def _make_work(options, model):
@@ -210,11 +206,10 @@ def _read_items(options, files, skips):
     if options.input in ("conllu", "horizontal"):
         form = CONLLU if options.input == "conllu" else HORIZONTAL
         return ([piece] for piece in form.pieces(files))
-    if options.input == "jsonl":
-        return group_pieces(chain.from_iterable(map(read_json_lines, files)))
     names = _name_documents(files)
     texts = (read_text_file(path, names.get(path), skips and path != STANDARD) for path in files)
-    return group_pieces(chain.from_iterable(texts))
+    pieces = chain.from_iterable(map(read_json_lines, files) if options.input == "jsonl" else texts)
+    return in_groups(pieces, GROUP, lambda piece: 1 + len(piece.text))
 
 
 def _name_documents(files):
@@ -228,11 +223,10 @@ def _describe_run(options, files):
     """Describe what the output depends on, for --resume."""
     if options.resume and STANDARD in (options.model, *files):
         raise ValueError("--resume needs names of files, and not standard input.")
-    model = [options.model]
-    if options.context is not None:
-        model += sorted(map(str, Path(expand_user(options.context)).iterdir()))
     given = {name: each for name, each in vars(options).items() if name not in OTHERS}
     given["version"] = __version__
+    context = Path(expand_user(options.context)).iterdir() if options.context else ()
+    model = [options.model, *sorted(context)]
     return {"the model": _stamp(model), "the options": given, "the inputs": _stamp(files)}
 
 
@@ -248,37 +242,6 @@ def _parse_items(work, items):
     first = list(islice(items, FEWEST))
     n_workers = count_workers(work.opened.parser.n_jobs) if len(first) == FEWEST else 1
     return map_in_processes(work, chain(first, items), n_workers)
-
-
-def _write_item(output, pieces, found, skips, write):
-    """Write the sentences of pieces, and the ends of documents; raise or report errors."""
-    parts, by_piece = [], [[] for _ in pieces]
-    for k, result in found:
-        by_piece[k].append(result)
-    try:
-        for piece, results in zip(pieces, by_piece, strict=True):
-            for result in results:
-                if not isinstance(result, ConlluError):
-                    parts.append(output.sentence(piece, result))
-                    continue
-                output.counts["unparsed"] += 1
-                if not skips or output.counts["unparsed"] == 1:
-                    _report(result, skips, "the sentence is passed on as it is")
-            if output.has_documents and piece.ends:
-                if piece.error is not None:
-                    rest = "the rest of " * (output.counts["in_document"] > 0)
-                    name = "the text" if piece.document is None else f"document {piece.document!r}"
-                    _report(piece.error, skips, f"{rest}{name} is left out")
-                parts.append(output.end(piece))
-            output.read(piece)
-    finally:
-        write(b"".join(parts))
-
-
-def _report(error, skips, message):
-    if not skips:
-        raise error
-    warn(f"{error}; {message}", UserWarning)
 
 
 def _name_sentence(path, line, tree):

@@ -406,8 +406,8 @@ def _average_tagging(parser, members, batch):
             if combinations:
                 logs = [np.log(np.maximum(p, np.finfo(float).tiny)) for p in of_columns]
                 fit_together(found[-1], logs, combinations)
-            sure.append(pick(of_columns, found[-1]))
-        return np.concatenate(found), np.concatenate(sure)
+            sure.append(list(map(pick, of_columns, found[-1].T)))
+        return np.concatenate(found), np.concatenate(sure, axis=1)
 
     return Tagging(values, codes, proba, first.finish, known)
 

@@ -16,7 +16,7 @@ from sklearn_shag.conditional import ArcParser, CRFParser
 from sklearn_shag.learning import GenerativeMixin
 from sklearn_shag.network import TagLearner
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
-from sklearn_shag.utils._arrays import is_collection
+from sklearn_shag.utils._arrays import in_groups, is_collection
 from sklearn_shag.utils._estimators import Pipeline, find_splitter, linked, open_member
 from sklearn_shag.utils._messages import shorten, warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes
@@ -362,8 +362,8 @@ class ParserPipeline(ParserMethods, Pipeline):
         check_whole_number(chunk_size, "chunk_size")
         self._splitter()
         self.parse([], **options)  # refuses options that are wrong
-        pairs = zip(count() if ids is None else ids, texts, strict=ids is not None)
-        chunks = _group_texts(pairs, chunk_size)
+        names = map(_check_id, count() if ids is None else ids)
+        chunks = in_groups(zip(names, texts, strict=ids is not None), chunk_size, _measure)
         parse = partial(_parse_documents, self, lines, options)
         found = chain.from_iterable(map_in_processes(parse, chunks, count_workers(n_jobs)))
         return map(partial(_report_refused, on_error), found)
@@ -379,19 +379,15 @@ class ParserPipeline(ParserMethods, Pipeline):
         return splitter
 
 
-def _group_texts(documents, size):
-    """Yield lists of pairs of id and text with about so many characters."""
-    group, n_characters = [], 0
-    for name, text in documents:
-        if not str(name) or len(str(name).splitlines()) > 1:
-            raise ValueError(f"The id of a text must be one line, got {shorten(name)}.")
-        group.append((name, text))
-        n_characters += 1 + (len(text) if isinstance(text, str) else 0)
-        if n_characters >= size:
-            yield group
-            group, n_characters = [], 0
-    if group:
-        yield group
+def _check_id(name):
+    if not str(name) or len(str(name).splitlines()) > 1:
+        raise ValueError(f"The id of a text must be one line, got {shorten(name)}.")
+    return name
+
+
+def _measure(document):
+    """Count the characters of a pair of id and text, and one for the id."""
+    return 1 + (len(document[1]) if isinstance(document[1], str) else 0)
 
 
 def _parse_documents(pipeline, lines, options, documents):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cache, partial
+from itertools import starmap
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -386,7 +387,8 @@ class TagLearner(NetworkLearner):
 
         def codes(with_proba):
             own = reading or read_sentences(network, encoded(), with_scores=with_proba)
-            return own.tags, pick(shares_of(own.tag_scores), own.tags) if with_proba else None
+            found = zip(shares_of(own.tag_scores), own.tags.T, strict=True) if with_proba else ()
+            return own.tags, list(starmap(pick, found))
 
         def proba(chosen=None):
             if reading is None:

@@ -44,7 +44,7 @@ class Tagging(NamedTuple):
 
     values: dict[str, np.ndarray]  # the known values of each column
     # Takes whether probabilities are wanted; returns the best values of each token, (n_tokens,
-    # n_columns), and their probabilities.
+    # n_columns), and their probabilities in each column, (n_tokens,).
     codes: Callable
     # Takes places of sentences, or None for all; returns (n_tokens, n_values) of each column.
     proba: Callable
@@ -249,12 +249,11 @@ class Forest:
             self.drawn_by[rung.places] = rung.number
         return samples
 
-    def label_codes(self, heads, *groupings, scores=None):
+    def label_codes(self, scores, heads, *groupings):
         """Codes of the labels of the arcs of trees, for each grouping an array (n_tokens,).
 
         A grouping holds the group of each label, one of which goes with a head; None sets none.
         """
-        scores = self.scored.label_scores(heads) if scores is None else scores
         proba = self.scored.label_proba
         found = [scores.argmax(axis=1) for _ in groupings]
         for labels, groups in zip(found, groupings, strict=True):
@@ -266,10 +265,15 @@ class Forest:
         """Probabilities of the labels of the arcs of trees, (n_tokens, n_labels)."""
         return self.scored.label_proba(self.scored.label_scores(heads))
 
-    def labels(self, heads, groups=None):
-        """Labels of the arcs of trees, (n_tokens,) str objects; one of each group by head."""
-        (codes,) = self.label_codes(heads, groups)
-        return self.scored.label_names[codes]
+    def labels(self, heads, groups=None, with_proba=False):
+        """Labels of the arcs of trees, (n_tokens,) str objects; one of each group by head.
+
+        Behind them are their probabilities, or None if these are not wanted.
+        """
+        scores = self.scored.label_scores(heads)
+        (codes,) = self.label_codes(scores, heads, groups)
+        names = self.scored.label_names[codes]
+        return names, pick(self.scored.label_proba(scores), codes) if with_proba else None
 
     def columns(self, with_proba=False):
         """Values of the learned columns of tokens, by name, each (n_tokens,).
@@ -284,14 +288,13 @@ class Forest:
         for k, (name, values) in enumerate(tagging.values.items()):
             found[name] = values[codes[:, k]]
             if with_proba and name != "lemma":  # tables, too, say lemmas
-                sure[name] = proba[:, k]
+                sure[name] = proba[k]
         return (found if tagging.finish is None else tagging.finish(found)), sure
 
 
-def pick(of_columns, codes):
-    """Pick from the probabilities of each column those of one value for each token."""
-    pairs = zip(of_columns, codes.T, strict=True)
-    return np.stack([each[np.arange(len(each)), chosen] for each, chosen in pairs], axis=1)
+def pick(proba, codes):
+    """Pick the probability of one value for each token, of (n_tokens, n_values)."""
+    return proba[np.arange(codes.size), codes]
 
 
 class Mixture(Forest):
@@ -461,7 +464,7 @@ def list_log_proba(decoder, forest):
 
 def list_arc_labels(decoder, groups, forest):
     """List the labels of the best trees, or with decoder=None of known ones."""
-    return list_heads(forest.batch, forest.labels(_find_heads(decoder, forest), groups))
+    return list_heads(forest.batch, forest.labels(_find_heads(decoder, forest), groups)[0])
 
 
 def list_label_proba(decoder, forest):
@@ -481,7 +484,8 @@ def list_uncertain(decoder, groups, forest):
         found = forest.label_proba(_find_heads(None, forest))
     if groups is not None:
         heads = forest.best(decoder)
-        predicted = np.stack([heads, *forest.label_codes(heads, None, groups)], axis=1)
+        scores = forest.scored.label_scores(heads)
+        predicted = np.stack([heads, *forest.label_codes(scores, heads, None, groups)], axis=1)
     parts = (list_heads(forest.batch, each) for each in (found, predicted))
     return list(zip(list_marginals(forest.batch, forest.marginals), *parts, strict=True))
 

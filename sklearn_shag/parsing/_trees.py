@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import compress
+from itertools import compress, repeat
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from sklearn_shag.encoding import check_allowed, describe_sentence
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
-from sklearn_shag.parsing._forest import list_corrected, list_heads, pick, split_columns
+from sklearn_shag.parsing._forest import list_corrected, list_heads, split_columns
 from sklearn_shag.treebank import (
     MISSING,
     DependencyTree,
@@ -294,10 +294,9 @@ class Answer(NamedTuple):
     """One or several trees of a sentence, with labels, columns, probabilities and marginals."""
 
     heads: list  # of each tree, (n_tokens,)
-    labels: list  # of each tree, (n_tokens,), or None
-    label_proba: list  # of each tree, those of its labels, (n_tokens,), or None
+    labels: list  # of each tree, and their probabilities, (n_tokens,); or twice None
     columns: dict  # the values of each learned column
-    column_proba: dict  # those of the values of tags
+    proba: dict  # those of the values of tags
     logs: list | None  # of each tree, its log probability
     marginals: np.ndarray | None  # (n_tokens, n_tokens + 1)
 
@@ -309,30 +308,25 @@ def list_answers(find, groups, forest, with_logs=False, with_marginals=False, wi
     if with_logs:
         ends = np.cumsum(list(map(len, rows)))[:-1]
         logs = [part.tolist() for part in np.split(np.minimum(forest.log_proba(rows), 0.0), ends)]
-    labels = zip(*_label_rows(forest, rows, groups, with_proba), strict=True)
+    labels = _label_rows(forest, rows, groups, with_proba)
     columns = (split_columns(forest.batch, found) for found in forest.columns(with_proba))
     marginals = list_corrected(forest) if with_marginals else marginals
-    return list(map(Answer, rows, *labels, *columns, logs, marginals))
+    return list(map(Answer, rows, labels, *columns, logs, marginals))
 
 
 def _label_rows(forest, rows, groups, with_proba):
-    """List labels and their probabilities, lists for the trees of each sentence; or None."""
-    scored = forest.scored
-    found = [([], []) for _ in rows]
+    """List pairs of labels and their probabilities for the trees of each sentence."""
+    if forest.scored.label_scores is None:
+        return [[(None, None)] * len(heads) for heads in rows]
+    found = [[] for _ in rows]
     for j in range(max(map(len, rows))):
-        labels = proba = [None] * len(rows)
-        if scored.label_scores is not None:
-            # Sentences with fewer trees have the last of them labelled again, for nothing.
-            heads = np.concatenate([own[min(j, len(own) - 1)] for own in rows])
-            scores = scored.label_scores(heads)
-            (codes,) = forest.label_codes(heads, groups, scores=scores)
-            labels = list_heads(forest.batch, scored.label_names[codes])
-            if with_proba:
-                (chosen,) = pick([scored.label_proba(scores)], codes[:, None]).T
-                proba = list_heads(forest.batch, chosen)
+        # Sentences with fewer trees have the last of them labelled again, for nothing.
+        heads = np.concatenate([own[min(j, len(own) - 1)] for own in rows])
+        labels, proba = forest.labels(heads, groups, with_proba)
+        labels = list_heads(forest.batch, labels)
+        proba = list_heads(forest.batch, proba) if with_proba else repeat(None, len(rows))
         for own, its_rows, *pair in zip(found, rows, labels, proba, strict=True):
-            for each, value in zip(own, pair, strict=True):
-                each += [value] * (j < len(its_rows))
+            own += [pair] * (j < len(its_rows))
     return found
 
 
@@ -352,7 +346,7 @@ def make_trees(sentence, answer, keep_heads=False):
     trees : list of DependencyTree
     """
     trees = []
-    for heads, labels in zip(answer.heads, answer.labels, strict=True):
+    for heads, (labels, _) in zip(answer.heads, answer.labels, strict=True):
         if keep_heads:
             labels = kept_relations(sentence, heads, labels)
         if trees:
@@ -390,9 +384,9 @@ def list_probabilities(answer, trees):
         none of relations if some were kept.
     """
     found = []
-    for tree, labels, shares in zip(trees, answer.labels, answer.label_proba, strict=True):
+    for tree, (labels, shares) in zip(trees, answer.labels, strict=True):
         (of_heads,) = head_probabilities([answer.marginals], [tree.heads])
-        columns = {"head": of_heads} | answer.column_proba
+        columns = {"head": of_heads} | answer.proba
         if shares is not None and tuple(labels) == tree.deprels:
             columns["deprel"] = shares
         found.append({f"{name}_proba": np.round(p, 4).tolist() for name, p in columns.items()})

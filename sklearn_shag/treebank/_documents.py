@@ -3,7 +3,7 @@
 import io
 import json
 
-from sklearn_shag.treebank import _pieces
+from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines
 from sklearn_shag.treebank._text import TextPiece, check_text, iter_text
 from sklearn_shag.utils._messages import shorten
@@ -42,50 +42,37 @@ def read_json_lines(path):
     Pieces are those of :func:`read_text_file`. Of a document with an error only the end comes.
     """
     try:
-        for part in _pieces.iter_pieces(path, b"\n", longest=_pieces.MAX_BYTES, raw=True):
-            n_read = part.n_read
-            for n_lines, line in enumerate(part.text.split(b"\n"), start=part.n_lines):
-                if line := line.strip():
-                    document, text, error = _read_line(path, n_lines + 1, line)
-                    end = TextPiece(path, n_lines, 0, "", n_read, True, document, True, error)
+        for part in iter_pieces(path, b"\n", longest=MAX_BYTES, raw=True):
+            for k, line in enumerate(part.text.splitlines()):
+                if line.strip():
+                    end, text = _read_line(path, part.n_lines + k, line)
                     for piece in iter_text(io.StringIO(text, newline=""), raw=True):
-                        yield piece._replace(path=path, n_lines=n_lines, document=document)
+                        place = {"path": path, "n_lines": end.n_lines}
+                        yield piece._replace(document=end.document, **place)
                     yield end
-                    n_read = 0
+            yield TextPiece("", 0, 0, "", part.n_read)
     except ConlluError as error:  # of the file
         yield TextPiece(path, 0, 0, "", ends=True, error=error)
 
 
-def _read_line(path, number, line):
-    """Return id, text and error of a line of JSON; None and no text if there is an error."""
-    document = None
+def _read_line(path, n_lines, line):
+    """Return the end of the document in a line of JSON, and its text, if there is no error."""
+    end = TextPiece(path, n_lines, 0, "", ends=True)
     try:
-        if len(line) > _pieces.MAX_SENTENCE_BYTES:
-            raise ValueError(f"the line has more than {_pieces.MAX_SENTENCE_BYTES:,} bytes")
+        if len(line) > MAX_SENTENCE_BYTES:
+            raise ValueError(f"the line has more than {MAX_SENTENCE_BYTES:,} bytes")
         content = json.loads(line.decode("utf-8-sig", errors="replace"))
-        if not isinstance(content, dict) or content.keys().isdisjoint({"id"}):
+        if not (isinstance(content, dict) and content.keys() >= {"id", "text"}):
             raise ValueError('the line is no JSON object with "id" and "text"')
-        name, text = content["id"], content.get("text")
+        name = content["id"]
         if type(name) not in (str, int) or len(str(name).splitlines()) != 1:
             raise ValueError(f"the id must be a number or one line of text, got {shorten(name)}")
-        check_text(str(document := name))
-        check_text(text)
-        decode_lines(path, number, line)
-    except ConlluError as error:
-        return document, "", error
+        check_text(str(name))
+        end = end._replace(document=name)
+        decode_lines(path, n_lines + 1, line)
+        check_text(content["text"])
     except (TypeError, ValueError, RecursionError) as error:
-        return document, "", ConlluError(path, number, str(error))
-    return document, text, None
-
-
-def group_pieces(pieces):
-    """Yield lists of pieces of at least 32 kilobytes, which are parsed together."""
-    group, size = [], 0
-    for piece in pieces:
-        group.append(piece)
-        size += 1 + len(piece.text)
-        if size >= _pieces._CHUNK:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
+        is_told = isinstance(error, ConlluError)
+        error = error if is_told else ConlluError(path, n_lines + 1, str(error))
+        return end._replace(error=error), ""
+    return end, content["text"]

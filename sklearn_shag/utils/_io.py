@@ -336,10 +336,8 @@ def write_resumable(path, key, resume=False):
     if path == STANDARD or (os.path.exists(target) and not os.path.isfile(target)):
         if resume:
             raise ValueError("--resume goes on with a file; name it with -o.")
-        if path == STANDARD:
-            yield _write_standard_output, lambda _: None, None
-            return
-        with write_text(path) as write:
+        to_file = contextlib.nullcontext(_write_standard_output) if path == STANDARD else None
+        with to_file or write_text(path) as write:
             yield write, lambda _: None, None
         return
     check_target(path)
