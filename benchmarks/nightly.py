@@ -107,9 +107,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        documents = make_documents(
-            options.treebank, options.times, options.documents, options.long
-        )
+        documents = make_documents(options.treebank, options.times, options.documents, options.long)
         sources = write_documents(documents, folder)
         wanted = [each for k, each in enumerate(documents) if k not in (NUL, LATIN)]
         size = sum(map(len, documents.values())) / 1e6

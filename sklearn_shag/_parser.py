@@ -766,16 +766,17 @@ class Parser(BaseEstimator, ABC):
         is_one = n_best is None and n_samples is None
         return [tree for (tree,) in found] if is_one else found
 
-    def _find_answers(
-        self, X, allowed, keep_heads, unique_relations, confidence, *, with_proba=False, **trees
-    ):
-        """Iterate over pairs of a sentence and its Answer; the arguments are those of `parse`."""
+    def _find_answers(self, X, allowed, keep_heads, unique_relations, confidence, **trees):
+        """Iterate over pairs of a sentence and its Answer; the arguments are those of `parse`.
+
+        With "all" as confidence, there are probabilities of labels and tags, too.
+        """
         several = trees["n_best"] is not None or trees["n_samples"] is not None
         groups = self._group_labels(unique_relations)
         batch = self._batch(X, allowed, keep_heads, any_member=several)
         find, batch = self._choose_trees(batch, **trees)
-        given = {"with_logs": several or confidence, "with_marginals": confidence}
-        want = partial(list_answers, find, groups, with_proba=with_proba, **given)
+        wanted = several or confidence, confidence, confidence == "all"
+        want = partial(list_answers, find, groups, *wanted)
         return zip(batch.sentences, ask(self, want, batch), strict=True)
 
     def _choose_trees(self, batch, n_best, n_samples, random_state):

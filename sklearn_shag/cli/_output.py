@@ -1,13 +1,15 @@
 """Output of the command `parse`: trees as CoNLL-U or JSON, in documents with numbered sentences."""
 
 import json
-import math
+import re
 from collections import Counter
 from itertools import groupby
 from operator import itemgetter
 
 from sklearn_shag.treebank import ConlluError, set_comment
 from sklearn_shag.utils._messages import warn
+
+_OF_OWN = re.compile(r"#\s*(sent_id|text)\s*=")  # comments that have a key of their own
 
 
 def encode_json(content):
@@ -17,14 +19,9 @@ def encode_json(content):
 
 def describe_tree(tree, probabilities):
     """Describe a tree as a dict for JSON, with the places and probabilities of its words."""
-    content, comments = tree.to_dict(), []
+    content = tree.to_dict()
     del content["sent_id"]  # has its own place
-    for comment in content["comments"]:
-        name, _, value = comment.removeprefix("#").partition("=")
-        if name.strip() == "score":
-            content["score"] = float(value) if math.isfinite(float(value)) else None
-        elif name.strip() not in ("sent_id", "text"):
-            comments.append(comment)
+    comments = [each for each in content["comments"] if not _OF_OWN.match(each)]
     begin, end = zip(*(span or (None, None) for span in tree.spans), strict=True)
     return content | {"comments": comments, "begin": begin, "end": end} | probabilities
 

@@ -18,11 +18,12 @@ from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
     ConlluError,
+    group_pieces,
     list_sources,
     read_json_lines,
     read_text_file,
 )
-from sklearn_shag.utils._arrays import in_chunks, in_groups
+from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
 from sklearn_shag.utils._io import PARTIAL, STANDARD, expand_user, write_resumable
 from sklearn_shag.utils._messages import printable, warn
@@ -81,38 +82,32 @@ class PieceParser(NamedTuple):
 
     def _parse_sentences(self, pieces, sentences):
         """Return the parses of each sentence, or its error."""
-        results = [tree for *_, tree in sentences]
-        places = [k for k, result in enumerate(results) if not isinstance(result, ConlluError)]
+        known = [sentence for sentence in sentences if not isinstance(sentence[3], ConlluError)]
         try:
-            parsed = self._parse([results[k] for k in places])
-        except ValueError:  # parsing each alone finds the sentence at fault
-            parsed = [self._parse_alone(pieces, sentences[k]) for k in places]
-        for k, result in zip(places, parsed, strict=True):
-            results[k] = result
-        return results
+            parsed = iter(self._parse([tree for *_, tree in known]))
+        except ValueError as error:
+            if len(sentences) > 1:  # parsing each alone finds the sentence at fault
+                return [self._parse_sentences(pieces, [each])[0] for each in sentences]
+            ((k, line, *_),) = known
+            message = str(error).replace("X[0]", "the sentence", 1)
+            parsed = iter([ConlluError(pieces[k].path, line, message)])
+        return [tree if isinstance(tree, ConlluError) else next(parsed) for *_, tree in sentences]
 
     def _parse(self, trees):
         """List pairs of a tree and its probabilities, for JSON, for each sentence."""
         if not trees:
             return []
         transform, parser = self.opened
-        with_proba, found = self.is_json and self.options["confidence"], []
         # Steps before the parser change tags, which are written, and symbols, which are not.
-        rows = parser._find_answers(transform(trees), None, **self.options, with_proba=with_proba)
+        rows = parser._find_answers(transform(trees), None, **self.options)
+        keeps, found = self.options["keep_heads"], []
         for sentence, answer in rows:
-            plain = answer._replace(marginals=None) if with_proba else answer
-            own = make_trees(sentence, plain, self.options["keep_heads"])
-            proba = list_probabilities(answer, own) if with_proba else [{}] * len(own)
-            found.append(list(zip(own, proba, strict=True)))
+            if self.options["confidence"] == "all":
+                own = make_trees(sentence, answer._replace(marginals=None), keeps)
+                found.append(list(zip(own, list_probabilities(answer, own), strict=True)))
+            else:
+                found.append([(tree, {}) for tree in make_trees(sentence, answer, keeps)])
         return found
-
-    def _parse_alone(self, pieces, sentence):
-        place, line, _, tree = sentence
-        try:
-            return self._parse([tree])[0]
-        except ValueError as error:
-            message = str(error).replace("X[0]", "the sentence", 1)
-            return ConlluError(pieces[place].path, line, message)
 
     def _write(self, found):
         """Return the texts of the trees of a sentence; of no document, JSON is a line for all."""
@@ -196,7 +191,8 @@ def _make_work(options, model):
     opened.parser._check_ready()  # bad options are not errors of sentences
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
     answers = {"n_best": options.k_best, "n_samples": options.sample, "random_state": options.seed}
-    answers |= {"confidence": options.confidence, "keep_heads": options.keep_heads}
+    answers["confidence"] = "all" if is_json and options.confidence else options.confidence
+    answers["keep_heads"] = options.keep_heads
     answers["unique_relations"] = "auto" if groups == [("auto",)] else groups
     return PieceParser(opened, form, answers, options.on_error == "skip", is_json)
 
@@ -209,7 +205,7 @@ def _read_items(options, files, skips):
     names = _name_documents(files)
     texts = (read_text_file(path, names.get(path), skips and path != STANDARD) for path in files)
     pieces = chain.from_iterable(map(read_json_lines, files) if options.input == "jsonl" else texts)
-    return in_groups(pieces, GROUP, lambda piece: 1 + len(piece.text))
+    return group_pieces(pieces, GROUP)
 
 
 def _name_documents(files):
@@ -223,18 +219,17 @@ def _describe_run(options, files):
     """Describe what the output depends on, for --resume."""
     if options.resume and STANDARD in (options.model, *files):
         raise ValueError("--resume needs names of files, and not standard input.")
+
+    def stamp(paths):
+        found = [Path(expand_user(path)).resolve() for path in paths]
+        found = [(str(path), path.stat()) for path in found if path.exists()]
+        return [[path, each.st_size, each.st_mtime_ns] for path, each in found]
+
     given = {name: each for name, each in vars(options).items() if name not in OTHERS}
     given["version"] = __version__
     context = Path(expand_user(options.context)).iterdir() if options.context else ()
     model = [options.model, *sorted(context)]
-    return {"the model": _stamp(model), "the options": given, "the inputs": _stamp(files)}
-
-
-def _stamp(paths):
-    """List paths, sizes and times of change of the files that there are."""
-    paths = [os.path.realpath(expand_user(path)) for path in paths]
-    found = [(path, os.stat(path)) for path in paths if os.path.exists(path)]
-    return [[path, each.st_size, each.st_mtime_ns] for path, each in found]
+    return {"the model": stamp(model), "the options": given, "the inputs": stamp(files)}
 
 
 def _parse_items(work, items):

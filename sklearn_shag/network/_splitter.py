@@ -374,20 +374,6 @@ class Splitter(TreeTransformer, NetworkLearner):
         split = (self._split_pieces([piece], numbers, lines) for piece in pieces)
         return chain.from_iterable(chain.from_iterable(split))
 
-    def _split_texts(self, documents, lines=False):
-        """Split texts together, and list the sentences of each.
-
-        Parameters
-        ----------
-        documents : list of (object, str)
-            Pairs of id and text. Trees know their document; so do the names of sentences.
-        lines : bool, default=False
-        """
-        for _, text in documents:
-            check_text(text)
-        pieces = [TextPiece("", 0, 0, text, document=name) for name, text in documents]
-        return list(map(list, self._split_pieces(pieces, None, lines)))
-
     def _split_pieces(self, pieces, numbers, lines=False):
         """Yield an iterator over the sentences of each TextPiece; all are split together.
 

@@ -301,7 +301,7 @@ class Answer(NamedTuple):
     marginals: np.ndarray | None  # (n_tokens, n_tokens + 1)
 
 
-def list_answers(find, groups, forest, with_logs=False, with_marginals=False, with_proba=False):
+def list_answers(find, groups, with_logs, with_marginals, with_proba, forest):
     """List an Answer for each sentence; `find` lists the heads of its trees, (n_trees_i, N_i)."""
     rows = find(forest)
     logs = marginals = [None] * len(rows)
@@ -384,12 +384,13 @@ def list_probabilities(answer, trees):
         none of relations if some were kept.
     """
     found = []
-    for tree, (labels, shares) in zip(trees, answer.labels, strict=True):
+    for tree, (labels, shares), log in zip(trees, answer.labels, answer.logs, strict=True):
         (of_heads,) = head_probabilities([answer.marginals], [tree.heads])
         columns = {"head": of_heads} | answer.proba
         if shares is not None and tuple(labels) == tree.deprels:
             columns["deprel"] = shares
-        found.append({f"{name}_proba": np.round(p, 4).tolist() for name, p in columns.items()})
+        rounded = {f"{name}_proba": np.round(p, 4).tolist() for name, p in columns.items()}
+        found.append({"score": round(log, 4) if log > -np.inf else None} | rounded)
     return found
 
 

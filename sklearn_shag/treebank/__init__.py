@@ -59,6 +59,7 @@ from sklearn_shag.treebank._text import (
     check_text,
     correct_ends,
     cut_sentences,
+    group_pieces,
     is_spelled,
     iter_horizontal,
     iter_text,

@@ -3,7 +3,7 @@
 import io
 import json
 
-from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, iter_pieces
+from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines
 from sklearn_shag.treebank._text import TextPiece, check_text, iter_text
 from sklearn_shag.utils._messages import shorten
@@ -47,10 +47,10 @@ def read_json_lines(path):
                 if line.strip():
                     end, text = _read_line(path, part.n_lines + k, line)
                     for piece in iter_text(io.StringIO(text, newline=""), raw=True):
-                        place = {"path": path, "n_lines": end.n_lines}
-                        yield piece._replace(document=end.document, **place)
+                        own = piece.n_characters, piece.text, 0, piece.begins_paragraph
+                        yield TextPiece(path, end.n_lines, *own, end.document)
                     yield end
-            yield TextPiece("", 0, 0, "", part.n_read)
+            yield TextPiece(path, 0, 0, "", part.n_read)  # reports the bytes
     except ConlluError as error:  # of the file
         yield TextPiece(path, 0, 0, "", ends=True, error=error)
 
@@ -59,8 +59,6 @@ def _read_line(path, n_lines, line):
     """Return the end of the document in a line of JSON, and its text, if there is no error."""
     end = TextPiece(path, n_lines, 0, "", ends=True)
     try:
-        if len(line) > MAX_SENTENCE_BYTES:
-            raise ValueError(f"the line has more than {MAX_SENTENCE_BYTES:,} bytes")
         content = json.loads(line.decode("utf-8-sig", errors="replace"))
         if not (isinstance(content, dict) and content.keys() >= {"id", "text"}):
             raise ValueError('the line is no JSON object with "id" and "text"')
@@ -71,8 +69,8 @@ def _read_line(path, n_lines, line):
         end = end._replace(document=name)
         decode_lines(path, n_lines + 1, line)
         check_text(content["text"])
-    except (TypeError, ValueError, RecursionError) as error:
-        is_told = isinstance(error, ConlluError)
-        error = error if is_told else ConlluError(path, n_lines + 1, str(error))
+    except ConlluError as error:
         return end._replace(error=error), ""
+    except (TypeError, ValueError, RecursionError) as error:
+        return end._replace(error=ConlluError(path, n_lines + 1, str(error))), ""
     return end, content["text"]

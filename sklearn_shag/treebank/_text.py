@@ -199,6 +199,19 @@ def _read_pieces(sources, raw):
             n_characters, space = n_characters + len(text), text[len(text.rstrip()) :]
 
 
+def group_pieces(pieces, least):
+    """Yield lists of TextPieces, of which all but the last have at least so many characters."""
+    group, size = [], 0
+    for piece in pieces:
+        group.append(piece)
+        size += 1 + len(str(piece.text))
+        if size >= least:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
 def to_text(trees, begin_paragraphs=()):
     """Rebuild the text of trees, and mark the ends of its tokens and sentences.
 

@@ -186,19 +186,6 @@ def in_chunks(items, size):
     return iter(lambda: list(islice(items, size)), [])
 
 
-def in_groups(items, least, measure):
-    """Iterate over lists of items, of which all but the last have at least this total size."""
-    group, size = [], 0
-    for item in items:
-        group.append(item)
-        size += measure(item)
-        if size >= least:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
-
-
 def make_room(shape, dtype):
     """Make an array without values, in memory or, if it is large, in a temporary file."""
     if np.dtype(dtype).itemsize * np.prod(shape) <= LARGEST:

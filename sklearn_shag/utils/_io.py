@@ -92,6 +92,8 @@ def iter_chunks(stream, size):
 
 def _describe_error(error, path):
     """Return the reason of an OSError in words, without number and path."""
+    if isinstance(error, BlockingIOError):  # from a lock
+        return "another run is writing it"
     is_denied = isinstance(error, PermissionError)
     return "permission is denied" if is_denied else error.strerror or str(error)
 
@@ -345,7 +347,10 @@ def write_resumable(path, key, resume=False):
     pack = partial(gzip.compress, compresslevel=6, mtime=0) if path.endswith(".gz") else bytes
     with _word_errors(path, target, *names):
         with open(names[0], "ab") as file, open(names[1], "a+b") as log:
-            _lock(log, path)
+            with contextlib.suppress(ImportError):  # not everywhere
+                import fcntl
+
+                fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
             n_bytes, noted = _begin_log(log, file.tell(), key, resume)
             file.truncate(n_bytes)
             file.seek(0, os.SEEK_END)
@@ -370,28 +375,15 @@ def write_resumable(path, key, resume=False):
         os.unlink(names[1])
 
 
-def _lock(file, path):
-    """Lock a file as long as this process has it open, where the system can do that."""
-    with contextlib.suppress(ImportError):
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OSError(f"{printable(path)} is being written by another run.") from None
-
-
 def _begin_log(log, size, key, resume):
     """Return length and content of the last note for a text of this size; or begin anew."""
     log.seek(0)
     *lines, _ = log.read().split(b"\n")  # the last one is empty, or not complete
     if resume and size and len(lines) > 1:
         header, *notes = map(json.loads, lines)
-        if changed := [name for name in key if header.get(name) != key[name]]:
-            raise ValueError(
-                f"--resume: {' and '.join(changed)} changed since the run that left "
-                f"{printable(log.name)}. Leave out --resume to begin anew."
-            )
+        if changed := " and ".join(name for name in key if header.get(name) != key[name]):
+            made = f"changed since {printable(log.name)} was made; leave it out to begin anew"
+            raise ValueError(f"--resume: {changed} {made}.")
         log.truncate(sum(map(len, lines)) + len(lines))
         return next((note for note in reversed(notes) if note[0] <= size), (0, None))
     log.truncate(0)

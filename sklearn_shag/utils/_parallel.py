@@ -80,11 +80,10 @@ def _log(description, n_steps):
         nonlocal shown, n_done
         n_done, now = n_done + n, perf_counter()
         if now - shown >= LOG_EVERY:
-            shown, left = now, ""
+            shown, left = now, "an unknown time"
             if n_steps and n_done:
-                seconds = round((now - began) * (n_steps / n_done - 1))
-                left = f", about {timedelta(seconds=seconds)} left"
-            print(f"{description}: {done}, {note}{left}", file=sys.stderr, flush=True)
+                left = timedelta(seconds=round((now - began) * (n_steps / n_done - 1)))
+            print(f"{description}: {done}, {note}, {left} left", file=sys.stderr, flush=True)
 
     return advance
 
