@@ -767,7 +767,7 @@ class Parser(BaseEstimator, ABC):
         return [tree for (tree,) in found] if is_one else found
 
     def _find_answers(self, X, allowed, keep_heads, unique_relations, confidence, **trees):
-        """Iterate over pairs of a sentence and its Answer; the arguments are those of `parse`.
+        """Iterate over pairs of a sentence and its Answer, by the arguments of `parse`.
 
         With "all" as confidence, there are probabilities of labels and tags, too.
         """

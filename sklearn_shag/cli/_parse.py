@@ -1,17 +1,19 @@
 """The command `parse`, which reads, parses and writes files piece by piece, in order."""
 
+import json
 import os
 import re
 import warnings
+from collections import Counter
 from contextlib import closing
-from itertools import chain, islice, tee
+from itertools import chain, groupby, islice, tee
+from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from sklearn_shag import __version__
 from sklearn_shag.cli._models import check_output, choose_verbosity, list_given, open_model
-from sklearn_shag.cli._output import Output, describe_tree, encode_json
 from sklearn_shag.network import SplitterFormat
 from sklearn_shag.parsing import list_probabilities, make_trees
 from sklearn_shag.treebank import (
@@ -22,6 +24,7 @@ from sklearn_shag.treebank import (
     list_sources,
     read_json_lines,
     read_text_file,
+    set_comment,
 )
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
@@ -35,6 +38,8 @@ FEWEST = 4  # items that processes are started for: they take as long to start a
 SUFFIXES = {"conllu": ".conllu", "jsonl": ".jsonl"}  # of files in folders; others end in .txt
 # Options that do not change the output, or that are described by themselves.
 OTHERS = {"command", "module", "program", "model", "context", "file", "output", "n_jobs", "resume"}
+
+_OF_OWN = re.compile(r"#\s*(sent_id|text)\s*=")  # comments that have a key of their own
 
 
 class PieceParser(NamedTuple):
@@ -73,12 +78,9 @@ class PieceParser(NamedTuple):
 
     def _list_sentences(self, pieces):
         """Yield the place of the piece, line, text, and tree or error of each sentence."""
-        if isinstance(self.form, SplitterFormat):
-            yield from self.form.sentences(pieces)
-            return
-        for line, text, tree in self.form.sentences(*pieces):
+        for k, line, text, tree in self.form.sentences(pieces):
             is_named = self.form != HORIZONTAL or isinstance(tree, ConlluError)
-            yield 0, line, text, tree if is_named else _name_sentence(pieces[0].path, line, tree)
+            yield k, line, text, tree if is_named else _name_sentence(pieces[k].path, line, tree)
 
     def _parse_sentences(self, pieces, sentences):
         """Return the parses of each sentence, or its error."""
@@ -113,11 +115,117 @@ class PieceParser(NamedTuple):
         """Return the texts of the trees of a sentence; of no document, JSON is a line for all."""
         if not self.is_json:
             return [tree.to_conllu().encode() for tree, _ in found]
-        rows = [describe_tree(*pair) for pair in found]
+        rows = [_describe_tree(*pair) for pair in found]
         if isinstance(self.form, SplitterFormat) or not rows:
-            return list(map(encode_json, rows))
+            return list(map(_encode_json, rows))
         tree, _ = found[0]
-        return [encode_json({"id": tree.sent_id, "sentences": rows, "text": tree.text}) + b"\n"]
+        return [_encode_json({"id": tree.sent_id, "sentences": rows, "text": tree.text}) + b"\n"]
+
+
+def _encode_json(content):
+    """Return a value as JSON in bytes, on one line."""
+    return json.dumps(content, ensure_ascii=False).encode()
+
+
+def _describe_tree(tree, probabilities):
+    """Describe a tree as a dict for JSON, with the places and probabilities of its words."""
+    content = tree.to_dict()
+    del content["sent_id"]  # has its own place
+    comments = [each for each in content["comments"] if not _OF_OWN.match(each)]
+    begin, end = zip(*(span or (None, None) for span in tree.spans), strict=True)
+    return content | {"comments": comments, "begin": begin, "end": end} | probabilities
+
+
+class Output:
+    """Makes the output of the sentences of pieces, in order, and says how much there was.
+
+    Parameters
+    ----------
+    is_json : bool
+    has_documents : bool
+        Whether sentences belong to documents, each a line of JSON, and are numbered there.
+    skips : bool
+        Whether to go on behind errors.
+
+    Attributes
+    ----------
+    counts : Counter
+        Of sentences, unparsed ones, documents, refused and empty ones, and of sentences in the
+        document.
+    empty : list of str
+        Documents that are to be noted in the next one in CoNLL-U.
+    """
+
+    def __init__(self, is_json, has_documents, skips):
+        self.is_json, self.has_documents, self.skips = is_json, has_documents, skips
+        self.counts, self.empty, self._text = Counter(), [], []
+
+    def add(self, pieces, found):
+        """Yield the output of pieces, of which a PieceParser has found so much."""
+        by_piece = {k: list(rows) for k, rows in groupby(found, key=itemgetter(0))}
+        for k, piece in enumerate(pieces):
+            for _, result in by_piece.get(k, ()):
+                if isinstance(result, ConlluError):
+                    if not self.counts["unparsed"]:
+                        self._tell_error(result, "the sentence is passed on as it is")
+                    self.counts["unparsed"] += 1
+                else:
+                    self.counts.update(["sentences", "in_document"])
+                    yield from self._add_sentence(piece, result) if self.has_documents else result
+            if self.has_documents and piece.ends:
+                yield from self._end(piece)
+            self.read(piece)
+
+    def read(self, piece):
+        """Keep the text of a document, to be written at its end."""
+        if self.is_json and self.has_documents:
+            self._text = [] if piece.ends else [*self._text, piece.text]
+
+    def _add_sentence(self, piece, texts):
+        document, number = piece.document, self.counts["in_document"]
+        name = str(number) if document is None else f"{document}-{number}"
+        if self.is_json:
+            yield self._open_line(document) if number == 1 else b", "
+            head = b'{"sent_id": ' + _encode_json(name) + b", "
+            yield b", ".join(head + text[1:] for text in texts)
+            return
+        if document is not None and number == 1:
+            notes = "".join(f"# empty_document = {each}\n" for each in self.empty)
+            yield f"# newdoc id = {document}\n{notes}".encode()
+            self.empty = []
+        yield from (set_comment(text.decode(), "sent_id", name).encode() for text in texts)
+
+    def _end(self, piece):
+        """Yield the end of a document, which is left out if there is nothing but an error."""
+        document, is_refused = piece.document, piece.error is not None
+        is_empty = not self.counts.pop("in_document", 0)
+        if is_refused:
+            name = "the text" if document is None else f"document {document!r}"
+            self._tell_error(piece.error, f"{'' if is_empty else 'the rest of '}{name} is left out")
+        self.counts.update(documents=1, refused=is_refused, empty=is_empty and not is_refused)
+        if self.is_json and not (is_empty and is_refused):
+            yield self._open_line(document) if is_empty else b""
+            yield b'], "text": ' + _encode_json("".join(self._text)) + b"}\n"
+        elif is_empty and not (is_refused or document is None):
+            self.empty.append(str(document))
+
+    def _open_line(self, document):
+        return b'{"id": ' + _encode_json(document) + b', "sentences": ['
+
+    def _tell_error(self, error, message):
+        if not self.skips:
+            raise error
+        warn(f"{error}; {message}", UserWarning)
+
+    def summarize(self):
+        """Warn of sentences without a parse, and of documents that were left out."""
+        of, n = self.counts, self.counts["sentences"]
+        if of["unparsed"]:
+            message = f"{of['unparsed']} of {n} sentences were passed on without a parse"
+            warn(message, UserWarning)
+        if of["refused"]:
+            message = f"{of['refused']} of {of['documents']} documents were left out; the others "
+            warn(f"{message}have {n} sentences, and {of['empty']} are empty", UserWarning)
 
 
 def parse(options):
@@ -141,7 +249,7 @@ def parse(options):
         check_output(options.output + ending, [options.model, *files])
     model = open_model(options, files)
     work = _make_work(options, model)
-    items, issued = tee(_read_items(options, files, work.skips))
+    items, issued = tee(_read_items(options, files, work))
     n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
     output = Output(work.is_json, isinstance(work.form, SplitterFormat), work.skips)
     counts, shown, key = output.counts, set(), _describe_run(options, files)
@@ -197,13 +305,12 @@ def _make_work(options, model):
     return PieceParser(opened, form, answers, options.on_error == "skip", is_json)
 
 
-def _read_items(options, files, skips):
+def _read_items(options, files, work):
     """Iterate over lists of pieces that are parsed together."""
     if options.input in ("conllu", "horizontal"):
-        form = CONLLU if options.input == "conllu" else HORIZONTAL
-        return ([piece] for piece in form.pieces(files))
+        return ([piece] for piece in work.form.pieces(files))
     names = _name_documents(files)
-    texts = (read_text_file(path, names.get(path), skips and path != STANDARD) for path in files)
+    texts = (read_text_file(path, names.get(path), work.skips) for path in files)
     pieces = chain.from_iterable(map(read_json_lines, files) if options.input == "jsonl" else texts)
     return group_pieces(pieces, GROUP)
 
@@ -216,7 +323,7 @@ def _name_documents(files):
 
 
 def _describe_run(options, files):
-    """Describe what the output depends on, for --resume."""
+    """Describe model, options and inputs of a run, for --resume."""
     if options.resume and STANDARD in (options.model, *files):
         raise ValueError("--resume needs names of files, and not standard input.")
 
@@ -233,7 +340,7 @@ def _describe_run(options, files):
 
 
 def _parse_items(work, items):
-    """Yield what is parsed, by as many processes as the parser may have if there are enough."""
+    """Yield parsed pieces, by as many processes as the parser may have if there are enough."""
     first = list(islice(items, FEWEST))
     n_workers = count_workers(work.opened.parser.n_jobs) if len(first) == FEWEST else 1
     return map_in_processes(work, chain(first, items), n_workers)

@@ -309,9 +309,11 @@ def list_answers(find, groups, with_logs, with_marginals, with_proba, forest):
         ends = np.cumsum(list(map(len, rows)))[:-1]
         logs = [part.tolist() for part in np.split(np.minimum(forest.log_proba(rows), 0.0), ends)]
     labels = _label_rows(forest, rows, groups, with_proba)
-    columns = (split_columns(forest.batch, found) for found in forest.columns(with_proba))
+    columns, proba = forest.columns(with_proba)
+    columns = split_columns(forest.batch, columns)
+    proba = split_columns(forest.batch, proba) if proba else [{}] * len(rows)
     marginals = list_corrected(forest) if with_marginals else marginals
-    return list(map(Answer, rows, labels, *columns, logs, marginals))
+    return list(map(Answer, rows, labels, columns, proba, logs, marginals))
 
 
 def _label_rows(forest, rows, groups, with_proba):

@@ -32,7 +32,6 @@ from sklearn_shag.treebank._conversions import (
     to_spacy,
     to_token_list,
 )
-from sklearn_shag.treebank._documents import read_json_lines, read_text_file
 from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph, pad_cells
 from sklearn_shag.treebank._graphemes import compose, compose_text, compose_words
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
@@ -67,6 +66,8 @@ from sklearn_shag.treebank._text import (
     list_paragraphs,
     list_tokens,
     read_horizontal,
+    read_json_lines,
+    read_text_file,
     to_text,
     to_trees,
 )

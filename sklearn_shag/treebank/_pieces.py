@@ -50,17 +50,18 @@ class TextFormat(NamedTuple):
                 longest=longest,
             )
 
-    def sentences(self, piece):
-        """Yield line number, text, and tree or error of each sentence of a piece."""
-        for n_lines, text in self.split(piece):
-            line = piece.n_lines + n_lines + 1
-            try:
-                if piece.longest is not None and len(text) > piece.longest:
-                    raise _too_long(piece.path, line, piece.longest)
-                tree = self.parse(piece.path, line, text)
-            except ConlluError as error:
-                tree = error
-            yield line, text, tree
+    def sentences(self, pieces):
+        """Yield place of the piece, line, text, and tree or error of each sentence of pieces."""
+        for k, piece in enumerate(pieces):
+            for n_lines, text in self.split(piece):
+                line = piece.n_lines + n_lines + 1
+                try:
+                    if piece.longest is not None and len(text) > piece.longest:
+                        raise _too_long(piece.path, line, piece.longest)
+                    tree = self.parse(piece.path, line, text)
+                except ConlluError as error:
+                    tree = error
+                yield k, line, text, tree
 
     def trees(self, sources, on_error="raise", *, max_bytes=None, longest=None):
         """Yield the trees of files of :func:`list_sources`.
@@ -75,7 +76,7 @@ class TextFormat(NamedTuple):
         document = None
         for piece in self.pieces(sources, max_bytes=max_bytes, longest=longest):
             document = document if piece.n_lines else None  # of another file
-            for _, text, tree in self.sentences(piece):
+            for *_, text, tree in self.sentences([piece]):
                 is_error = isinstance(tree, ConlluError)
                 source = text.decode(errors="replace") if is_error else tree._source
                 document = find_document(source or "", document)

@@ -52,8 +52,8 @@ def progress(description, n_steps, unit, verbose, log=False):
         note is shown behind the bar; a line has `done` before it.
     """
     if not verbose or sys.stderr is None:  # it is closed
-        is_silent = sys.stderr is None or not log
-        yield (lambda n=1, note="", done="": None) if is_silent else _log(description, n_steps)
+        no_log = not (log and sys.stderr)
+        yield (lambda n=1, note="", done="": None) if no_log else _log(description, n_steps)
         return
     from tqdm import tqdm
 
