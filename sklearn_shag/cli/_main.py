@@ -277,9 +277,9 @@ def _add_parse(commands):
     files = _add_files(parser, "file", "sentences", nargs="+", default=[STANDARD])
     files.required = False  # with nargs="*", argparse would find no file behind an option
     files.help += " (default: standard input)"
-    help = """format of the input: CoNLL-U; one sentence per line with spaces between its tokens,
-    for models that need no tags; or, for models of train --text, raw text, whole or one sentence
-    per line, or JSON lines with id and text, each a document (default: %(default)s)"""
+    help = """format of the input: CoNLL-U, or one sentence per line with spaces between its
+    tokens, for models that need no tags. For models of train --text: raw text, whole or one
+    sentence per line, or JSON lines with id and text (default: %(default)s)"""
     forms = ["conllu", "horizontal", "text", "lines", "jsonl"]
     parser.add_argument("--input", choices=forms, default="conllu", help=help)
     help = """file to write, one for all inputs; compressed if it ends in .gz. It is OUT.part until
@@ -299,8 +299,8 @@ def _add_parse(commands):
     (default: heads are ignored)"""
     parser.add_argument("--keep-heads", action="store_true", help=help)
     help = """write the probability of each arc into MISC, such as Confidence=0.9712, and the log
-    probability of the tree into a comment, such as "# score = -0.3567"; into JSON also those of
-    relations and tags (default: none)"""
+    probability of the tree into a comment, such as "# score = -0.3567". JSON lines also have
+    those of relations and tags (default: neither)"""
     parser.add_argument("--confidence", action="store_true", help=help)
     several = parser.add_mutually_exclusive_group()
     help = """write the K most probable trees of each sentence, the best first, with their scores;
