@@ -270,7 +270,7 @@ def _add_parse(commands):
       %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
       %(prog)s english text.txt -o parsed.conllu --input text
       %(prog)s english text.txt -o parsed.conllu --input lines
-      %(prog)s english docs.jsonl.gz -o parsed.jsonl.gz --input jsonl --output-format jsonl --resume
+      %(prog)s english text.jsonl -o parsed.jsonl.gz --input jsonl --output-format jsonl --resume
     """
     parser = _add_command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
@@ -289,7 +289,7 @@ def _add_parse(commands):
     documents (default: %(default)s)"""
     forms = ["conllu", "jsonl"]
     parser.add_argument("--output-format", choices=forms, default="conllu", help=help)
-    help = "go on with OUT.part, if there is one, which a run with the same options has left"
+    help = "go on with OUT.part, which a run has left, if there is one (default: begin anew)"
     parser.add_argument("--resume", action="store_true", help=help)
     help = """tree with the largest sum of log marginals (mbr) or of marginals (max_marginal); the
     most probable tree (viterbi, of deterministic automata only); or as mbr, allowing crossing
