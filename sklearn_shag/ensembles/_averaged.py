@@ -407,7 +407,8 @@ def _average_tagging(parser, members, batch):
                 logs = [np.log(np.maximum(p, np.finfo(float).tiny)) for p in of_columns]
                 fit_together(found[-1], logs, combinations)
             sure.append(list(map(pick, of_columns, found[-1].T)))
-        return np.concatenate(found), np.concatenate(sure, axis=1)
+        shares = zip(values, np.concatenate(sure, axis=1), strict=True)
+        return np.concatenate(found), {name: each for name, each in shares if name != "lemma"}
 
     return Tagging(values, codes, proba, first.finish, known)
 

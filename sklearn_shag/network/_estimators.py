@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cache, partial
-from itertools import starmap
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.conditional import run_passes
@@ -381,14 +380,15 @@ class TagLearner(NetworkLearner):
             codes = self._encode(batch.sentences, None, batch.indptr, check=False)
             return batch._replace(codes=codes)
 
-        def shares_of(scores):
-            scores = np.nan_to_num(scores.astype(np.float64))
-            return [softmax(scores[:, part], axis=1) for part in network.tags]
-
         def codes(with_proba):
             own = reading or read_sentences(network, encoded(), with_scores=with_proba)
-            found = zip(shares_of(own.tag_scores), own.tags.T, strict=True) if with_proba else ()
-            return own.tags, list(starmap(pick, found))
+            columns = zip(values, network.tags, own.tags.T, strict=True) if with_proba else ()
+            return own.tags, {
+                name: np.exp(pick(scores, best) - logsumexp(scores, axis=1))
+                for name, part, best in columns
+                if name != "lemma"  # tables, too, say lemmas
+                for scores in [np.nan_to_num(own.tag_scores[:, part])]
+            }
 
         def proba(chosen=None):
             if reading is None:
@@ -397,7 +397,8 @@ class TagLearner(NetworkLearner):
             else:
                 scores = reading.tag_scores
                 scores = scores if chosen is None else scores[places_of(batch.indptr, chosen)[1]]
-            return shares_of(scores)
+            scores = np.nan_to_num(scores.astype(np.float64))
+            return [softmax(scores[:, part], axis=1) for part in network.tags]
 
         finish = partial(finish_lemmas, self.lemmas_, batch.sentences)
         finish = finish if "lemma" in values else None

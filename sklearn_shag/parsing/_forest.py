@@ -44,7 +44,7 @@ class Tagging(NamedTuple):
 
     values: dict[str, np.ndarray]  # the known values of each column
     # Takes whether probabilities are wanted; returns the best values of each token, (n_tokens,
-    # n_columns), and their probabilities in each column, (n_tokens,).
+    # n_columns), and a dict of their probabilities by column, without lemmas, (n_tokens,).
     codes: Callable
     # Takes places of sentences, or None for all; returns (n_tokens, n_values) of each column.
     proba: Callable
@@ -284,12 +284,9 @@ class Forest:
         if tagging is None:
             return {}, {}
         codes, proba = tagging.codes(with_proba)
-        found, sure = {}, {}
-        for k, (name, values) in enumerate(tagging.values.items()):
-            found[name] = values[codes[:, k]]
-            if with_proba and name != "lemma":  # tables, too, say lemmas
-                sure[name] = proba[k]
-        return (found if tagging.finish is None else tagging.finish(found)), sure
+        columns = enumerate(tagging.values.items())
+        found = {name: values[codes[:, k]] for k, (name, values) in columns}
+        return (found if tagging.finish is None else tagging.finish(found)), proba
 
 
 def pick(proba, codes):
