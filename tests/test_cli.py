@@ -1051,6 +1051,7 @@ class TestHelp:
             "UD_English-EWT/en_ewt-ud-test.conllu": "xx_small-ud-test.conllu",
         }.items():
             (tmp_path / name).write_bytes((files / source).read_bytes())
+        (tmp_path / "text.jsonl").write_text('{"id": "a", "text": "Dogs bark."}\n')
         write_encoder(tmp_path / "e5", ["Dogs", "bark", "."])
         monkeypatch.setattr(_models, "VECTORS", tmp_path / "vectors")
         stop_servers(monkeypatch)

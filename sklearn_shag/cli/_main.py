@@ -274,20 +274,27 @@ def _add_parse(commands):
       %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
       %(prog)s english text.txt -o parsed.conllu --input text
       %(prog)s english text.txt -o parsed.conllu --input lines
+      %(prog)s english text.jsonl -o parsed.jsonl.gz --input jsonl --output-format jsonl --resume
     """
     parser = _add_command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
     files = _add_files(parser, "file", "sentences", nargs="+", default=[STANDARD])
     files.required = False  # with nargs="*", argparse would find no file behind an option
     files.help += " (default: standard input)"
-    help = """format of the input: CoNLL-U; one sentence per line with spaces between its tokens,
-    for models that need no tags; or, for models of train --text, raw text, whole or one sentence
-    per line (default: %(default)s)"""
-    forms = ["conllu", "horizontal", "text", "lines"]
+    help = """format of the input: CoNLL-U, or one sentence per line with spaces between its
+    tokens, for models that need no tags. For models of train --text: raw text, whole or one
+    sentence per line, or JSON lines with id and text (default: %(default)s)"""
+    forms = ["conllu", "horizontal", "text", "lines", "jsonl"]
     parser.add_argument("--input", choices=forms, default="conllu", help=help)
-    help = """CoNLL-U file to write, one for all inputs; compressed if it ends in .gz
-    (default: standard output)"""
+    help = """file to write, one for all inputs; compressed if it ends in .gz. It is OUT.part until
+    it is complete (default: standard output)"""
     parser.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help=help)
+    help = """CoNLL-U, or JSON lines, one for each document, or each sentence if the input has no
+    documents (default: %(default)s)"""
+    forms = ["conllu", "jsonl"]
+    parser.add_argument("--output-format", choices=forms, default="conllu", help=help)
+    help = "go on with OUT.part, which a run has left, if there is one (default: begin anew)"
+    parser.add_argument("--resume", action="store_true", help=help)
     help = """tree with the largest sum of log marginals (mbr) or of marginals (max_marginal); the
     most probable tree (viterbi, of deterministic automata only); or as mbr, allowing crossing
     arcs (mst) (default: that of the model)"""
@@ -296,7 +303,8 @@ def _add_parse(commands):
     (default: heads are ignored)"""
     parser.add_argument("--keep-heads", action="store_true", help=help)
     help = """write the probability of each arc into MISC, such as Confidence=0.9712, and the log
-    probability of the tree into a comment, such as "# score = -0.3567" (default: neither)"""
+    probability of the tree into a comment, such as "# score = -0.3567". JSON lines also have
+    those of relations and tags (default: neither)"""
     parser.add_argument("--confidence", action="store_true", help=help)
     several = parser.add_mutually_exclusive_group()
     help = """write the K most probable trees of each sentence, the best first, with their scores;
@@ -311,8 +319,8 @@ def _add_parse(commands):
     nsubj+csubj,obj, or "" for none. Subtypes count as their relation (default: %(default)s, nsubj
     and obj unless they cost accuracy in training)"""
     parser.add_argument("--unique-relations", default="auto", metavar="RELATIONS", help=help)
-    skip = """write it as it is; the same for one that cannot be parsed, but a file of raw text is
-    left out where it is no text"""
+    skip = """write it as it is; the same for one that cannot be parsed, but a document that is no
+    text is left out"""
     _add_on_error(parser, skip)
     help = "maximum length of a sentence; longer ones are errors (default: %(default)s)"
     parser.add_argument("--max-tokens", type=_parse_count, default=1000, metavar="N", help=help)
