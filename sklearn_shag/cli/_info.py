@@ -1,4 +1,4 @@
-"""The command `info`, and what `train` knows of treebanks: their parts, names and licences."""
+"""The command `info`; parts, names and licences of treebanks for the command `train`."""
 
 import hashlib
 import os

@@ -66,7 +66,7 @@ class ParserServer(ThreadingMixIn, TCPServer):
                     handler.connection.shutdown(SHUT_RD)
 
     def process(self, fields):
-        """Analyse a text; what is wrong with the parameters of a request is a ValueError."""
+        """Analyse a text; a ValueError tells of wrong parameters of a request."""
         name = fields.get("model") or next(iter(self.models))
         if name not in self.models or "data" not in fields:
             raise ValueError(f"There is no model {name}." if "data" in fields else "No data.")
