@@ -224,8 +224,9 @@ class Output:
             message = f"{of['unparsed']} of {n} sentences were passed on without a parse"
             warn(message, UserWarning)
         if of["refused"]:
-            message = f"{of['refused']} of {of['documents']} documents were left out; the others "
-            warn(f"{message}have {n} sentences, and {of['empty']} are empty", UserWarning)
+            others = f"the others have {n} sentences (empty documents: {of['empty']})"
+            message = f"{of['refused']} of {of['documents']} documents were left out; {others}"
+            warn(message, UserWarning)
 
 
 def parse(options):
