@@ -398,7 +398,7 @@ def _average_tagging(parser, members, batch):
             for k, (name, known) in enumerate(values.items())
         ]
 
-    def codes(_):
+    def codes(with_proba):
         n_sentences, found, sure = batch.indptr.size - 1, [], []
         for piece in in_chunks(range(n_sentences), PIECE) if n_sentences > PIECE else [None]:
             of_columns = proba(piece)
@@ -406,8 +406,9 @@ def _average_tagging(parser, members, batch):
             if combinations:
                 logs = [np.log(np.maximum(p, np.finfo(float).tiny)) for p in of_columns]
                 fit_together(found[-1], logs, combinations)
-            sure.append(list(map(pick, of_columns, found[-1].T)))
-        shares = zip(values, np.concatenate(sure, axis=1), strict=True)
+            if with_proba:
+                sure.append(list(map(pick, of_columns, found[-1].T)))
+        shares = zip(values, np.concatenate(sure, axis=1), strict=True) if sure else ()
         return np.concatenate(found), {name: each for name, each in shares if name != "lemma"}
 
     return Tagging(values, codes, proba, first.finish, known)
