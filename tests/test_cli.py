@@ -481,7 +481,6 @@ class TestHelpers:
         return ["--helpers", files / "few.conllu", files / "packed.conllu.gz", "--context", folder]
 
     @pytest.mark.filterwarnings("ignore:on the sentences that were set aside")  # too small to gain
-    @pytest.mark.filterwarnings("ignore:In 1 of 1 sentences, text is not split")
     @pytest.mark.parametrize("weights", [None, [2.0]])
     def test_they_teach_a_student(self, run, train, files, raw, helping, tmp_path, weights):
         out = tmp_path / "m.npz"
@@ -1024,6 +1023,7 @@ class TestDemo:
 
 class TestHelp:
     @pytest.mark.filterwarnings("ignore:on the sentences that were set aside")  # too small to gain
+    @pytest.mark.filterwarnings("ignore:In 1 of 1 sentences, text is not split")
     @pytest.mark.parametrize("command", [None, *COMMANDS])
     def test_every_example_runs(self, capsys, monkeypatch, files, feed, tmp_path, command):
         with pytest.raises(SystemExit):
