@@ -421,6 +421,8 @@ def test_a_client_that_leaves_is_no_error(serve, capsys):
 def test_the_process_finishes_what_is_under_way(number):
     command = [sys.executable, "-m", "sklearn_shag", "serve", "english", "--port", "0"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # Processes in the background of a shell ignore SIGINT, and so would this one.
+    pipes["preexec_fn"] = lambda: signal.signal(number, signal.SIG_DFL)
     with subprocess.Popen(command, **pipes) as process, ExitStack() as stack:
         stack.callback(process.kill)  # if the test fails
         line = process.stdout.readline().decode()
