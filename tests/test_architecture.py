@@ -51,8 +51,8 @@ for _folder, _others in {
     "model_files": "utils treebank encoding sequences operators automata parsing learning lexical "
     "features conditional network ensembles",
     "documents": "utils treebank datasets ensembles model_files",
-    "cli": "utils treebank parsing automata datasets metrics inspection _parser learning lexical features "
-    "conditional network ensembles model_files",
+    "cli": "utils treebank parsing automata datasets metrics inspection _parser learning lexical "
+    "features conditional network ensembles model_files",
 }.items():
     ALLOWED[_folder] = set(_others.split())
 FOLDERS = sorted(ALLOWED)

@@ -74,7 +74,7 @@ def main(argv=None, prog="sklearn-shag"):
     except MemoryError as error:
         print(f"{program}: error: out of memory. {_one_line(error)}".rstrip(" ."), file=sys.stderr)
         return 1
-    except (OSError, TypeError, ValueError) as error:
+    except (ImportError, OSError, TypeError, ValueError) as error:
         message = str(error)
         if isinstance(error, OSError) and error.strerror is not None:  # an error of the system
             message = f"{error.filename or 'standard input or output'}: {error.strerror}"
