@@ -1,4 +1,4 @@
-"""The command `info`, and what `train` knows of treebanks: their parts, names and licences."""
+"""The command `info`, and parts, names and licences of treebanks for `train`."""
 
 import hashlib
 import os

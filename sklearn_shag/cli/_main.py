@@ -390,7 +390,7 @@ def _add_draw(commands):
 
 
 def _add_info(commands):
-    """Print what a model is, what it was learned from, and the SHA-256 of its file, as JSON.
+    """Print a model's class, treebanks and scores, and the SHA-256 of its file, as JSON.
 
     examples:
       %(prog)s model.npz

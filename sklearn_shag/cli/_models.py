@@ -233,7 +233,7 @@ def load_learner(options):
 
 
 def find_model(name):
-    """Return the path of a model file: that of a named parser, unless a file has its name."""
+    """Return the path of a model file, also of a named parser if no file has its name."""
     return find_parser(name) if name in PARSERS and not os.path.exists(name) else name
 
 

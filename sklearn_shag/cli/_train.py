@@ -278,11 +278,8 @@ def _print_scores(model, treebank, helpers, told):
                 scores[f"{kind}, from text"] = {key: found[key.upper()].f1 for key in SHOWN}
             for name, of_kind in scores.items():
                 shown = [f"{key.upper()} {100 * score:.1f}" for key, score in of_kind.items()]
-                print(
-                    f"{name}: {', '.join(shown)}".ljust(37),
-                    f"({words} {printable(place)})",
-                    file=told,
-                )
+                title = f"{name}: {', '.join(shown)}".ljust(38)
+                print(f"{title}({words} {printable(place)})", file=told)
                 about = {"of": name, "on": f"{words} {os.path.basename(place)}"}
                 rows += [about | of_kind] if each is model else []
         if len(n_right) > 2:
