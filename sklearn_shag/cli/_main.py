@@ -413,7 +413,7 @@ def _add_compile(commands):
     help = "model to parse with, or demo, for the command of that name (default: english demo)"
     parser.add_argument("model", metavar="MODEL", nargs="*", help=help)
     _add_context(parser)
-    help = "also compile what training and models of all kinds need (default: not)"
+    help = "also compile what train and the models of all its kinds need (default: not)"
     parser.add_argument("--all", action="store_true", help=help)
 
 
