@@ -15,6 +15,7 @@ import warnings
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from socketserver import TCPServer
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ from sklearn_shag import (
     read_card,
     save_model,
 )
-from sklearn_shag.cli import _demo, _main, _models, _train, main
+from sklearn_shag.cli import _demo, _main, _models, _serve, _train, main
 from sklearn_shag.cli._evaluate import iter_sentences
 from sklearn_shag.features import TransformerVectors, _transformer
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
@@ -70,7 +71,7 @@ from tests.loops import over
 
 MODEL = ("--model", "spectral")
 SMALL_NETWORK = BiaffineParser(hidden_layer_sizes=[4], max_iter=1)
-COMMANDS = ["demo", "train", "parse", "suggest", "evaluate", "draw", "info", "compile"]
+COMMANDS = ["demo", "train", "parse", "suggest", "evaluate", "draw", "info", "compile", "serve"]
 
 
 def make_networks_small(monkeypatch):
@@ -81,6 +82,21 @@ def make_networks_small(monkeypatch):
     monkeypatch.setattr(_models, "Tagger", small)
     small = partial(Splitter, hidden_layer_sizes=[4], max_iter=1)
     monkeypatch.setattr(_models, "Splitter", small)
+
+
+def stop_servers(monkeypatch):
+    """Let the command serve take any free port, and be interrupted before the first request."""
+
+    def bind(server):
+        server.server_address = ("127.0.0.1", 0)
+        TCPServer.server_bind(server)
+
+    def interrupt(server):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_serve.ParserServer, "server_bind", bind)
+    monkeypatch.setattr(_serve.ParserServer, "serve_forever", interrupt)
+    monkeypatch.setattr(_serve.signal, "signal", lambda *_: None)
 
 
 @pytest.fixture(scope="module")
@@ -1134,6 +1150,7 @@ class TestHelp:
             "model.npz": "model.npz",
             "linear.npz": "linear.npz",
             "tagging.npz": "tagging.npz",
+            "fr.npz": "tagging.npz",
             "tokens.txt": "tokens.txt",
             "text.txt": "tokens.txt",
             "parsed.conllu": "parsed.conllu",
@@ -1147,8 +1164,10 @@ class TestHelp:
         named.mkdir(parents=True)
         for split in ("train", "test"):
             (named / f"fr-ud-{split}.conllu").write_bytes((files / "few.conllu").read_bytes())
+        (tmp_path / "text.jsonl").write_text('{"id": "a", "text": "Dogs bark."}\n')
         write_encoder(tmp_path / "e5", ["Dogs", "bark", "."])
         monkeypatch.setattr(_models, "VECTORS", tmp_path / "vectors")
+        stop_servers(monkeypatch)
         assert len(examples) >= 2
         for example in examples:
             program, *words = shlex.split(example.split(" > ")[0])

@@ -1,4 +1,4 @@
-"""The command `compile`, by running the kernels of other commands on a few sentences."""
+"""The command `compile`: it runs the code of other commands, so that kernels are compiled."""
 
 import io
 import warnings
@@ -52,7 +52,7 @@ def compile(options):
 
 
 def _fit_all():
-    """Fit models of all kinds in few passes, and parse with the parsers among them."""
+    """Fit models of all kinds in few passes, and parse with all parsers among them."""
     EMAutomaton(max_iter=2).fit(drawn := make_sequences(50, random_state=0)).score(drawn)
     for model in (*LEARNERS.values(), CRFParser(trees="all"), Tagger(cv=2), Splitter()):
         model = clone(model).set_params(**{"max_iter": 2} if hasattr(model, "max_iter") else {})

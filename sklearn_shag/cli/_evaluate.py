@@ -83,8 +83,8 @@ def iter_sentences(files, on_error):
         Its number counts from 1 in each file.
     """
     for path in files:
-        trees = chain.from_iterable(map(CONLLU.sentences, CONLLU.pieces([path])))
-        for number, (_, _, tree) in enumerate(trees, start=1):
+        sentences = CONLLU.sentences(CONLLU.pieces([path]))
+        for number, (*_, tree) in enumerate(sentences, start=1):
             if on_error == "stop" and isinstance(tree, ConlluError):
                 raise tree
             yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree)

@@ -1,4 +1,4 @@
-"""The command `info`, and parts, names and licences of treebanks for `train`."""
+"""The command `info`; parts, names and licences of treebanks for the command `train`."""
 
 import hashlib
 import os

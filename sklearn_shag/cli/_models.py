@@ -233,7 +233,7 @@ def load_learner(options):
 
 
 def find_model(name):
-    """Return the path of a model file, also of a named parser if no file has its name."""
+    """Return the path of a model file, given by its path or by the name of a parser."""
     return find_parser(name) if name in PARSERS and not os.path.exists(name) else name
 
 
