@@ -1163,11 +1163,6 @@ class TestHelp:
             "UD_English-EWT/en_ewt-ud-test.conllu": "xx_small-ud-test.conllu",
         }.items():
             (tmp_path / name).write_bytes((files / source).read_bytes())
-        monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path / "data"))
-        named = tmp_path / "data" / "UD_French-Sequoia"
-        named.mkdir(parents=True)
-        for split in ("train", "test"):
-            (named / f"fr-ud-{split}.conllu").write_bytes((files / "few.conllu").read_bytes())
         (tmp_path / "text.jsonl").write_text('{"id": "a", "text": "Dogs bark."}\n')
         write_encoder(tmp_path / "e5", ["Dogs", "bark", "."])
         monkeypatch.setattr(_models, "VECTORS", tmp_path / "vectors")
