@@ -2,6 +2,7 @@
 
 import argparse
 import gc
+import hashlib
 import io
 import json
 import locale
@@ -36,6 +37,7 @@ from sklearn_shag import (
     Tagger,
     load_model,
     make_parser_pipeline,
+    read_card,
     save_model,
 )
 from sklearn_shag.cli import _demo, _main, _models, _serve, _train, main
@@ -46,6 +48,8 @@ from sklearn_shag.metrics import (
     attachment_breakdown,
     exact_match_score,
     is_punctuation,
+    labeled_attachment_score,
+    raw_text_scores,
     score_report,
     unlabeled_attachment_score,
 )
@@ -56,6 +60,7 @@ from sklearn_shag.treebank import (
     iter_pieces,
     read_conllu,
     read_horizontal,
+    to_text,
     write_conllu,
 )
 from sklearn_shag.treebank import _pieces as _reading
@@ -66,7 +71,7 @@ from tests.loops import over
 
 MODEL = ("--model", "spectral")
 SMALL_NETWORK = BiaffineParser(hidden_layer_sizes=[4], max_iter=1)
-COMMANDS = ["demo", "train", "parse", "suggest", "evaluate", "draw", "serve"]
+COMMANDS = ["demo", "train", "parse", "suggest", "evaluate", "draw", "info", "compile", "serve"]
 
 
 def make_networks_small(monkeypatch):
@@ -458,6 +463,109 @@ class TestRawText:
         assert_same_model(load_model(out), expected)
         err = fail("train", train, few, "-o", out, "--weight", "1")
         assert "--weight needs a number for each FILE, 2, got 1" in err
+
+
+class TestNamedTreebank:
+    """`train` of a treebank by its name, and what the file of the model says of it."""
+
+    @pytest.fixture
+    def home(self, monkeypatch, tmp_path, english):
+        folder = tmp_path / "home" / "ud-treebanks-v2.15" / "UD_Test-Tiny"
+        folder.mkdir(parents=True)
+        write_conllu(english[:60], folder / "te_tiny-ud-train.conllu")
+        write_conllu(english[60:70], folder / "te_tiny-ud-dev.conllu.gz")
+        write_conllu(english[70:100], folder / "te_tiny-ud-test.conllu.gz")
+        (folder / "README.md").write_text("# Summary\nTiny.\n\nLicense: CC BY 4.0\nGenre: news\n")
+        (folder / "LICENSE.txt").write_text("Not looked at.\n")
+        monkeypatch.setenv("SKLEARN_SHAG_DATA", str(folder.parent))
+        monkeypatch.chdir(tmp_path)
+        return folder.parent
+
+    def test_scores_on_test(self, run, home, tmp_path, english):
+        """What is printed and kept are the scores of other functions on files that are the same."""
+        note = "Two\nlines \u2603"
+        out = run("train", "UD_Test-Tiny", "-o", "m.npz", *MODEL, "--note", note)
+        expected = make_pipeline(TokenFeature("upos"), SpectralSHAG()).fit(english[:60])
+        test = english[70:100]
+        parsed = expected[-1].parse(test)
+        uas = unlabeled_attachment_score(test, [tree.heads for tree in parsed])
+        las = labeled_attachment_score(test, parsed)
+        row = f"model: UAS {100 * uas:.1f}, LAS {100 * las:.1f}"
+        assert f"{row:<38}(30 sentences of the test set of UD_Test-Tiny)\n" in out
+        assert "from 60 sentences;" in out
+        card = read_card("m.npz")
+        place = "30 sentences of the test set of UD_Test-Tiny"
+        assert card.pop("scores") == [{"of": "model", "on": place, "uas": uas, "las": las}]
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", card.pop("date"))
+        treebank = {"name": "UD_Test-Tiny", "release": "2.15", "licence": "CC BY 4.0"}
+        assert card == {
+            "treebanks": [treebank],
+            "trees": 60,
+            "tokens": sum(map(len, english[:60])),
+            "version": sklearn_shag.__version__,
+            "note": note,
+        }
+        about = json.loads(run("info", "m.npz"))
+        assert about["sha256"] == hashlib.sha256(Path("m.npz").read_bytes()).hexdigest()
+        assert about["model"].startswith(
+            "ParserPipeline(steps=[('tokenfeature', TokenFeature()), ("
+        )
+        assert {**about, **card} == about
+        assert set(run("info", "m.npz")) <= {*map(chr, range(32, 127)), "\n", "\u2603"}
+
+    def test_text(self, run, home, monkeypatch, english):
+        """A model that splits text is scored from text, too."""
+        make_networks_small(monkeypatch)
+        out = run("train", "UD_Test-Tiny", "-o", "m.npz", "--model", "biaffine", "--text")
+        test = english[70:100]
+        text, _ = to_text(test)
+        found = raw_text_scores(test, load_model("m.npz").parse_text(text))
+        row = f"model, from text: UAS {100 * found['UAS'].f1:.1f}, LAS {100 * found['LAS'].f1:.1f}"
+        assert row in out
+        of_tokens, of_text = read_card("m.npz")["scores"]
+        assert (of_text["uas"], of_text["las"]) == (found["UAS"].f1, found["LAS"].f1)
+        assert of_tokens["of"] == "model"
+
+    def test_files_come_first(self, run, home, english):
+        """A folder of that name here is read as any folder; what is set aside is scored."""
+        folder = Path("UD_Test-Tiny")
+        folder.mkdir()
+        write_conllu(english[:20], folder / "own.conllu")
+        (folder / "LICENSE.txt").write_text("First\nparagraph.\n\nSecond.")
+        out = run("train", "UD_Test-Tiny", "-o", "m.npz", *MODEL, "--set-aside", "4")
+        assert "from 15 of 20 sentences" in out or "from 15 sentences" in out
+        card = read_card("m.npz")
+        assert card["treebanks"] == [{"name": "UD_Test-Tiny", "licence": "First paragraph."}]
+        assert [row["on"] for row in card["scores"]] == ["5 sentences set aside from UD_Test-Tiny"]
+
+    def test_continued(self, run, home, monkeypatch, train):
+        """The card of the model that went on is part of the next; paths are not."""
+        make_networks_small(monkeypatch)
+        run("train", "UD_Test-Tiny", "-o", "a.npz", "--model", "biaffine")
+        run("train", train, "-o", "b.npz", "--continue", "a.npz", "--max-iter", "1")
+        card = read_card("b.npz")
+        assert card["continues"] == read_card("a.npz")
+        assert card["treebanks"] == [{"name": "xx_small-ud-train.conllu"}]
+        assert str(Path(train).parent) not in json.dumps(card)
+
+    def test_standard_output_has_scores_too(self, home, tmp_path):
+        learner = start("train", "UD_Test-Tiny", "-o", "-", *MODEL, stdout=subprocess.PIPE)
+        Path("m.npz").write_bytes(learner.stdout.read())
+        learner.stdout.close()
+        learner.stderr.close()
+        assert learner.wait(timeout=60) == 0
+        assert read_card("m.npz")["scores"][0]["of"] == "model"
+
+    def test_errors(self, fail, home, monkeypatch):
+        (home / "UD_Test-Tiny" / "te_tiny-ud-train.conllu").unlink()
+        assert "UD_Test-Tiny has no training set" in fail("train", "UD_Test-Tiny", "-o", "m.npz")
+        monkeypatch.setitem(sys.modules, "pooch", None)
+        assert "needs pooch: pip install" in fail("train", "UD_Test-Other", "-o", "m.npz")
+
+    def test_models_that_say_nothing(self, run, model):
+        about = json.loads(run("info", model))
+        assert about.keys() == {"model", "sha256"}
+        assert json.loads(run("info", "english"))["licence"] == "CC BY-SA 4.0"
 
 
 class TestHelpers:
@@ -1067,7 +1175,7 @@ class TestHelp:
             if "<" in words:
                 feed(words.pop())
                 words.pop()
-            if command and words != ["demo"]:  # run elsewhere
+            if command and words != ["demo"] and command != "compile":  # run elsewhere
                 assert main(words) == 0, example
                 assert capsys.readouterr().err == ""
 

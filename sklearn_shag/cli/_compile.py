@@ -4,6 +4,7 @@ import io
 import warnings
 from argparse import Namespace
 from contextlib import redirect_stdout, suppress
+from itertools import product
 
 from sklearn.base import clone
 
@@ -17,9 +18,8 @@ from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._estimators import find_splitter, open_member
 from sklearn_shag.utils._heads import UNKNOWN
 
-KEPT = {"confidence": True, "keep_heads": True}
-SEVERAL = {"n_best": 2, "confidence": True, "keep_heads": True}
-DRAWN = {"n_samples": 2, "random_state": 0, "keep_heads": True}
+DECODERS = ("mbr", "max_marginal", "mst", "viterbi")
+WAYS = {}, {"n_best": 2, "confidence": True}, {"n_samples": 2, "random_state": 0}
 
 
 def compile(options):
@@ -68,12 +68,11 @@ def _parse_in_all_ways(model):
         model.parse_text("It sleeps.")
     trees = load_english().data
     # A long sentence, and many sentences at once, have kernels of their own.
-    columns = ("forms", "lemmas", "upos", "xpos", "feats")
-    long = DependencyTree(**{name: 20 * getattr(trees[0], name) for name in columns})
-    trees = transform([*trees, long])
+    long = {n: 20 * getattr(trees[0], n) for n in ("forms", "lemmas", "upos", "xpos", "feats")}
+    trees = transform([*trees, DependencyTree(**long)])
+    parser.set_params(max_tokens=1000).parse(trees)
     few = [tree.with_heads([*tree.heads[:1], *[UNKNOWN] * (len(tree) - 1)]) for tree in trees[:20]]
-    for decoder in ("mbr", "max_marginal", "mst", "viterbi"):
+    for decoder, keeps, way in product(DECODERS, (False, True), WAYS):
         parser.set_params(decoder=decoder)
-        for sentences, way in (trees, {}), (few, KEPT), (few, SEVERAL), (few, DRAWN):
-            with suppress(ValueError):  # nothing is compiled for what a model refuses
-                parser.parse(sentences, **way)
+        with suppress(ValueError):  # nothing is compiled for what a model refuses
+            parser.parse(few, keep_heads=keeps, **way)

@@ -74,7 +74,7 @@ def main(argv=None, prog="sklearn-shag"):
     except MemoryError as error:
         print(f"{program}: error: out of memory. {_one_line(error)}".rstrip(" ."), file=sys.stderr)
         return 1
-    except (OSError, TypeError, ValueError) as error:
+    except (ImportError, OSError, TypeError, ValueError) as error:
         message = str(error)
         if isinstance(error, OSError) and error.strerror is not None:  # an error of the system
             message = f"{error.filename or 'standard input or output'}: {error.strerror}"
@@ -414,7 +414,7 @@ def _add_serve(commands):
 
 
 def _add_info(commands):
-    """Print what a model is, what it was learned from, and the SHA-256 of its file, as JSON.
+    """Print a model's class, treebanks and scores, and the SHA-256 of its file, as JSON.
 
     examples:
       %(prog)s model.npz
@@ -437,7 +437,7 @@ def _add_compile(commands):
     help = "model to parse with, or demo, for the command of that name (default: english demo)"
     parser.add_argument("model", metavar="MODEL", nargs="*", help=help)
     _add_context(parser)
-    help = "also compile what training and models of all kinds need (default: not)"
+    help = "also compile what train and the models of all its kinds need (default: not)"
     parser.add_argument("--all", action="store_true", help=help)
 
 

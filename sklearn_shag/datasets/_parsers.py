@@ -97,15 +97,15 @@ def load_parser(
 def find_parser(name, known_hash=None, data_home=None):
     """Return the path of the file of a parser, downloaded if need be; see `load_parser`."""
     address, known, _ = PARSERS.get(str(name), (str(name), str(known_hash), {}))
-    is_address = address is None or re.match("https?://", address)
-    if known_hash not in (None, known) or not (is_address and re.fullmatch("[0-9a-f]{64}", known)):
+    if address is None and known_hash in (None, known):
+        return Path(__file__).with_name("data") / f"{name}_parser.npz"
+    is_known = re.fullmatch("https?://.+ [0-9a-f]{64}", f"{address} {known}")
+    if known_hash not in (None, known) or not is_known:
         raise ValueError(
             f"name must be one of {', '.join(PARSERS)}, or an address that begins with https://, "
             f"whose SHA-256, 64 digits from 0 to f, is known_hash; got {shorten(name)} and "
             f"{shorten(known_hash)}. Parsers of other treebanks learn from fetch_treebank(...)."
         )
-    if address is None:
-        return Path(__file__).with_name("data") / f"{name}_parser.npz"
     path = get_data_home(data_home) / "parsers" / f"{known}.npz"
     if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == known:
         return path

@@ -136,8 +136,7 @@ def save_model(model: BaseEstimator, path: FilePath, *, card: dict[str, Any] | N
         raise TypeError(f"card must be a dict, got {shorten(card)}.")
     contents = FileContents({}, {})
     header = {"format": FORMAT_VERSION, "model": _describe_model(model, "model", contents, True)}
-    if card:
-        header["card"] = card
+    header |= {"card": card} if card else {}
     arrays, header["same"] = _keep_once(contents.arrays)
     arrays[HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with atomic_write(path, "wb") as file:
