@@ -259,7 +259,13 @@ def open_model(options, files):
     """
     if [options.model, *files].count(STANDARD) > 1:
         raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
-    model = load_model(find_model(options.model), embeddings=open_context(options))
+    path = find_model(options.model)
+    if path != options.model and options.context is not None:  # named parsers read none
+        raise ValueError(
+            f"--context {options.context}: the model {options.model} reads no vectors in context; "
+            f"leave them out."
+        )
+    model = load_model(path, embeddings=open_context(options))
     parser = open_member(model).parser
     if not isinstance(parser, Parser):
         raise ValueError(
