@@ -89,13 +89,13 @@ def train(options):
     """
     if not options.file and not options.helpers:
         raise ValueError("Name a FILE of trees, or treebanks of other languages with --helpers.")
-    named = [list_parts(name)[0] for name in [*options.file, *(options.helpers or [])]]
-    files = list_sources([*chain.from_iterable(named)])
+    treebank = _Treebank(options)
+    of_helpers = (list_parts(name)[0] for name in options.helpers or [])
+    files = list_sources([*treebank.files, *chain.from_iterable(of_helpers)])
     check_output(options.output, files)
     if options.output == STANDARD and getattr(sys.stdout, "isatty", bool)():
         raise ValueError("A model is not text for a terminal; name a file with -o, or redirect.")
     told = sys.stderr if options.output == STANDARD else sys.stdout
-    treebank = _Treebank(options)
     _warn_of_test_files(treebank.files)
     if options.continue_ is not None:
         model, learner = load_learner(options)

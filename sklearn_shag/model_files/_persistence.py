@@ -201,7 +201,8 @@ def load_model(
         )
     model, readers, _ = _load_file(path, max_bytes)
     if embeddings is not None and not readers:
-        raise ValueError("This model reads no vectors in context; leave them out.")
+        shown = _show_path(path)
+        raise ValueError(f"{shown}: this model reads no vectors in context; leave them out.")
     for estimator in readers:
         estimator.embeddings = embeddings
     return model
@@ -249,7 +250,6 @@ def read_card(path: FilePath) -> dict[str, Any]:
 def _load_file(path, max_bytes):
     """Return the model of a file, the estimators that read vectors in context, and the card."""
     data = read_bytes(path, max_bytes)
-    shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
     try:
         return _load_archive(data, max_bytes)
     except MemoryError:
@@ -259,7 +259,13 @@ def _load_file(path, max_bytes):
     except Exception as error:
         problem = str(error) if isinstance(error, ValueError) else repr(error)
     # Raised outside of the handler: the first error may hold megabytes of the file.
-    raise ModelFileError(printable(f"{shown} is not a saved model, or is damaged: {problem}"))
+    raise ModelFileError(
+        printable(f"{_show_path(path)} is not a saved model, or is damaged: {problem}")
+    )
+
+
+def _show_path(path):
+    return "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
 
 
 def _load_archive(data, max_bytes):
