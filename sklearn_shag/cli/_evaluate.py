@@ -68,7 +68,7 @@ class LeftOut:
             warn(message, UserWarning)
 
 
-def iter_sentences(files, on_error):
+def iter_sentences(files, on_error, form=CONLLU):
     """Read files of :func:`list_sources`, one after the other.
 
     Parameters
@@ -76,6 +76,7 @@ def iter_sentences(files, on_error):
     files : list of str
     on_error : {"stop", "skip"}
         What to do at an invalid sentence. With "skip", its error takes the place of its tree.
+    form : TextFormat or SplitterFormat, default=CONLLU
 
     Yields
     ------
@@ -83,7 +84,7 @@ def iter_sentences(files, on_error):
         Its number counts from 1 in each file.
     """
     for path in files:
-        trees = chain.from_iterable(map(CONLLU.sentences, CONLLU.pieces([path])))
+        trees = chain.from_iterable(map(form.sentences, form.pieces([path])))
         for number, (_, _, tree) in enumerate(trees, start=1):
             if on_error == "stop" and isinstance(tree, ConlluError):
                 raise tree

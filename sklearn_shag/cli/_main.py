@@ -276,11 +276,7 @@ def _add_parse(commands):
     files = _add_files(parser, "file", "sentences", nargs="+", default=[STANDARD])
     files.required = False  # with nargs="*", argparse would find no file behind an option
     files.help += " (default: standard input)"
-    help = """format of the input: CoNLL-U; one sentence per line with spaces between its tokens,
-    for models that need no tags; or, for models of train --text, raw text, whole or one sentence
-    per line (default: %(default)s)"""
-    forms = ["conllu", "horizontal", "text", "lines"]
-    parser.add_argument("--input", choices=forms, default="conllu", help=help)
+    _add_input(parser)
     help = """CoNLL-U file to write, one for all inputs; compressed if it ends in .gz
     (default: standard output)"""
     parser.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help=help)
@@ -323,18 +319,24 @@ def _add_suggest(commands):
       %(prog)s model.npz partial.conllu -n 100 --json
       %(prog)s model.npz partial.conllu --by sentences
       %(prog)s model.npz partial.conllu --by sentences -n 50 -o next.conllu
+      %(prog)s model.npz done.conllu text.txt --input text -n 200 -o next.conllu
     """
     parser = _add_command(commands, "suggest", "cli._suggest", _add_suggest)
     _add_model(parser)
     _add_files(parser, "file", "sentences, whose known heads are taken as true", nargs="+")
-    help = "maximum number to list (default: %(default)s)"
+    _add_input(parser)
+    help = "take all heads as unknown, such as those written by parse (default: they are known)"
+    parser.add_argument("--ignore-heads", action="store_true", help=help)
+    help = "maximum number to list, with heads-in-sentences of sentences (default: %(default)s)"
     parser.add_argument("-n", "--number", type=int, default=10, metavar="N", help=help)
-    help = """what to list: words with uncertain heads (arcs); sentences by their expected share of
-    wrong heads (sentences), or by the probability of their whole trees (trees)
-    (default: %(default)s)"""
-    parser.add_argument("--by", choices=["arcs", "sentences", "trees"], default="arcs", help=help)
-    help = """CoNLL-U file to write for annotators, with --by sentences or trees: the listed
-    sentences with their predicted trees (default: none)"""
+    help = """what to list: words with uncertain heads (arcs); all of these in the sentences that
+    hold most (heads-in-sentences); sentences by their expected share of wrong heads (sentences), or
+    by the probability of their whole trees (trees) (default: %(default)s)"""
+    kinds = ["arcs", "heads-in-sentences", "sentences", "trees"]
+    parser.add_argument("--by", choices=kinds, default="arcs", help=help)
+    help = """CoNLL-U file to write for annotators: the sentences of what is listed, with predicted
+    trees, Check=Yes in MISC at words to look at, and Predicted=Yes at heads that train takes as
+    unknown while the mark is there (default: none)"""
     parser.add_argument("-o", "--output", metavar="OUT", help=help)
     help = "print one JSON object (default: a table, with tabs between columns)"
     parser.add_argument("--json", action="store_true", help=help)
@@ -396,6 +398,14 @@ def _add_context(parser):
     folder with config.json, tokenizer.json and model.safetensors. A model trained with it
     needs it again (default: none)"""
     parser.add_argument("--context", metavar="FOLDER", help=help)
+
+
+def _add_input(parser):
+    help = """format of the input: CoNLL-U; one sentence per line with spaces between its tokens,
+    for models that need no tags; or, for models of train --text, raw text, whole or one sentence
+    per line (default: %(default)s)"""
+    forms = ["conllu", "horizontal", "text", "lines"]
+    parser.add_argument("--input", choices=forms, default="conllu", help=help)
 
 
 def _add_files(parser, name, what, **options):

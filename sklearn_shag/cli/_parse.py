@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 
 from sklearn_shag.cli._models import check_output, choose_verbosity, list_given, open_model
 from sklearn_shag.network import SplitterFormat
-from sklearn_shag.treebank import CONLLU, HORIZONTAL, ConlluError, list_sources, set_comment
+from sklearn_shag.treebank import (
+    CONLLU,
+    HORIZONTAL,
+    ConlluError,
+    forget_guesses,
+    list_sources,
+    set_comment,
+)
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
 from sklearn_shag.utils._io import STANDARD, write_text
 from sklearn_shag.utils._messages import warn
@@ -68,6 +75,8 @@ class PieceParser(NamedTuple):
         if not trees:
             return []
         transform, parser = self.opened
+        if self.options["keep_heads"]:
+            trees = [forget_guesses(tree) or tree.with_heads(None) for tree in trees]
         # Steps before the parser change tags, which are written, and symbols, which are not.
         answers = parser.parse(transform(trees), **self.options)
         if not isinstance(answers[0], list):
@@ -102,19 +111,11 @@ def parse(options):
         If the file holds no parser, or a sentence is not valid or cannot be parsed; those before it
         have been written to standard output.
     """
-    form = CONLLU if options.input == "conllu" else HORIZONTAL
     is_text = options.input in ("text", "lines")
-    files = list_sources(options.file, form.suffix)
+    files = list_files(options)
     check_output(options.output, [options.model, *files])
     model = open_model(options, files)
-    opened = open_member(model)
-    if is_text:
-        splitter = find_splitter(model)
-        if splitter is None:
-            raise ValueError(
-                f"{options.model} has not learned to split text; give a model of train --text."
-            )
-        form = SplitterFormat(splitter, options.input == "lines")
+    opened, form = open_member(model), choose_form(options, model)
     # The progress bar below is for all pieces.
     opened.parser.set_params(verbose=0, **list_given(options, "max_tokens", "decoder"))
     opened.parser._check_ready()  # bad options are not errors of sentences
@@ -149,6 +150,23 @@ def parse(options):
                 warn(f"{parsed.errors[0]}; the sentence is passed on as it is", UserWarning)
     if n_skipped:
         warn(f"{n_skipped} of {n_sentences} sentences were passed on without a parse", UserWarning)
+
+
+def list_files(options):
+    """List the files of the option `file`, by the suffix of the format in `input`."""
+    return list_sources(options.file, (CONLLU if options.input == "conllu" else HORIZONTAL).suffix)
+
+
+def choose_form(options, model):
+    """Choose the format of the option `input`; of text, it has the splitter of the model."""
+    if options.input not in ("text", "lines"):
+        return CONLLU if options.input == "conllu" else HORIZONTAL
+    splitter = find_splitter(model)
+    if splitter is None:
+        raise ValueError(
+            f"{options.model} has not learned to split text; give a model of train --text."
+        )
+    return SplitterFormat(splitter, options.input == "lines")
 
 
 def _read_texts(form, files):

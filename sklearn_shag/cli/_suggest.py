@@ -1,5 +1,10 @@
 """The command `suggest`."""
 
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
 from sklearn_shag.cli._evaluate import (
     LeftOut,
     find_invalid,
@@ -9,14 +14,38 @@ from sklearn_shag.cli._evaluate import (
     print_json,
 )
 from sklearn_shag.cli._models import check_output, open_model
+from sklearn_shag.cli._parse import choose_form, list_files
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
-from sklearn_shag.treebank import MISSING, list_sources
+from sklearn_shag.treebank import (
+    CONLLU,
+    MISSING,
+    WORDS,
+    DependencyTree,
+    forget_guesses,
+    join_text,
+    mark_guesses,
+)
 from sklearn_shag.utils._arrays import in_chunks, rows_of
 from sklearn_shag.utils._estimators import open_member
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, write_text
 from sklearn_shag.utils._messages import printable
 
 CHUNK = 1000  # sentences held at once
+OF_CONLLU = (".conllu", ".conllu.gz")
+UNCERTAIN = 0.9  # predicted heads that are less probable are worth a look, in a sentence to be read
+COLUMNS = {"upos": "upos", "xpos": "xpos", "feats": "feats", "lemma": "lemmas"}
+
+
+class Suggestion(NamedTuple):
+    """Rows about words of one sentence, or about the sentence, that are listed together."""
+
+    doubt: float  # the smallest is listed first
+    place: int  # of the sentence, in the order of reading
+    rows: list[dict[str, Any]]
+    tokens: list[int]  # from 1, those asked for
+    read: DependencyTree  # without what is guessed
+    tree: DependencyTree  # with the tags that the parser reads
 
 
 def suggest(options):
@@ -25,7 +54,8 @@ def suggest(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `context`, `file`, `number`, `by`, `output`, `on_error`, `json` and `n_jobs`.
+        With `model`, `context`, `file`, `input`, `ignore_heads`, `number`, `by`, `output`,
+        `on_error`, `json` and `n_jobs`.
 
     Raises
     ------
@@ -33,58 +63,120 @@ def suggest(options):
         If the file holds no parser, there are no sentences or no unknown heads, or all sentences
         are left out.
     """
-    files = list_sources(options.file)
+    files = list_files(options)
     if options.output is not None:
-        if options.by == "arcs":
-            raise ValueError("-o is for whole sentences with their trees; add --by sentences.")
         check_output(options.output, [options.model, *files])
-    opened = open_member(open_model(options, files))
-    doubt = {
-        "arcs": lambda row: row[0]["margin"],
-        "sentences": lambda row: -row[0]["error_rate"],
-        "trees": lambda row: row[0]["tree_probability"],
-    }[options.by]
+    model = open_model(options, files)
+    opened, form = open_member(model), choose_form(options, model)
     reason = ", since no projective tree with one root has their known heads"
     advice = " (correct them, or take a model of train --set decoder=mst, which lets arcs cross)"
     invalid, impossible = LeftOut(), LeftOut(reason + advice)
-    sentences = invalid.drop(iter_sentences(files, options.on_error), find_invalid)
+    sentences = _iter_new(options, form, invalid.drop(_read_files(options, form), find_invalid))
     find_fault = name_impossible if opened.parser._projective else lambda sentence: None
-    rows, part = [], []
+    found, part, place = [], [], 0
     for part in in_chunks(impossible.drop(sentences, find_fault), CHUNK):
         if any(map(find_lack, part)):
-            rows = sorted([*rows, *_list_rows(options, opened, part)], key=doubt)[: options.number]
+            found = [*found, *_list_suggestions(options, opened, part, place)]
+            found = sorted(found, key=lambda each: each.doubt)[: options.number]
+        place += len(part)
     invalid.tell(files)
     impossible.tell(files)
-    rows = rows or _list_rows(options, opened, part)  # raises an error that no head is unknown
-    rows, trees = zip(*rows, strict=True)
+    # An error is raised if no head is unknown.
+    found = found or list(_list_suggestions(options, opened, part, place))
     if options.output is not None:
-        with write_text(options.output) as write:
-            for tree in opened.parser.parse(trees, keep_heads=True):
-                write(tree.to_conllu().encode())
+        _write_for_annotators(options, opened, found)
     if options.output == STANDARD:  # it holds the trees
         return
+    rows = [row for each in found for row in each.rows]
     if options.json:
         print_json({"files": files, "by": options.by, "suggestions": rows})
-        return
+    else:
+        print_table(rows)
+
+
+def print_table(rows):
+    """Print rows, dicts with the same keys, with tabs between columns."""
     print("\t".join(rows[0]))
     for row in rows:
         print("\t".join(map(_format_field, row.values())))
 
 
-def _list_rows(options, opened, part):
-    """Yield rows of the least certain arcs or sentences, each with its transformed sentence."""
+def _read_files(options, form):
+    """Read files in the chosen format; those named as CoNLL-U are always read as such."""
+    for path in list_files(options):
+        own = CONLLU if path.endswith(OF_CONLLU) else form
+        yield from iter_sentences([path], options.on_error, own)
+
+
+def _iter_new(options, form, sentences):
+    """Yield sentences without guesses, and with names; of text, none that was read before."""
+    seen = set()
+    for sentence in sentences:
+        path, number, tree = sentence
+        if form != CONLLU and tree.forms in seen:
+            continue
+        seen.add(tree.forms)
+        if tree.sent_id is None or (form != CONLLU and not path.endswith(OF_CONLLU)):
+            name = "stdin" if path == "<stdin>" else Path(path).name.partition(".")[0]
+            tree = tree.with_sent_id(f"{name}-{number}")
+        tree = tree if tree.text else tree.with_text(join_text([tree]).strip())
+        known = None if options.ignore_heads else forget_guesses(tree)
+        yield sentence._replace(tree=tree.with_heads(None) if known is None else known)
+
+
+def _list_suggestions(options, opened, part, place):
+    """Yield a Suggestion for each of the least certain arcs or sentences."""
     transform, parser = opened
-    trees = transform([sentence.tree for sentence in part])
-    if options.by == "arcs":
-        found, describe = least_certain_arcs(parser, trees, n=options.number), _describe_arc
-    else:
-        by = "trees" if options.by == "trees" else "errors"
-        found = least_certain_sentences(parser, trees, n=options.number, by=by)
-        describe = _describe_sentence
-    for s, *values in rows_of(found):
+    read = [sentence.tree for sentence in part]
+    trees = transform(read)
+
+    def suggest_rows(doubt, s, tokens, rows):
         path, number, tree = part[s]
-        place = {"file": path, "sentence": number, "sent_id": tree.sent_id}
-        yield place | describe(tree.forms, *values), trees[s]
+        where = {"file": path, "sentence": number, "sent_id": tree.sent_id}
+        rows = [where | row for row in rows]
+        return Suggestion(doubt, place + s, rows, tokens, tree, trees[s])
+
+    if options.by in ("arcs", "heads-in-sentences"):
+        number = options.number if options.by == "arcs" else None
+        found, of_sentence = rows_of(least_certain_arcs(parser, trees, n=number)), {}
+        for s, token, *values in found:
+            row = _describe_arc(read[s].forms, token, *values)
+            if options.by == "arcs":
+                yield suggest_rows(row["margin"], s, [token], [row])
+            elif row["probability"] < UNCERTAIN:
+                of_sentence.setdefault(s, []).append(row)
+        for s, rows in of_sentence.items():
+            expected = sum(1 - row["probability"] for row in rows)
+            yield suggest_rows(-expected, s, [row["token"] for row in rows], rows)
+        return
+    by = "trees" if options.by == "trees" else "errors"
+    for s, *values in rows_of(least_certain_sentences(parser, trees, n=options.number, by=by)):
+        row = _describe_sentence(read[s].forms, *values)
+        doubt = row["tree_probability"] if by == "trees" else -row["error_rate"]
+        yield suggest_rows(doubt, s, find_unknown(read[s]) + 1, [row])
+
+
+def find_unknown(tree):
+    """Find the tokens without heads of a tree, from 0."""
+    heads = np.full(len(tree), UNKNOWN) if tree.heads is None else tree.heads
+    return np.flatnonzero(heads == UNKNOWN)
+
+
+def _write_for_annotators(options, opened, found):
+    """Write the sentences of suggestions in the order of reading, with predicted trees and marks."""
+    asked = {}
+    for each in sorted(found, key=lambda each: each.place):
+        asked.setdefault(each.place, (each, []))[1].extend(each.tokens)
+    chosen = [each for each, _ in asked.values()]
+    trees = [each.tree for each in chosen]
+    parsed = opened.parser.parse(trees, keep_heads=True, confidence=True)
+    with write_text(options.output) as write:
+        for tree, (each, tokens) in zip(parsed, asked.values(), strict=True):
+            marked, guessed = np.zeros((2, len(tree)), dtype=bool)
+            marked[np.subtract(tokens, 1)], guessed[find_unknown(each.read)] = True, True
+            columns = [n for n, a in COLUMNS.items() if getattr(tree, a) != getattr(each.read, a)]
+            columns += [WORDS] * (options.input in ("text", "lines"))
+            write(mark_guesses(tree, guessed, marked, columns).to_conllu().encode())
 
 
 def _describe_arc(forms, token, head, *values):

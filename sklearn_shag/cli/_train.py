@@ -39,6 +39,7 @@ from sklearn_shag.network import LEARNED, list_known_columns
 from sklearn_shag.treebank import (
     HORIZONTAL,
     UnknownSymbolWarning,
+    forget_guesses,
     iter_horizontal,
     list_sources,
     nonprojective_arcs,
@@ -354,7 +355,9 @@ class _Treebank:
         with progress("Reading", len(self.files), "files", choose_verbosity()) as advance:
             for k, path in pairs:
                 sentences = self.invalid.drop(iter_sentences([path], self.on_error), find_invalid)
-                for n_read, sentence in enumerate(sentences):
+                for n_read, sentence in enumerate(map(_without_guesses, sentences)):
+                    if sentence.tree is None:
+                        continue
                     lack = find_lack(sentence)
                     if lack and self.needs_heads:
                         found = Counter(map(find_lack, chain([sentence], sentences)))
@@ -389,6 +392,10 @@ class _Treebank:
         n_impossible = self.n_impossible if learner.trees_ == "projective" else 0
         n_learned = n_known - max(n_impossible, *left_out)
         return n_read if n_learned == n_read else f"{n_learned} of {n_read}"
+
+
+def _without_guesses(sentence):
+    return sentence._replace(tree=forget_guesses(sentence.tree))
 
 
 def _refuse_file(path, found, n_whole):

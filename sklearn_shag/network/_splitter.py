@@ -33,6 +33,7 @@ from sklearn_shag.treebank import (
     SENTENCE,
     TOKEN,
     WITHHELD,
+    WORDS,
     DependencyTree,
     Sentences,
     TextPiece,
@@ -44,6 +45,7 @@ from sklearn_shag.treebank import (
     cut_sentences,
     is_spelled,
     iter_text,
+    list_guessed_columns,
     list_paragraphs,
     list_tokens,
     require_trees,
@@ -287,6 +289,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         self._check_sizes()
         compile_patterns(self.patterns)
         trees, rng = _check_trees(X), check_random_state(self.random_state)
+        # Boundaries that nobody has confirmed would confirm themselves.
+        trees = [tree for tree in trees if WORDS not in list_guessed_columns(tree)] or trees
         _warn_if_spaces_are_unknown(trees)
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
         text, ends = _compose_ends(*to_text(trees, set(alone.tolist())))

@@ -1,0 +1,76 @@
+"""Marks of guesses: what a model has predicted for annotators, and nobody has confirmed."""
+
+import numpy as np
+
+import sklearn_shag.treebank._lines as lines
+from sklearn_shag.treebank._columns import MISSING
+from sklearn_shag.treebank._tree import with_tags
+from sklearn_shag.utils._heads import UNKNOWN
+
+GUESSED, ASKED = "Predicted", "Check"  # names in MISC, each with the value Yes
+CHECKED, GUESSED_COLUMNS = "checked", "predicted"  # comments
+WORDS = "words"  # stands among guessed columns for words and boundaries
+
+
+def mark_guesses(tree, guessed, asked, columns):
+    """Mark guesses in a tree that annotators correct.
+
+    Parameters
+    ----------
+    tree : DependencyTree
+    guessed, asked : bool ndarrays of shape (n_tokens,)
+        The tokens with guessed heads, and those to look at.
+    columns : sequence of str
+        The columns that are guessed, WORDS among them if the text was split.
+
+    Returns
+    -------
+    tree : DependencyTree
+    """
+    for name, marked in ((GUESSED, guessed), (ASKED, asked)):
+        tree = tree.with_misc(name, ["Yes" if each else None for each in marked])
+    return tree._with_comment(GUESSED_COLUMNS, ",".join(columns)) if columns else tree
+
+
+def forget_guesses(tree):
+    """Remove from a tree what is only guessed; None if nobody has confirmed any head of it.
+
+    Parameters
+    ----------
+    tree : DependencyTree
+
+    Returns
+    -------
+    tree : DependencyTree or None
+        Guessed heads are unknown, and guessed columns without values. A tree without marks, or with
+        the comment "# checked = yes", is returned as it is.
+    """
+    guessed = _find_guesses(tree)
+    if guessed is None:
+        return tree
+    known = [] if tree.heads is None else tree.heads[~guessed]
+    if not np.any(np.greater(known, UNKNOWN)):
+        return None
+    deprels = tree.deprels and np.where(guessed, MISSING, tree.deprels).tolist()
+    empty = dict.fromkeys(list_guessed_columns(tree), [MISSING] * len(tree))
+    empty.pop(WORDS, None)
+    tree = tree.with_heads(np.where(guessed, UNKNOWN, tree.heads), deprels)
+    return with_tags(tree, empty) if empty else tree
+
+
+def list_guessed_columns(tree):
+    """List the columns that are only guessed; WORDS stands for words and boundaries."""
+    if _find_guesses(tree) is None:
+        return []
+    found = lines.find_comment(tree._source, GUESSED_COLUMNS) or ""
+    return [name.strip() for name in found.split(",") if name.strip()]
+
+
+def _find_guesses(tree):
+    """Find the tokens with guessed heads, a bool array; None if there are none, or all is checked."""
+    mark = f"{GUESSED}=Yes"
+    if mark not in (tree._source or ""):
+        return None
+    guessed = np.array([mark in misc.split("|") for misc in tree.misc])
+    checked = (lines.find_comment(tree._source, CHECKED) or "").lower() == "yes"
+    return guessed if guessed.any() and not checked else None
