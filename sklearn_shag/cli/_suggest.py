@@ -163,7 +163,7 @@ def find_unknown(tree):
 
 
 def _write_for_annotators(options, opened, found):
-    """Write the sentences of suggestions in the order of reading, with predicted trees and marks."""
+    """Write the sentences of suggestions in the order of reading, with predicted trees."""
     asked = {}
     for each in sorted(found, key=lambda each: each.place):
         asked.setdefault(each.place, (each, []))[1].extend(each.tokens)

@@ -67,7 +67,7 @@ def list_guessed_columns(tree):
 
 
 def _find_guesses(tree):
-    """Find the tokens with guessed heads, a bool array; None if there are none, or all is checked."""
+    """Find the tokens with guessed heads, a bool array; None without any, or if all is checked."""
     mark = f"{GUESSED}=Yes"
     if mark not in (tree._source or ""):
         return None

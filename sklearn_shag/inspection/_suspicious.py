@@ -1,0 +1,307 @@
+"""Annotation errors: heads, relations and tags that parsers trained on other trees doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GroupKFold, KFold
+
+from sklearn_shag.encoding import Batch, check_sentences, check_trees, read_column
+from sklearn_shag.inspection._tables import largest_first, shown_as_table, to_dataframe
+from sklearn_shag.parsing import (
+    Forest,
+    Scored,
+    ask,
+    has_projective_completion,
+    list_corrected,
+    list_heads,
+)
+from sklearn_shag.treebank import MISSING, DependencyTree, allowed_arcs, require_trees
+from sklearn_shag.utils._estimators import find_tagger, open_parser
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._parallel import delayed, run_parallel
+from sklearn_shag.utils._param_validation import N_JOBS, Interval, validate_params
+from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
+
+N_SEEDS = 2  # times that each sentence is judged, by parsers of other seeds and folds
+SURE = 0.9  # heads that are as probable as this are not looked at again
+# Improbable choices all count as equally improbable: annotators err towards the second best choice,
+# whereas next to nothing is often what is rare and right.
+JUDGED = ("deprel", "upos", "xpos", "feats")
+LEAST_HEAD, LEAST_VALUE = 1e-3, 1e-2
+OF_ALL = 0.25  # weight of a head's odds without known heads, beside those given all other heads
+
+
+@shown_as_table
+class SuspiciousArcs(NamedTuple):
+    """Columns of heads, relations and tags that may be errors, the most suspicious first.
+
+    It prints as a table.
+
+    Attributes
+    ----------
+    sentences : int ndarray of shape (n_found,)
+        Positions in X, from 0.
+    tokens : int ndarray of shape (n_found,)
+        The token in its sentence, from 1.
+    columns : object ndarray of shape (n_found,)
+        What is suspicious: "head", "deprel", or the name of a column of tags.
+    given, alternatives : object ndarrays of shape (n_found,)
+        The value in X, and the most probable other one, both as str; heads are from 1, 0 for root.
+    given_probabilities, probabilities : ndarrays of shape (n_found,)
+        Their probabilities; of heads, given all other heads of the sentence.
+    scores : ndarray of shape (n_found,)
+        The log odds by which rows are sorted.
+
+    See Also
+    --------
+    suspicious_arcs : Finds them.
+
+    Examples
+    --------
+    >>> from sklearn_shag import CRFParser
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.inspection import suspicious_arcs
+    >>> found = suspicious_arcs(CRFParser(["upos"]), load_english().data[:100], cv=3)
+    >>> list(found._fields[:5])
+    ['sentences', 'tokens', 'columns', 'given', 'alternatives']
+    """
+
+    sentences: IntArray
+    tokens: IntArray
+    columns: ObjectArray
+    given: ObjectArray
+    alternatives: ObjectArray
+    given_probabilities: FloatArray
+    probabilities: FloatArray
+    scores: FloatArray
+
+    to_dataframe = to_dataframe
+
+
+@validate_params({"cv": [Interval(Integral, 2, None, closed="left")], "n_jobs": N_JOBS})
+def suspicious_arcs(
+    parser: BaseEstimator, X: Sequence[DependencyTree], *, cv: int = 5, n_jobs: int | None = None
+) -> SuspiciousArcs:
+    """Find annotation errors: heads, relations and tags where another choice is likely.
+
+    Trees are judged by parsers that have not learned from them.
+
+    Parameters
+    ----------
+    parser : estimator
+        A parser of this package, or a pipeline that ends in one. Clones of it are fitted. Tags are
+        judged if it learns tags, or has a :class:`~sklearn_shag.Tagger` before it.
+    X : sequence of DependencyTree
+        Annotated trees. Heads that are not known are not judged.
+    cv : int, default=5
+        Number of folds. Sentences of one document, which begins with the comment "# newdoc", are in
+        the same fold if there are at least so many documents. Otherwise sentences are shuffled.
+    n_jobs : int or None, default=None
+        Number of parsers that are fitted at once.
+
+    Returns
+    -------
+    found : SuspiciousArcs
+        At most one row for each token. Where several heads of a sentence differ from those in X
+        only because of each other, there is one row.
+
+    Raises
+    ------
+    TypeError
+        If X holds anything but trees.
+    ValueError
+        If X has fewer sentences than folds, or the parser cannot learn from it.
+
+    See Also
+    --------
+    least_certain_arcs : Lists heads to annotate next.
+
+    Notes
+    -----
+    Each fold is parsed by two parsers of different seeds, in different folds, and probabilities are
+    averaged. Those of a head are asked for twice: without known heads, and given all other heads of
+    the sentence. The second ones tell an error from what only follows from it.
+
+    Examples
+    --------
+    One head of 100 trees is moved to the next word:
+
+    >>> from sklearn_shag import CRFParser
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.inspection import suspicious_arcs
+    >>> trees = load_english().data[:100]
+    >>> heads = trees[7].heads.copy()
+    >>> heads[0] = 3
+    >>> trees[7] = trees[7].with_heads(heads, trees[7].deprels)
+    >>> found = suspicious_arcs(CRFParser(["upos"], random_state=0), trees)
+    >>> (7, 1) in list(zip(found.sentences, found.tokens))[:5]
+    True
+    """
+    sentences, heads = check_trees(X)
+    require_trees(sentences, "X", "heads and relations are")
+    trees = list(sentences)
+    values = {
+        name: sorted({value for tree in trees for value in read_column(tree, name)} - {MISSING})
+        for name in JUDGED
+    }
+    tasks, folds = [], []
+    for seed in range(N_SEEDS):
+        for held_out in assign_folds(trees, cv, seed):
+            folds.append(held_out)
+            tasks.append(delayed(_judge_fold)(parser, trees, heads, held_out, seed, values))
+    sums = [{} for _ in trees]
+    for held_out, judged in zip(folds, run_parallel(tasks, n_jobs), strict=True):
+        for s, found in zip(held_out, judged, strict=True):
+            for column, table in found.items():
+                sums[s][column] = sums[s].get(column, 0.0) + table / N_SEEDS
+    rows = []
+    for s, (tree, known, each) in enumerate(zip(trees, heads, sums, strict=True)):
+        rows += _list_rows(s, tree, known, values, each)
+    columns = list(zip(*rows, strict=True)) or [()] * len(SuspiciousArcs._fields)
+    types = (np.int64, np.int64, object, object, object, float, float, float)
+    found = SuspiciousArcs(*map(np.array, columns, types))
+    return largest_first(found, found.scores)
+
+
+def assign_folds(trees, cv, seed=0):
+    """List the positions of the trees of each fold, by documents if there are enough of them."""
+    starts = [any(line.startswith("# newdoc") for line in tree.comments) for tree in trees]
+    documents = np.cumsum(starts)
+    by_document = np.unique(documents).size >= cv
+    splitter = (GroupKFold if by_document else KFold)(cv, shuffle=True, random_state=seed)
+    return [
+        held_out for _, held_out in splitter.split(trees, groups=documents if by_document else None)
+    ]
+
+
+def _judge_fold(parser, trees, heads, held_out, seed, values):
+    """Fit a clone to all other trees; list probabilities of choices of each tree, by column."""
+    model, chosen = clone(parser), set(held_out.tolist())
+    names = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
+    model.set_params(**dict.fromkeys(names, seed))
+    model.fit([tree for s, tree in enumerate(trees) if s not in chosen])
+    transform, fitted = open_parser(model, "predict_marginals")
+    part, known = transform([trees[s] for s in held_out]), [heads[s] for s in held_out]
+    batch = fitted._batch(part)._replace(known=[np.maximum(each, 0) for each in known])
+    judged = ask(fitted, partial(_list_evidence, getattr(fitted, "labels_", ()), values), batch)
+    tagger = find_tagger(model)
+    if tagger is not None:
+        sentences, words = check_sentences([trees[s] for s in held_out])
+        batch = Batch(tagger._encode(sentences, words, batch.indptr), batch.indptr, sentences)
+        make = partial(_make_tag_forest, tagger)
+        for found, tags in zip(
+            judged, ask(tagger, partial(_list_tags, values), batch, make), strict=True
+        ):
+            found.update(tags)
+    given_others = _condition_heads(fitted, part, known, judged)
+    for found, table in zip(judged, given_others, strict=True):
+        found["given others"] = table
+    return judged
+
+
+def _make_tag_forest(tagger, batch):
+    return Forest(lambda part: Scored(tagging=tagger._tagging(part)), batch)
+
+
+def _list_evidence(own, values, forest):
+    """List, for each sentence, probabilities of heads, relations and tags by column."""
+    found = [{"head": table} for table in list_corrected(forest)]
+    if len(own) and values["deprel"]:
+        of_labels = forest.label_proba(np.concatenate(forest.batch.known))
+        table = _align_columns(of_labels, own, values["deprel"])
+        for each, rows in zip(found, list_heads(forest.batch, table), strict=True):
+            each["deprel"] = rows
+    for each, tags in zip(found, _list_tags(values, forest), strict=True):
+        each.update(tags)
+    return found
+
+
+def _list_tags(values, forest):
+    """List, for each sentence, probabilities of its tags by column; lemmas are too many."""
+    tagging, found = forest.scored.tagging, [{} for _ in forest.batch.sentences]
+    if tagging is not None:
+        for (name, own), of_values in zip(tagging.values.items(), tagging.proba(), strict=True):
+            if name in values:
+                table = _align_columns(of_values, own, values[name])
+                for each, rows in zip(found, list_heads(forest.batch, table), strict=True):
+                    each[name] = rows
+    return found
+
+
+def _align_columns(table, own, values):
+    """Give a table a column for each of all values, NaN for those that a parser has not seen."""
+    aligned = np.full((len(table), len(values)), np.nan)
+    places = {value: k for k, value in enumerate(values)}
+    known = [k for k, value in enumerate(own) if value in places]
+    aligned[:, [places[own[k]] for k in known]] = table[:, known]
+    return aligned
+
+
+def _condition_heads(parser, sentences, known, judged):
+    """List tables of probabilities of heads given all other heads, where the given one is unsure.
+
+    Where no tree of the parser has the other heads, they are those without known heads.
+    """
+    tables, places, rows = [found["head"].copy() for found in judged], [], []
+    for s, (heads, table) in enumerate(zip(known, tables, strict=True)):
+        of_given = np.where(heads < 0, 1.0, table[np.arange(heads.size), heads])
+        for token in np.flatnonzero(of_given < SURE):
+            rows.append(np.where(np.arange(heads.size) == token, UNKNOWN, heads))
+            places.append((s, token))
+    possible = has_projective_completion(rows) | (not parser._projective)
+    places = [place for place, each in zip(places, possible, strict=True) if each]
+    if places:
+        allowed = allowed_arcs([row for row, each in zip(rows, possible, strict=True) if each])
+        batch = parser._batch([sentences[s] for s, _ in places], allowed)
+        for (s, token), table in zip(places, ask(parser, list_corrected, batch), strict=True):
+            tables[s][token] = table[token]
+    return tables
+
+
+def _list_rows(s, tree, heads, values, found):
+    """List the rows of a sentence, of suspicious choices alone: at most one of each token."""
+    best, follows = {}, []
+    odds = _measure_odds(found["head"], heads, LEAST_HEAD)[0]
+    scores, others = _measure_odds(found["given others"], heads, LEAST_HEAD)
+    for t in np.flatnonzero(heads >= 0).tolist():
+        table, row = found["given others"][t], (heads[t], others[t])
+        row = ("head", *map(str, row), table[heads[t]], table[others[t]])
+        if scores[t] > 0:
+            best[t] = (*row, scores[t] + OF_ALL * odds[t])
+        elif odds[t] > 0:
+            follows.append((OF_ALL * odds[t], t, row))
+    if follows and not best:
+        score, t, row = max(follows)
+        other = found["head"][t].copy()
+        other[heads[t]] = -1.0
+        k = int(other.argmax())
+        best[t] = ("head", row[1], str(k), found["head"][t][heads[t]], other[k], score)
+    for column, names in values.items():
+        if column in found:
+            of_names = {name: k for k, name in enumerate(names)}
+            true = np.array([of_names.get(value, -1) for value in read_column(tree, column)])
+            true[heads < 0] = -1 if column == "deprel" else true[heads < 0]
+            scores, others = _measure_odds(found[column], true, LEAST_VALUE)
+            for t in np.flatnonzero((true >= 0) & (scores > 0)).tolist():
+                k, other = true[t], others[t]
+                if t not in best or best[t][-1] < scores[t]:
+                    shares = found[column][t][[k, other]]
+                    best[t] = (column, names[k], names[other], *shares, scores[t])
+    return [(s, t + 1, *row) for t, row in sorted(best.items()) if row[-1] > 0]
+
+
+def _measure_odds(table, given, least):
+    """Log odds of the best other choice of each token against the given one; and this choice."""
+    tokens, rest = np.arange(len(table)), np.nan_to_num(table, nan=0.0)
+    of_given = table[tokens, given]
+    rest[tokens, given] = 0.0
+    others = rest.argmax(axis=1)
+    with np.errstate(divide="ignore"):
+        odds = np.log(rest[tokens, others]) - np.log(np.maximum(of_given, least))
+    return np.where(np.isnan(odds), -np.inf, odds), others
