@@ -95,8 +95,8 @@ def list_improbable(trees):
         rest = [tree for s, tree in enumerate(trees) if s not in chosen]
         model, part = CRFParser(random_state=0).fit(rest), [trees[s] for s in held_out]
         places = {label: k for k, label in enumerate(model.labels_)}
-        pairs = zip(model.predict_marginals(part), model.predict_label_proba(part, part))
-        for s, (marginals, labels) in zip(held_out, pairs, strict=True):
+        pairs = (model.predict_marginals(part), model.predict_label_proba(part, part))
+        for s, marginals, labels in zip(held_out, *pairs, strict=True):
             for t, (head, deprel) in enumerate(zip(trees[s].heads, trees[s].deprels, strict=True)):
                 label = labels[t, places[deprel]] if deprel in places else 0.0
                 values.append((marginals[t, head] * label, s, t + 1))

@@ -3,8 +3,8 @@
 Usage: python benchmarks/annotation_loop.py [TREEBANK] [--model KIND] [--draws N]
        [--output RESULTS.json]
 
-The treebank is a folder of SKLEARN_SHAG_DATA (default: UD_Afrikaans-AfriBooms). A model of ``train``
-learns from 300 trees, drawn at random, of which it has the forms alone; the others are a file of
+The treebank is a folder of SKLEARN_SHAG_DATA (default: UD_Afrikaans-AfriBooms). A model of the command
+``train`` learns from 300 trees, drawn at random, of which it has the forms alone; the others are a file of
 tokens. In each of five rounds ``suggest`` lists words of this file and writes the sentences that
 hold them; an annotator gives the right head and relation of each word with the mark Check=Yes, and
 removes the mark Predicted=Yes; then ``train`` learns from all files. 200 heads a round are asked
