@@ -3,14 +3,15 @@
 Usage: python benchmarks/annotation_loop.py [TREEBANK] [--model KIND] [--draws N]
        [--output RESULTS.json]
 
-The treebank is a folder of SKLEARN_SHAG_DATA (default: UD_Afrikaans-AfriBooms). A model of the command
-``train`` learns from 300 trees, drawn at random, of which it has the forms alone; the others are a file of
-tokens. In each of five rounds ``suggest`` lists words of this file and writes the sentences that
-hold them; an annotator gives the right head and relation of each word with the mark Check=Yes, and
-removes the mark Predicted=Yes; then ``train`` learns from all files. 200 heads a round are asked
-for one by one (``--by arcs``); or all uncertain heads are, in as many sentences as had to be read
-for these (``--by heads-in-sentences``). Beside these are whole sentences at random: of as many
-heads, and as many sentences. Scores are those of the test set, from forms alone; means of draws.
+The treebank is a folder of SKLEARN_SHAG_DATA (default: UD_Afrikaans-AfriBooms). The command
+``train`` learns from 300 trees, drawn at random, of which it has the forms alone; the others are a
+file of tokens. In each of five rounds ``suggest`` lists words of this file, and writes the
+sentences that hold them. An annotator gives the right head and relation of each word with the mark
+Check=Yes, and removes its mark Predicted=Yes; then ``train`` learns from all files. 200 heads a
+round are asked for one by one (``--by arcs``); or all uncertain heads are, in as many sentences as
+had to be read for these (``--by heads-in-sentences``). Beside these are whole sentences at random:
+of as many heads, and as many sentences. Scores are those of the test set, from forms alone; means
+of draws.
 """
 
 import argparse
@@ -79,7 +80,7 @@ class Loop:
 
     def train(self, *more):
         run("train", self.folder / "own.conllu", *more, "-o", self.folder / "model.npz", "--model",
-            self.kind, "--set-aside", 0, "--seed", self.seed)  # fmt: skip
+            self.kind, "--columns", "form,suffix", "--set-aside", 0, "--seed", self.seed)  # fmt: skip
 
     def score(self):
         """UAS and LAS of the model."""
