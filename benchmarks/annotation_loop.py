@@ -71,7 +71,7 @@ class Loop:
     """The files of one draw, and its annotators."""
 
     def __init__(self, folder, kind, whole, others, test, seed):
-        self.folder, self.kind, self.others, self.test, self.seed = folder, kind, others, test, seed
+        self.folder, self.kind, self.test, self.seed = folder, kind, test, seed
         self.gold = {tree.forms: tree for tree in others}
         write_conllu(map(bare, whole), folder / "own.conllu")
         lines = (" ".join(tree.forms) for tree in others)
@@ -79,8 +79,9 @@ class Loop:
         write_conllu([DependencyTree(tree.forms) for tree in test], folder / "test.conllu")
 
     def train(self, *more):
-        run("train", self.folder / "own.conllu", *more, "-o", self.folder / "model.npz", "--model",
-            self.kind, "--columns", "form,suffix", "--set-aside", 0, "--seed", self.seed)  # fmt: skip
+        own, model = self.folder / "own.conllu", self.folder / "model.npz"
+        settings = "--model", self.kind, "--columns", "form,suffix", "--seed", self.seed
+        run("train", own, *more, "-o", model, *settings, "--set-aside", 0)
 
     def score(self):
         """UAS and LAS of the model."""
@@ -126,6 +127,7 @@ def main():
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(treebank.train))
         whole, others = ([treebank.train[k] for k in p] for p in np.split(order, [N_TREES]))
+        others = [tree for tree in others if not any(" " in form for form in tree.forms)]
         with tempfile.TemporaryDirectory() as folder:
             loop = Loop(Path(folder), arguments.model, whole, others, treebank.test, seed)
             loop.train()

@@ -153,7 +153,7 @@ def make_parser(prog="sklearn-shag"):
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    for add in (_add_demo, _add_train, _add_parse, _add_suggest, _add_evaluate):
+    for add in (_add_demo, _add_train, _add_parse, _add_suggest, _add_check, _add_evaluate):
         add(commands)
     return parser
 
@@ -344,6 +344,42 @@ def _add_suggest(commands):
     _add_n_jobs(parser, default="that of the model")
 
 
+def _add_check(commands):
+    """List the heads, relations and tags of a treebank that may be errors.
+
+    examples:
+      %(prog)s treebank.conllu
+      %(prog)s treebank.conllu -n 200 -o marked.conllu
+      %(prog)s treebank.conllu --tags upos --json
+    """
+    parser = _add_command(commands, "check", "cli._suggest", _add_check)
+    _add_files(parser, "file", "annotated trees", nargs="+")
+    help = "maximum number to list (default: %(default)s)"
+    parser.add_argument("-n", "--number", type=_parse_count, default=50, metavar="N", help=help)
+    help = """kind of model that judges trees which it has not learned from; a network takes many
+    times as long as crf (default: %(default)s)"""
+    kinds = ["crf", "biaffine", "ensemble"]
+    parser.add_argument("--model", choices=kinds, default="crf", help=help)
+    help = "columns that the model reads, such as upos,form,suffix (default: all that have values)"
+    parser.add_argument("--columns", metavar="COLUMNS", help=help)
+    help = """columns to judge too, such as upos; the model then reads predicted ones
+    (default: tags are taken as right)"""
+    parser.add_argument("--tags", metavar="COLUMNS", help=help)
+    help = "number of parts, each judged by models of the others (default: %(default)s)"
+    parser.add_argument(
+        "--cv", type=partial(_parse_count, least=2), default=5, metavar="N", help=help
+    )
+    help = """CoNLL-U file to write: all sentences, with Check=Yes in MISC of what is listed, and
+    the likely value, such as Likely=head:5 (default: none)"""
+    parser.add_argument("-o", "--output", metavar="OUT", help=help)
+    help = "print one JSON object (default: a table, with tabs between columns)"
+    parser.add_argument("--json", action="store_true", help=help)
+    _add_on_error(parser, "leave it out")
+    _add_n_jobs(parser)
+    unused = "symbols embeddings context context_for raw_text teacher helpers min_count max_iter"
+    parser.set_defaults(**dict.fromkeys([*unused.split(), "text", "pattern"]), seed=0, set=[])
+
+
 def _add_evaluate(commands):
     """Score parsed trees against true trees.
 
@@ -432,7 +468,8 @@ def _parse_setting(text):
 def _parse_count(text, least=1):
     if not text.isdecimal() or int(text) < least:
         kind = "positive " if least else ""
-        raise argparse.ArgumentTypeError(f"{text!r} is not a {kind}whole number")
+        rest = f" of at least {least}" if least > 1 else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {kind}whole number{rest}")
     return int(text)
 
 

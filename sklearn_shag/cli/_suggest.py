@@ -1,5 +1,6 @@
-"""The command `suggest`."""
+"""The commands `suggest` and `check`, which tell annotators where to look."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,16 +14,18 @@ from sklearn_shag.cli._evaluate import (
     name_impossible,
     print_json,
 )
-from sklearn_shag.cli._models import check_output, open_model
+from sklearn_shag.cli._models import check_output, make_model, open_model
 from sklearn_shag.cli._parse import choose_form, list_files
-from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
+from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences, suspicious_arcs
 from sklearn_shag.treebank import (
+    ASKED,
     CONLLU,
     MISSING,
     WORDS,
     DependencyTree,
     forget_guesses,
     join_text,
+    list_sources,
     mark_guesses,
 )
 from sklearn_shag.utils._arrays import in_chunks, rows_of
@@ -91,6 +94,52 @@ def suggest(options):
     if options.json:
         print_json({"files": files, "by": options.by, "suggestions": rows})
     else:
+        print_table(rows)
+
+
+def check(options):
+    """Print heads, relations and tags of trees that may be errors, the most suspicious first.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `file`, `number`, `cv`, `output`, `on_error`, `json`, `n_jobs`, and all options of
+        models.
+
+    Raises
+    ------
+    ValueError
+        If there are no trees.
+    """
+    files = list_sources(options.file)
+    if options.output is not None:
+        check_output(options.output, files)
+    invalid = LeftOut()
+    read = list(invalid.drop(iter_sentences(files, options.on_error), find_invalid))
+    invalid.tell(files)
+    model, _ = make_model(options)
+    trees = [sentence.tree for sentence in read]
+    found = suspicious_arcs(model, trees, cv=options.cv, n_jobs=options.n_jobs)
+    rows, marks = [], [[None] * len(tree) for tree in trees]
+    for s, token, column, given, other, *values in islice(rows_of(found), options.number):
+        path, number, tree = read[s]
+        row = {"file": path, "sentence": number, "sent_id": tree.sent_id, "token": token}
+        row |= {"form": tree.forms[token - 1], "column": column, "given": given, "likely": other}
+        names = ("given_probability", "probability", "score")
+        rows.append(row | dict(zip(names, values, strict=True)))
+        marks[s][token - 1] = f"{column}:{other}".replace("|", ",")
+    if options.output is not None:
+        with write_text(options.output) as write:
+            for tree, of_tree in zip(trees, marks, strict=True):
+                if any(of_tree):
+                    tree = tree.with_misc(ASKED, [each and "Yes" for each in of_tree])
+                    tree = tree.with_misc("Likely", of_tree)
+                write(tree.to_conllu().encode())
+    if options.output == STANDARD:  # it holds the trees
+        return
+    if options.json:
+        print_json({"files": files, "suspicious": rows})
+    elif rows:
         print_table(rows)
 
 
