@@ -8,10 +8,9 @@ The treebank is a folder of SKLEARN_SHAG_DATA (default: UD_Afrikaans-AfriBooms).
 file of tokens. In each of five rounds ``suggest`` lists words of this file, and writes the
 sentences that hold them. An annotator gives the right head and relation of each word with the mark
 Check=Yes, and removes its mark Predicted=Yes; then ``train`` learns from all files. 200 heads a
-round are asked for one by one (``--by arcs``); or all uncertain heads are, in as many sentences as
-had to be read for these (``--by heads-in-sentences``). Beside these are whole sentences at random:
-of as many heads, and as many sentences. Scores are those of the test set, from forms alone; means
-of draws.
+round are asked for one by one (``--by arcs``). Beside these are whole sentences at random, of as
+many heads; and all uncertain heads (``--by heads-in-sentences``) in as many sentences as these are.
+Scores are those of the test set, from forms alone; means of draws.
 """
 
 import argparse
@@ -56,15 +55,20 @@ def annotate(path, done, gold):
     return len(trees), n_heads
 
 
-def choose_at_random(rng, others, n_sentences=None, n_heads=None):
-    """Whole sentences, until there are so many of them or of heads."""
+def choose_at_random(rng, others, n_heads):
+    """Whole sentences, until there are so many heads."""
     chosen = {}
     for k in rng.permutation(len(others)):
-        so_far = sum(map(len, chosen.values()))
-        if len(chosen) == n_sentences or (n_heads is not None and so_far >= n_heads):
+        if sum(map(len, chosen.values())) >= n_heads:
             break
         chosen[others[k].forms] = bare(others[k])
     return chosen
+
+
+def share_out(total):
+    """Parts of a number, one for each round, as equal as whole numbers are."""
+    ends = np.arange(N_ROUNDS + 1) * total // N_ROUNDS
+    return np.diff(ends).tolist()
 
 
 class Loop:
@@ -132,19 +136,15 @@ def main():
             loop = Loop(Path(folder), arguments.model, whole, others, treebank.test, seed)
             loop.train()
             note("none", 0, 0, loop.score())
-            counts, scores = loop.ask("arcs", [N_HEADS] * N_ROUNDS)
-            n_sentences, n_heads = np.sum(counts, axis=0)
-            note("uncertain heads", n_sentences, n_heads, scores)
-            read = [row[0] for row in counts]
-            counts, scores = loop.ask("heads-in-sentences", read)
-            note("all uncertain heads in sentences", *np.sum(counts, axis=0), scores)
-            for name, limits in {
-                "random sentences, as many heads": {"n_heads": n_heads},
-                "random sentences, as many sentences": {"n_sentences": n_sentences},
-            }.items():
-                chosen = choose_at_random(rng, others, **limits)
-                heads = sum(map(len, chosen.values()))
-                note(name, len(chosen), heads, loop.learn(chosen))
+            chosen = choose_at_random(rng, others, N_HEADS * N_ROUNDS)
+            heads = sum(map(len, chosen.values()))
+            note("random sentences", len(chosen), heads, loop.learn(chosen))
+            for name, by, numbers in (
+                ("uncertain heads", "arcs", [N_HEADS] * N_ROUNDS),
+                ("uncertain heads in sentences", "heads-in-sentences", share_out(len(chosen))),
+            ):
+                counts, scores = loop.ask(by, numbers)
+                note(name, *np.sum(counts, axis=0), scores)
         names = ("sentences read", "heads", "UAS", "LAS")
         rows = [
             {"annotated": name}

@@ -34,6 +34,7 @@ SURE = 0.9  # heads that are as probable as this are not looked at again
 # whereas next to nothing is often what is rare and right.
 JUDGED = ("deprel", "upos", "xpos", "feats")
 LEAST_HEAD, LEAST_VALUE = 1e-3, 1e-2
+LEAST_CROSSING = 0.1  # of heads that parsers exclude: most arcs that cross are right
 OF_ALL = 0.25  # weight of a head's odds without known heads, beside those given all other heads
 
 
@@ -267,8 +268,9 @@ def _condition_heads(parser, sentences, known, judged):
 def _list_rows(s, tree, heads, values, found):
     """List the rows of a sentence, of suspicious choices alone: at most one of each token."""
     best, follows = {}, []
-    odds = _measure_odds(found["head"], heads, LEAST_HEAD)[0]
-    scores, others = _measure_odds(found["given others"], heads, LEAST_HEAD)
+    least = np.where(_cross_others(heads), LEAST_CROSSING, LEAST_HEAD)
+    odds = _measure_odds(found["head"], heads, least)[0]
+    scores, others = _measure_odds(found["given others"], heads, least)
     for t in np.flatnonzero(heads >= 0).tolist():
         table, row = found["given others"][t], (heads[t], others[t])
         row = ("head", *map(str, row), table[heads[t]], table[others[t]])
@@ -294,6 +296,15 @@ def _list_rows(s, tree, heads, values, found):
                     shares = found[column][t][[k, other]]
                     best[t] = (column, names[k], names[other], *shares, scores[t])
     return [(s, t + 1, *row) for t, row in sorted(best.items()) if row[-1] > 0]
+
+
+def _cross_others(heads):
+    """Tell for each token whether its arc crosses another one, which projective parsers exclude."""
+    tokens = np.arange(1, heads.size + 1)
+    ends = np.where(heads < 0, tokens, heads)
+    begins, ends = np.minimum(tokens, ends)[:, np.newaxis], np.maximum(tokens, ends)[:, np.newaxis]
+    crossing = (begins < begins.T) & (begins.T < ends) & (ends < ends.T)
+    return (crossing | crossing.T).any(axis=1)
 
 
 def _measure_odds(table, given, least):
