@@ -239,6 +239,9 @@ def _add_train(commands):
     help = """set aside every Nth sentence of each treebank, and print scores on these; 0 for none
     (default: 10 with --helpers, 20 with several treebanks or --raw-text, otherwise 0)"""
     parser.add_argument("--set-aside", type=partial(_parse_count, least=0), metavar="N", help=help)
+    help = """estimate the expected score by cross-validation with N parts, of whole documents where
+    these are known; it takes N times as long (default: none)"""
+    parser.add_argument("--cv", type=partial(_parse_count, least=2), metavar="N", help=help)
     help = "weights of sentences, one for each FILE (default: 1, or 5 for a teacher with --helpers)"
     parser.add_argument("--weight", type=float, metavar="W", nargs="+", help=help)
     help = """replace symbols seen fewer than N times by one rare symbol; for crf, biaffine and
@@ -400,6 +403,11 @@ def _add_evaluate(commands):
     parser.add_argument("--ignore-punctuation", action="store_true", help=help)
     help = "word whose symbol is shown in the table of right heads (default: %(default)s)"
     parser.add_argument("--by", choices=["head", "modifier"], default="head", help=help)
+    help = """also show the N worst sentences side by side, confused relations, and right heads by
+    relation, by distance, of arcs that cross, and with --train of unknown words (default: none)"""
+    parser.add_argument("--errors", type=_parse_count, metavar="N", help=help)
+    help = "with --errors, the treebank that the model has learned from (default: none)"
+    parser.add_argument("--train", metavar="FILE", help=help)
     help = "print one JSON object, with scores from 0 to 1 (default: a table in percent)"
     parser.add_argument("--json", action="store_true", help=help)
     _add_on_error(parser, "leave it out on both sides")

@@ -8,6 +8,7 @@ import warnings
 from argparse import Namespace
 from collections import Counter
 from itertools import chain, islice
+from time import perf_counter
 
 import numpy as np
 from sklearn.base import clone
@@ -27,12 +28,14 @@ from sklearn_shag.cli._models import (
     choose_model,
     choose_verbosity,
     give_vectors,
+    list_given,
     load_learner,
     make_model,
     open_context,
 )
 from sklearn_shag.conditional import tell_trees
 from sklearn_shag.ensembles import AveragedParser, DistilledParser
+from sklearn_shag.inspection import assign_folds
 from sklearn_shag.metrics import score_report
 from sklearn_shag.model_files import save_model
 from sklearn_shag.network import LEARNED, list_known_columns
@@ -45,7 +48,7 @@ from sklearn_shag.treebank import (
     nonprojective_arcs,
 )
 from sklearn_shag.utils._arrays import in_chunks
-from sklearn_shag.utils._estimators import find_splitter, open_member, weight_name
+from sklearn_shag.utils._estimators import find_splitter, find_tagger, open_member, weight_name
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, expand_user
 from sklearn_shag.utils._messages import printable, warn
@@ -77,7 +80,7 @@ def train(options):
     options : argparse.Namespace
         With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
         `context`, `context_for`, `raw_text`, `teacher`, `helpers`, `text`, `min_count`, `seed`,
-        `max_iter`, `set`, pairs of a name and a value, `set_aside`, `weight`, `on_error` and
+        `max_iter`, `set`, pairs of a name and a value, `set_aside`, `cv`, `weight`, `on_error` and
         `n_jobs`.
 
     Raises
@@ -85,8 +88,15 @@ def train(options):
     ValueError
         If there is nothing to learn from, or the output is a terminal or one of the inputs.
     """
+    began = perf_counter()
     if not options.file and not options.helpers:
         raise ValueError("Name a FILE of trees, or treebanks of other languages with --helpers.")
+    others = list_given(options, "raw_text", "helpers", "weight", "continue_")
+    if options.cv and others:
+        raise ValueError(
+            f"--cv is for new models of one kind of trees; leave out "
+            f"--{' and --'.join(others).replace('_', '-').rstrip('-')}, or score with --set-aside."
+        )
     check_output(options.output, list_sources([*options.file, *(options.helpers or [])]))
     if options.output == STANDARD and getattr(sys.stdout, "isatty", bool)():
         raise ValueError("A model is not text for a terminal; name a file with -o, or redirect.")
@@ -111,21 +121,54 @@ def train(options):
     tried = _agree_on_trees(model, treebank)
     if helpers:
         _fit_teacher(model, treebank, helpers)
+    expected = _cross_validate(model, treebank, options.cv) if options.cv else {}
     _fit_model(model, learner, treebank, raw, options)
     _set_verbosity(model, 0)  # depends on this terminal, not on the model
     save_model(model, options.output)
-    several = f" in {len(treebank.files)} files" if len(treebank.files) > 1 else ""
-    several += f", {len(helpers)} of helpers" if helpers else ""
-    of_raw = f" and {len(raw)} of raw text ({sum(map(len, raw))} words)" if raw else ""
-    print(
-        f"Learned {printable(' '.join(str(learner).split()), 200)} from "
-        f"{treebank.count_learned(learner)} sentences{several}{of_raw}; saved to "
-        f"{printable(options.output)}",
-        file=told,
-    )
     _print_kind(open_member(model).parser, treebank, tried, told)
     gains = _print_scores(model, treebank, helpers, told)
     _warn_of_harm(gains, chain(treebank, raw), helpers, options)
+    several = f" in {len(treebank.files)} files" if len(treebank.files) > 1 else ""
+    several += f", {len(helpers)} of helpers" if helpers else ""
+    several += f" and {len(raw)} of raw text ({sum(map(len, raw))} words)" if raw else ""
+    advice = "is above" if any(treebank.set_aside) else "is not known: test it, or add --cv 5"
+    if "las" in expected or "uas" in expected:
+        name = "las" if "las" in expected else "uas"
+        score, low, high = (100 * value for value in expected[name])
+        advice = f"is {name.upper()} {score:.1f} ({low:.1f} to {high:.1f})"
+    n_relations = len(getattr(open_member(model).parser, "labels_", ()))
+    print(
+        f"Learned {type(learner).__name__} from {treebank.count_learned(learner)} sentences"
+        f"{several} with {treebank.n_words} words and {n_relations} relations, in "
+        f"{perf_counter() - began:.0f} s; saved to {printable(options.output)}. It parses "
+        f"{_tell_input(model)}. Its expected score {advice}.",
+        file=told,
+    )
+
+
+def _tell_input(model):
+    """Describe the input that a model can parse."""
+    if find_splitter(model) is not None:
+        return "raw text"
+    parser = open_member(model).parser
+    parts = [model, parser, *getattr(parser, "estimators_", ())]
+    tags = any(find_tagger(part) or hasattr(part, "tagger_") for part in parts)
+    tags = tags or any(getattr(part, "tags", None) for part in parts)
+    return "words without tags" if tags else "words with the columns that it has learned from"
+
+
+def _cross_validate(model, treebank, n_folds):
+    """Compute the scores, with intervals, of models on trees that they did not learn from."""
+    trees = [tree for tree in treebank if tree.heads is not None]
+    parsed = list(trees)
+    for held_out in assign_folds(trees, n_folds):
+        chosen = set(held_out.tolist())
+        rest = [tree for s, tree in enumerate(trees) if s not in chosen]
+        transform, parser = open_member(clone(model).fit(rest))
+        found = parser.parse(transform([trees[s] for s in held_out]))
+        for s, tree in zip(held_out, found, strict=True):
+            parsed[s] = tree
+    return score_report(trees, parsed).scores
 
 
 def _set_verbosity(model, level):
@@ -325,7 +368,7 @@ class _Treebank:
         several = options.raw_text is not None or len(options.file) > 1
         every = EVERY_OF_FEW if options.helpers else EVERY if several else 0
         self.every = every if options.set_aside is None else options.set_aside
-        self.needs_heads, self.n_sentences, self.kept = False, 0, []
+        self.needs_heads, self.n_sentences, self.n_words, self.kept = False, 0, 0, []
         self.is_file = all(p != STANDARD and os.path.isfile(expand_user(p)) for p in self.files)
 
     def __iter__(self):
@@ -348,7 +391,7 @@ class _Treebank:
     def read(self):
         """Read the files once, and yield their trees after checking them for the learner."""
         self.n_sentences = self.n_without = self.n_impossible = 0
-        self.n_arcs = self.n_nonprojective = 0
+        self.n_arcs = self.n_nonprojective = self.n_words = 0
         self.invalid, self.counts = LeftOut(), [0] * len(self.names)
         self.set_aside = [[] for _ in self.names]
         pairs = [(k, path) for k, paths in enumerate(self.files_of) for path in paths]
@@ -367,6 +410,7 @@ class _Treebank:
                         continue
                     self.counts[k] += 1
                     self.n_sentences += 1
+                    self.n_words += len(sentence.tree)
                     self.n_without += lack == "no heads"
                     if lack != "no heads":
                         self.n_arcs += int(np.count_nonzero(sentence.tree.heads > UNKNOWN))

@@ -303,7 +303,7 @@ def _cross_others(heads):
     tokens = np.arange(1, heads.size + 1)
     ends = np.where(heads < 0, tokens, heads)
     begins, ends = np.minimum(tokens, ends)[:, np.newaxis], np.maximum(tokens, ends)[:, np.newaxis]
-    crossing = (begins < begins.T) & (begins.T < ends) & (ends < ends.T)
+    crossing = (begins < begins.T) & (ends > begins.T) & (ends < ends.T)
     return (crossing | crossing.T).any(axis=1)
 
 
