@@ -65,8 +65,8 @@ class ErrorCounts:
 
     def list_confusions(self):
         """List the most frequent pairs of relations, of words with right heads."""
-        found = [(*pair, n) for pair, n in self.confused.most_common(N_CONFUSIONS) if n]
-        return [dict(zip(("true", "parsed", "words"), row, strict=True)) for row in found]
+        found = self.confused.most_common(N_CONFUSIONS)
+        return [{"true": a, "parsed": b, "words": n} for (a, b), n in found if n]
 
     def as_json(self):
         """Return everything as an object for JSON."""

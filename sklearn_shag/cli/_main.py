@@ -360,13 +360,9 @@ def _add_check(commands):
     help = "maximum number to list (default: %(default)s)"
     parser.add_argument("-n", "--number", type=_parse_count, default=50, metavar="N", help=help)
     help = """kind of model that judges trees which it has not learned from; a network takes many
-    times as long as crf (default: %(default)s)"""
-    kinds = ["crf", "biaffine", "ensemble"]
-    parser.add_argument("--model", choices=kinds, default="crf", help=help)
-    help = "columns that the model reads, such as upos,form,suffix (default: all that have values)"
-    parser.add_argument("--columns", metavar="COLUMNS", help=help)
-    help = """columns to judge too, such as upos; the model then reads predicted ones
-    (default: tags are taken as right)"""
+    times as long (default: crf, with --tags biaffine)"""
+    parser.add_argument("--model", choices=["crf", "biaffine"], help=help)
+    help = "columns to judge too, such as upos (default: heads and relations are judged)"
     parser.add_argument("--tags", metavar="COLUMNS", help=help)
     help = "number of parts, each judged by models of the others (default: %(default)s)"
     parser.add_argument(
@@ -379,7 +375,9 @@ def _add_check(commands):
     parser.add_argument("--json", action="store_true", help=help)
     _add_on_error(parser, "leave it out")
     _add_n_jobs(parser)
-    unused = "symbols embeddings context context_for raw_text teacher helpers min_count max_iter"
+    unused = (
+        "symbols columns embeddings context context_for raw_text teacher helpers min_count max_iter"
+    )
     parser.set_defaults(**dict.fromkeys([*unused.split(), "text", "pattern"]), seed=0, set=[])
 
 

@@ -27,15 +27,15 @@ from sklearn_shag.treebank import (
     join_text,
     list_sources,
     mark_guesses,
+    write_conllu,
 )
 from sklearn_shag.utils._arrays import in_chunks, rows_of
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._io import STANDARD, write_text
+from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable
 
 CHUNK = 1000  # sentences held at once
-OF_CONLLU = (".conllu", ".conllu.gz")
 UNCERTAIN = 0.9  # predicted heads that are less probable are worth a look, in a sentence to be read
 COLUMNS = {"upos": "upos", "xpos": "xpos", "feats": "feats", "lemma": "lemmas"}
 
@@ -74,7 +74,7 @@ def suggest(options):
     reason = ", since no projective tree with one root has their known heads"
     advice = " (correct them, or take a model of train --set decoder=mst, which lets arcs cross)"
     invalid, impossible = LeftOut(), LeftOut(reason + advice)
-    sentences = _iter_new(options, form, invalid.drop(_read_files(options, form), find_invalid))
+    sentences = _iter_new(options, form, files, invalid)
     find_fault = name_impossible if opened.parser._projective else lambda sentence: None
     found, part, place = [], [], 0
     for part in in_chunks(impossible.drop(sentences, find_fault), CHUNK):
@@ -88,13 +88,8 @@ def suggest(options):
     found = found or list(_list_suggestions(options, opened, part, place))
     if options.output is not None:
         _write_for_annotators(options, opened, found)
-    if options.output == STANDARD:  # it holds the trees
-        return
     rows = [row for each in found for row in each.rows]
-    if options.json:
-        print_json({"files": files, "by": options.by, "suggestions": rows})
-    else:
-        print_table(rows)
+    _print_rows(options, {"files": files, "by": options.by}, "suggestions", rows)
 
 
 def check(options):
@@ -117,6 +112,7 @@ def check(options):
     invalid = LeftOut()
     read = list(invalid.drop(iter_sentences(files, options.on_error), find_invalid))
     invalid.tell(files)
+    options.model = options.model or ("biaffine" if options.tags else "crf")
     model, _ = make_model(options)
     trees = [sentence.tree for sentence in read]
     found = suspicious_arcs(model, trees, cv=options.cv, n_jobs=options.n_jobs)
@@ -128,49 +124,48 @@ def check(options):
         names = ("given_probability", "probability", "score")
         rows.append(row | dict(zip(names, values, strict=True)))
         marks[s][token - 1] = f"{column}:{other}".replace("|", ",")
+    for s in [s for s, of_tree in enumerate(marks) if any(of_tree)]:
+        asked = trees[s].with_misc(ASKED, [mark and "Yes" for mark in marks[s]])
+        trees[s] = asked.with_misc("Likely", marks[s])
     if options.output is not None:
-        with write_text(options.output) as write:
-            for tree, of_tree in zip(trees, marks, strict=True):
-                if any(of_tree):
-                    tree = tree.with_misc(ASKED, [each and "Yes" for each in of_tree])
-                    tree = tree.with_misc("Likely", of_tree)
-                write(tree.to_conllu().encode())
-    if options.output == STANDARD:  # it holds the trees
+        write_conllu(trees, options.output)
+    _print_rows(options, {"files": files}, "suspicious", rows)
+
+
+def _print_rows(options, content, name, rows):
+    """Print rows, dicts with the same keys, as a table or as JSON, unless trees are printed."""
+    if options.output == STANDARD:
         return
     if options.json:
-        print_json({"files": files, "suspicious": rows})
-    elif rows:
-        print_table(rows)
-
-
-def print_table(rows):
-    """Print rows, dicts with the same keys, with tabs between columns."""
-    print("\t".join(rows[0]))
-    for row in rows:
+        print_json(content | {name: rows})
+        return
+    for row in [dict(zip(rows[0], rows[0], strict=True)), *rows] if rows else ():
         print("\t".join(map(_format_field, row.values())))
 
 
-def _read_files(options, form):
-    """Read files in the chosen format; those named as CoNLL-U are always read as such."""
-    for path in list_files(options):
-        own = CONLLU if path.endswith(OF_CONLLU) else form
-        yield from iter_sentences([path], options.on_error, own)
+def _iter_new(options, form, files, invalid):
+    """Yield sentences without guesses, and with names; of text, none that was read before.
 
-
-def _iter_new(options, form, sentences):
-    """Yield sentences without guesses, and with names; of text, none that was read before."""
+    Files that are named as CoNLL-U are always read as such.
+    """
     seen = set()
-    for sentence in sentences:
-        path, number, tree = sentence
-        if form != CONLLU and tree.forms in seen:
-            continue
-        seen.add(tree.forms)
-        if tree.sent_id is None or (form != CONLLU and not path.endswith(OF_CONLLU)):
-            name = "stdin" if path == "<stdin>" else Path(path).name.partition(".")[0]
-            tree = tree.with_sent_id(f"{name}-{number}")
-        tree = tree if tree.text else tree.with_text(join_text([tree]).strip())
-        known = None if options.ignore_heads else forget_guesses(tree)
-        yield sentence._replace(tree=tree.with_heads(None) if known is None else known)
+    for path in files:
+        is_conllu = form == CONLLU or path.endswith((".conllu", ".conllu.gz"))
+        own = CONLLU if is_conllu else form
+        sentences = invalid.drop(iter_sentences([path], options.on_error, own), find_invalid)
+        for sentence in sentences:
+            tree = sentence.tree
+            if form != CONLLU and tree.forms in seen:
+                continue
+            seen.add(tree.forms)
+            if tree.sent_id is None or not is_conllu:
+                name = Path(sentence.path.strip("<>")).name.partition(".")[0]
+                tree = tree.with_sent_id(f"{name}-{sentence.number}")
+            if not is_conllu and options.input != "horizontal":
+                tree = mark_guesses(tree, [WORDS])
+            tree = tree if tree.text else tree.with_text(join_text([tree]).strip())
+            known = None if options.ignore_heads else forget_guesses(tree)
+            yield sentence._replace(tree=tree.with_heads(None) if known is None else known)
 
 
 def _list_suggestions(options, opened, part, place):
@@ -219,13 +214,13 @@ def _write_for_annotators(options, opened, found):
     chosen = [each for each, _ in asked.values()]
     trees = [each.tree for each in chosen]
     parsed = opened.parser.parse(trees, keep_heads=True, confidence=True)
-    with write_text(options.output) as write:
-        for tree, (each, tokens) in zip(parsed, asked.values(), strict=True):
-            marked, guessed = np.zeros((2, len(tree)), dtype=bool)
-            marked[np.subtract(tokens, 1)], guessed[find_unknown(each.read)] = True, True
-            columns = [n for n, a in COLUMNS.items() if getattr(tree, a) != getattr(each.read, a)]
-            columns += [WORDS] * (options.input in ("text", "lines"))
-            write(mark_guesses(tree, guessed, marked, columns).to_conllu().encode())
+    written = []
+    for tree, (each, tokens) in zip(parsed, asked.values(), strict=True):
+        marked, guessed = np.zeros((2, len(tree)), dtype=bool)
+        marked[np.subtract(tokens, 1)], guessed[find_unknown(each.read)] = True, True
+        columns = [n for n, a in COLUMNS.items() if getattr(tree, a) != getattr(each.read, a)]
+        written.append(mark_guesses(tree, columns, guessed, marked))
+    write_conllu(written, options.output)
 
 
 def _describe_arc(forms, token, head, *values):

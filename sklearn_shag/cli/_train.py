@@ -48,7 +48,7 @@ from sklearn_shag.treebank import (
     nonprojective_arcs,
 )
 from sklearn_shag.utils._arrays import in_chunks
-from sklearn_shag.utils._estimators import find_splitter, find_tagger, open_member, weight_name
+from sklearn_shag.utils._estimators import find_splitter, open_member, weight_name
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, expand_user
 from sklearn_shag.utils._messages import printable, warn
@@ -91,11 +91,10 @@ def train(options):
     began = perf_counter()
     if not options.file and not options.helpers:
         raise ValueError("Name a FILE of trees, or treebanks of other languages with --helpers.")
-    others = list_given(options, "raw_text", "helpers", "weight", "continue_")
-    if options.cv and others:
+    if options.cv and list_given(options, "raw_text", "helpers", "weight", "continue_"):
         raise ValueError(
-            f"--cv is for new models of one kind of trees; leave out "
-            f"--{' and --'.join(others).replace('_', '-').rstrip('-')}, or score with --set-aside."
+            "--cv is for new models of trees of one kind: leave out --raw-text, --helpers, "
+            "--weight and --continue, or take --set-aside."
         )
     check_output(options.output, list_sources([*options.file, *(options.helpers or [])]))
     if options.output == STANDARD and getattr(sys.stdout, "isatty", bool)():
@@ -132,8 +131,7 @@ def train(options):
     several += f", {len(helpers)} of helpers" if helpers else ""
     several += f" and {len(raw)} of raw text ({sum(map(len, raw))} words)" if raw else ""
     advice = "is above" if any(treebank.set_aside) else "is not known: test it, or add --cv 5"
-    if "las" in expected or "uas" in expected:
-        name = "las" if "las" in expected else "uas"
+    for name in [name for name in SHOWN if name in expected]:
         score, low, high = (100 * value for value in expected[name])
         advice = f"is {name.upper()} {score:.1f} ({low:.1f} to {high:.1f})"
     n_relations = len(getattr(open_member(model).parser, "labels_", ()))
@@ -150,11 +148,8 @@ def _tell_input(model):
     """Describe the input that a model can parse."""
     if find_splitter(model) is not None:
         return "raw text"
-    parser = open_member(model).parser
-    parts = [model, parser, *getattr(parser, "estimators_", ())]
-    tags = any(find_tagger(part) or hasattr(part, "tagger_") for part in parts)
-    tags = tags or any(getattr(part, "tags", None) for part in parts)
-    return "words without tags" if tags else "words with the columns that it has learned from"
+    tags = [value for name, value in model.get_params().items() if name.split("__")[-1] == "tags"]
+    return "words without tags" if any(tags) else "words with the columns that it learned from"
 
 
 def _cross_validate(model, treebank, n_folds):
@@ -162,9 +157,8 @@ def _cross_validate(model, treebank, n_folds):
     trees = [tree for tree in treebank if tree.heads is not None]
     parsed = list(trees)
     for held_out in assign_folds(trees, n_folds):
-        chosen = set(held_out.tolist())
-        rest = [tree for s, tree in enumerate(trees) if s not in chosen]
-        transform, parser = open_member(clone(model).fit(rest))
+        rest = np.setdiff1d(range(len(trees)), held_out)
+        transform, parser = open_member(clone(model).fit([trees[s] for s in rest]))
         found = parser.parse(transform([trees[s] for s in held_out]))
         for s, tree in zip(held_out, found, strict=True):
             parsed[s] = tree

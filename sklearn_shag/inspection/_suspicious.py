@@ -11,18 +11,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GroupKFold, KFold
 
-from sklearn_shag.encoding import Batch, check_sentences, check_trees, read_column
+from sklearn_shag.encoding import check_trees, read_column
 from sklearn_shag.inspection._tables import largest_first, shown_as_table, to_dataframe
-from sklearn_shag.parsing import (
-    Forest,
-    Scored,
-    ask,
-    has_projective_completion,
-    list_corrected,
-    list_heads,
-)
+from sklearn_shag.parsing import ask, has_projective_completion, list_corrected, list_heads
 from sklearn_shag.treebank import MISSING, DependencyTree, allowed_arcs, require_trees
-from sklearn_shag.utils._estimators import find_tagger, open_parser
+from sklearn_shag.utils._estimators import open_parser
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import N_JOBS, Interval, validate_params
@@ -97,7 +90,7 @@ def suspicious_arcs(
     ----------
     parser : estimator
         A parser of this package, or a pipeline that ends in one. Clones of it are fitted. Tags are
-        judged if it learns tags, or has a :class:`~sklearn_shag.Tagger` before it.
+        judged if it learns them, as :class:`~sklearn_shag.BiaffineParser` may.
     X : sequence of DependencyTree
         Annotated trees. Heads that are not known are not judged.
     cv : int, default=5
@@ -183,31 +176,15 @@ def assign_folds(trees, cv, seed=0):
 
 def _judge_fold(parser, trees, heads, held_out, seed, values):
     """Fit a clone to all other trees; list probabilities of choices of each tree, by column."""
-    model, chosen = clone(parser), set(held_out.tolist())
-    names = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
-    model.set_params(**dict.fromkeys(names, seed))
-    model.fit([tree for s, tree in enumerate(trees) if s not in chosen])
+    names = [name for name in parser.get_params() if name.split("__")[-1] == "random_state"]
+    model = clone(parser).set_params(**dict.fromkeys(names, seed))
+    model.fit([trees[s] for s in np.setdiff1d(range(len(trees)), held_out)])
     transform, fitted = open_parser(model, "predict_marginals")
     part, known = transform([trees[s] for s in held_out]), [heads[s] for s in held_out]
     batch = fitted._batch(part)._replace(known=[np.maximum(each, 0) for each in known])
     judged = ask(fitted, partial(_list_evidence, getattr(fitted, "labels_", ()), values), batch)
-    tagger = find_tagger(model)
-    if tagger is not None:
-        sentences, words = check_sentences([trees[s] for s in held_out])
-        batch = Batch(tagger._encode(sentences, words, batch.indptr), batch.indptr, sentences)
-        make = partial(_make_tag_forest, tagger)
-        for found, tags in zip(
-            judged, ask(tagger, partial(_list_tags, values), batch, make), strict=True
-        ):
-            found.update(tags)
-    given_others = _condition_heads(fitted, part, known, judged)
-    for found, table in zip(judged, given_others, strict=True):
-        found["given others"] = table
+    _condition_heads(fitted, part, known, judged)
     return judged
-
-
-def _make_tag_forest(tagger, batch):
-    return Forest(lambda part: Scored(tagging=tagger._tagging(part)), batch)
 
 
 def _list_evidence(own, values, forest):
@@ -245,57 +222,48 @@ def _align_columns(table, own, values):
 
 
 def _condition_heads(parser, sentences, known, judged):
-    """List tables of probabilities of heads given all other heads, where the given one is unsure.
+    """Add probabilities of heads given all other heads, where the given one is unsure.
 
     Where no tree of the parser has the other heads, they are those without known heads.
     """
-    tables, places, rows = [found["head"].copy() for found in judged], [], []
-    for s, (heads, table) in enumerate(zip(known, tables, strict=True)):
-        of_given = np.where(heads < 0, 1.0, table[np.arange(heads.size), heads])
-        for token in np.flatnonzero(of_given < SURE):
-            rows.append(np.where(np.arange(heads.size) == token, UNKNOWN, heads))
-            places.append((s, token))
-    possible = has_projective_completion(rows) | (not parser._projective)
-    places = [place for place, each in zip(places, possible, strict=True) if each]
-    if places:
-        allowed = allowed_arcs([row for row, each in zip(rows, possible, strict=True) if each])
-        batch = parser._batch([sentences[s] for s, _ in places], allowed)
-        for (s, token), table in zip(places, ask(parser, list_corrected, batch), strict=True):
-            tables[s][token] = table[token]
-    return tables
+    places, rows = [], []
+    for s, (heads, found) in enumerate(zip(known, judged, strict=True)):
+        table, tokens = found["head"], np.arange(heads.size)
+        found["given others"] = table.copy()
+        for token in np.flatnonzero((heads >= 0) & (table[tokens, heads] < SURE)):
+            row = np.where(tokens == token, UNKNOWN, heads)
+            if not parser._projective or has_projective_completion([row])[0]:
+                rows.append(row)
+                places.append((s, token))
+    batch = parser._batch([sentences[s] for s, _ in places], allowed_arcs(rows))
+    for (s, token), table in zip(places, ask(parser, list_corrected, batch), strict=True):
+        judged[s]["given others"][token] = table[token]
 
 
 def _list_rows(s, tree, heads, values, found):
     """List the rows of a sentence, of suspicious choices alone: at most one of each token."""
-    best, follows = {}, []
     least = np.where(_cross_others(heads), LEAST_CROSSING, LEAST_HEAD)
-    odds = _measure_odds(found["head"], heads, least)[0]
-    scores, others = _measure_odds(found["given others"], heads, least)
-    for t in np.flatnonzero(heads >= 0).tolist():
-        table, row = found["given others"][t], (heads[t], others[t])
-        row = ("head", *map(str, row), table[heads[t]], table[others[t]])
-        if scores[t] > 0:
-            best[t] = (*row, scores[t] + OF_ALL * odds[t])
-        elif odds[t] > 0:
-            follows.append((OF_ALL * odds[t], t, row))
-    if follows and not best:
-        score, t, row = max(follows)
-        other = found["head"][t].copy()
-        other[heads[t]] = -1.0
-        k = int(other.argmax())
-        best[t] = ("head", row[1], str(k), found["head"][t][heads[t]], other[k], score)
+    odds, first = _measure_odds(found["head"], heads, least)
+    given, table = _measure_odds(found["given others"], heads, least), found["given others"]
+    scores, others = np.where(given[0] > 0, given[0] + OF_ALL * odds, 0.0), given[1]
+    if not scores.any():  # heads that differ because of each other alone: the clearest one stands
+        t = odds.argmax()
+        scores[t], others[t], table[t] = OF_ALL * odds[t], first[t], found["head"][t]
+    judged = [("head", range(len(tree) + 1), heads, table, scores, others)]
     for column, names in values.items():
         if column in found:
-            of_names = {name: k for k, name in enumerate(names)}
-            true = np.array([of_names.get(value, -1) for value in read_column(tree, column)])
-            true[heads < 0] = -1 if column == "deprel" else true[heads < 0]
-            scores, others = _measure_odds(found[column], true, LEAST_VALUE)
-            for t in np.flatnonzero((true >= 0) & (scores > 0)).tolist():
-                k, other = true[t], others[t]
-                if t not in best or best[t][-1] < scores[t]:
-                    shares = found[column][t][[k, other]]
-                    best[t] = (column, names[k], names[other], *shares, scores[t])
-    return [(s, t + 1, *row) for t, row in sorted(best.items()) if row[-1] > 0]
+            codes = {name: k for k, name in enumerate(names)}
+            true = np.array([codes.get(value, -1) for value in read_column(tree, column)])
+            true[(heads < 0) & (column == "deprel")] = -1
+            measured = _measure_odds(found[column], true, LEAST_VALUE)
+            judged.append((column, names, true, found[column], *measured))
+    best = {}
+    for column, names, true, table, scores, others in judged:
+        for t in np.flatnonzero((true >= 0) & (scores > 0)).tolist():
+            pair = [true[t], others[t]]
+            row = (column, *(str(names[k]) for k in pair), *table[t, pair], scores[t])
+            best[t] = max(best.get(t, row), row, key=lambda each: each[-1])
+    return [(s, t + 1, *row) for t, row in sorted(best.items())]
 
 
 def _cross_others(heads):

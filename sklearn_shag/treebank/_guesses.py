@@ -12,23 +12,25 @@ CHECKED, GUESSED_COLUMNS = "checked", "predicted"  # comments
 WORDS = "words"  # stands among guessed columns for words and boundaries
 
 
-def mark_guesses(tree, guessed, asked, columns):
+def mark_guesses(tree, columns, guessed=(), asked=()):
     """Mark guesses in a tree that annotators correct.
 
     Parameters
     ----------
     tree : DependencyTree
-    guessed, asked : bool ndarrays of shape (n_tokens,)
-        The tokens with guessed heads, and those to look at.
-    columns : sequence of str
-        The columns that are guessed, WORDS among them if the text was split.
+    columns : list of str
+        The columns that are guessed, beside those marked before; WORDS if the text was split.
+    guessed, asked : bool ndarrays of shape (n_tokens,), default=()
+        The tokens with guessed heads, and those to look at; all others lose their marks.
 
     Returns
     -------
     tree : DependencyTree
     """
     for name, marked in ((GUESSED, guessed), (ASKED, asked)):
-        tree = tree.with_misc(name, ["Yes" if each else None for each in marked])
+        if len(marked):
+            tree = tree.with_misc(name, ["Yes" if each else None for each in marked])
+    columns = sorted({*columns, *_list_columns(tree)})
     return tree._with_comment(GUESSED_COLUMNS, ",".join(columns)) if columns else tree
 
 
@@ -60,9 +62,11 @@ def forget_guesses(tree):
 
 def list_guessed_columns(tree):
     """List the columns that are only guessed; WORDS stands for words and boundaries."""
-    if _find_guesses(tree) is None:
-        return []
-    found = lines.find_comment(tree._source, GUESSED_COLUMNS) or ""
+    return [] if _find_guesses(tree) is None else _list_columns(tree)
+
+
+def _list_columns(tree):
+    found = lines.find_comment(tree._source or "", GUESSED_COLUMNS) or ""
     return [name.strip() for name in found.split(",") if name.strip()]
 
 

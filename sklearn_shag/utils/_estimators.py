@@ -137,12 +137,6 @@ def find_splitter(member):
     return next((step for step in steps if hasattr(step, "iter_split_text")), None)
 
 
-def find_tagger(member):
-    """Find the step that predicts tags before the parser, None if a pipeline has none."""
-    steps, _ = _list_steps(member)
-    return next((step for step in steps if hasattr(step, "predict_tags")), None)
-
-
 def _list_steps(member):
     steps = []
     while isinstance(member, FrozenEstimator | Pipeline) or hasattr(member, "_opened"):
