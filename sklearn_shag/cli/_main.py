@@ -331,7 +331,7 @@ def _add_suggest(commands):
     help = "take all heads as unknown, such as those written by parse (default: they are known)"
     parser.add_argument("--ignore-heads", action="store_true", help=help)
     help = "maximum number to list, with heads-in-sentences of sentences (default: %(default)s)"
-    parser.add_argument("-n", "--number", type=int, default=10, metavar="N", help=help)
+    parser.add_argument("-n", "--number", type=_parse_count, default=10, metavar="N", help=help)
     help = """what to list: words with uncertain heads (arcs); all of these in the sentences that
     hold most (heads-in-sentences); sentences by their expected share of wrong heads (sentences), or
     by the probability of their whole trees (trees) (default: %(default)s)"""
