@@ -167,7 +167,8 @@ def test_files_are_valid(run, files):
     learn(run, "own.conllu", options="--text --tags upos")
     for options in ("raw.txt --input lines", "partial.conllu --by sentences --ignore-heads"):
         run(f"suggest model.npz {options} -o next.conllu")
-        command = [sys.executable, "-m", "udtools.validate", "--lang", "en", "--level", "2"]
+        code = "import sys; from udtools.cli import main; sys.exit(main())"
+        command = [sys.executable, "-c", code, "--lang", "en", "--level", "2"]
         found = subprocess.run(
             [*command, "next.conllu"], capture_output=True, text=True, check=False
         )

@@ -1,4 +1,4 @@
-"""Where parsed trees differ from true ones, for the command `evaluate`."""
+"""Differences of parsed and true trees, for the command `evaluate`."""
 
 from collections import Counter
 from heapq import nlargest

@@ -1,4 +1,4 @@
-"""Marks of guesses: what a model has predicted for annotators, and nobody has confirmed."""
+"""Marks of guesses: predictions for annotators that nobody has confirmed."""
 
 import numpy as np
 
