@@ -332,14 +332,13 @@ def _add_suggest(commands):
     parser.add_argument("--ignore-heads", action="store_true", help=help)
     help = "maximum number to list, with heads-in-sentences of sentences (default: %(default)s)"
     parser.add_argument("-n", "--number", type=_parse_count, default=10, metavar="N", help=help)
-    help = """what to list: words with uncertain heads (arcs); all of these in the sentences that
-    hold most (heads-in-sentences); sentences by their expected share of wrong heads (sentences), or
-    by the probability of their whole trees (trees) (default: %(default)s)"""
+    help = """what to list: words with uncertain heads (arcs), or all of these in the sentences that
+    hold most (heads-in-sentences). Or sentences, by their expected share of wrong heads
+    (sentences), or by the probability of their whole trees (trees) (default: %(default)s)"""
     kinds = ["arcs", "heads-in-sentences", "sentences", "trees"]
     parser.add_argument("--by", choices=kinds, default="arcs", help=help)
-    help = """CoNLL-U file to write for annotators: the sentences of what is listed, with predicted
-    trees, Check=Yes in MISC at words to look at, and Predicted=Yes at heads that train takes as
-    unknown while the mark is there (default: none)"""
+    help = """CoNLL-U file to write for annotators, with predicted trees. In MISC, Check=Yes marks
+    words to look at, and Predicted=Yes heads that train takes as unknown (default: none)"""
     parser.add_argument("-o", "--output", metavar="OUT", help=help)
     help = "print one JSON object (default: a table, with tabs between columns)"
     parser.add_argument("--json", action="store_true", help=help)
