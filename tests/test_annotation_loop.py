@@ -230,7 +230,6 @@ def test_folds_are_of_documents(english):
     assert [len(fold) for fold in assign_folds(english[:95], 5)] == [19] * 5
 
 
-@pytest.mark.filterwarnings("ignore:1 of")
 def test_planted_errors_are_found(english):
     """Wrong relations of some determiners; heads that are not known are not judged."""
     trees, planted = list(english[:150]), set()

@@ -322,7 +322,7 @@ def _add_suggest(commands):
       %(prog)s model.npz partial.conllu -n 100 --json
       %(prog)s model.npz partial.conllu --by sentences
       %(prog)s model.npz partial.conllu --by sentences -n 50 -o next.conllu
-      %(prog)s model.npz done.conllu text.txt --input text -n 200 -o next.conllu
+      %(prog)s english text.txt --input text -n 200 -o next.conllu
     """
     parser = _add_command(commands, "suggest", "cli._suggest", _add_suggest)
     _add_model(parser)
@@ -350,9 +350,9 @@ def _add_check(commands):
     """List the heads, relations and tags of a treebank that may be errors.
 
     examples:
-      %(prog)s treebank.conllu
-      %(prog)s treebank.conllu -n 200 -o marked.conllu
-      %(prog)s treebank.conllu --tags upos --json
+      %(prog)s train.conllu
+      %(prog)s train.conllu -n 200 -o marked.conllu
+      %(prog)s train.conllu --tags upos --json
     """
     parser = _add_command(commands, "check", "cli._suggest", _add_check)
     _add_files(parser, "file", "annotated trees", nargs="+")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral
@@ -149,8 +150,11 @@ def suspicious_arcs(
         for held_out in assign_folds(trees, cv, seed):
             folds.append(held_out)
             tasks.append(delayed(_judge_fold)(parser, trees, heads, held_out, seed, values))
+    with warnings.catch_warnings():  # of a fold, which has rarer symbols than all trees
+        warnings.simplefilter("ignore")
+        answers = run_parallel(tasks, n_jobs)
     sums = [{} for _ in trees]
-    for held_out, judged in zip(folds, run_parallel(tasks, n_jobs), strict=True):
+    for held_out, judged in zip(folds, answers, strict=True):
         for s, found in zip(held_out, judged, strict=True):
             for column, table in found.items():
                 sums[s][column] = sums[s].get(column, 0.0) + table / N_SEEDS
