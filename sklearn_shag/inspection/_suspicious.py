@@ -28,7 +28,7 @@ SURE = 0.9  # heads that are as probable as this are not looked at again
 # whereas next to nothing is often what is rare and right.
 JUDGED = ("deprel", "upos", "xpos", "feats")
 LEAST_HEAD, LEAST_VALUE = 1e-3, 1e-2
-LEAST_CROSSING = 0.1  # of heads that parsers exclude: most arcs that cross are right
+LEAST_CROSSING = 1e-2  # of heads that parsers exclude, since most arcs that cross are right
 OF_ALL = 0.25  # weight of a head's odds without known heads, beside those given all other heads
 
 
