@@ -29,9 +29,9 @@ LANGUAGES = {"Afrikaans": "af", "English": "en", "French": "fr", "Tamil": "ta", 
 PIPELINE = ["tagger", "morphologizer", "trainable_lemmatizer", "parser"]
 
 
-def train_spacy(data, language, folder):
+def train_spacy(data, language, folder, **settings):
     """Train on a treebank; with the CPU seconds that it took and the megabytes on disk."""
-    paths = {}
+    paths = settings
     for part in ("train", "dev"):
         path = next(data.folder.glob(f"*-ud-{part}.conllu"))
         how = {"converter": "conllu", "n_sents": 10, "merge_subtokens": True}

@@ -57,17 +57,21 @@ def read(path):
     return found
 
 
-def train(folder, tagger, options, tokenizer="none"):
-    """Train parser, tagger and tokenizer unless "none"; with the CPU seconds they took."""
+def train(folder, tagger, options, tokenizer="none", save=None):
+    """Train parser, tagger and tokenizer unless "none"; with the CPU seconds they took.
+
+    The model is kept in the file `save`, if there is one.
+    """
     started, error = time.process_time(), ProcessingError()
     parts = [read(next(folder.glob(f"*-ud-{part}.conllu"))) for part in ("train", "dev")]
     trained = Trainer.train("morphodita_parsito", *parts, tokenizer, tagger, options, error)
     if error.occurred():
         raise RuntimeError(error.message)
-    seconds, path = time.process_time() - started, folder.name + ".udpipe"
-    Path(path).write_bytes(trained)
-    model = Model.load(path)
-    Path(path).unlink()
+    seconds, path = time.process_time() - started, Path(save or folder.name + ".udpipe")
+    path.write_bytes(trained)
+    model = Model.load(str(path))
+    if save is None:
+        path.unlink()
     return model, seconds
 
 

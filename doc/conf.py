@@ -93,6 +93,7 @@ sphinx_gallery_conf = {
         [
             "../examples/first_steps",
             "../examples/annotation",
+            "../examples/documents",
             "../examples/inspection",
             "../examples/at_scale",
             "../examples/algorithms",
@@ -107,6 +108,7 @@ sphinx_gallery_conf = {
             "plot_grid_search.py",
             "plot_own_symbols.py",
             "plot_words.py",
+            "plot_compare_texts.py",
             "plot_arc_confidence.py",
             "plot_raw_text.py",
             "plot_active_learning.py",

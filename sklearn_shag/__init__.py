@@ -26,6 +26,7 @@ _MODULES = {
     "CRFParser": "conditional._crf",
     "ConcaveParser": "induction._concave",
     "ConditionalSHAG": "conditional._tuned",
+    "DependencyVectorizer": "documents._features",
     "DeterministicSHAG": "learning._deterministic",
     "DistilledParser": "ensembles._distilled",
     "DummyParser": "_dummy",
@@ -39,7 +40,9 @@ _MODULES = {
     "SpectralSHAG": "learning._spectral",
     "SpectralSHAGCV": "learning._spectral_cv",
     "Splitter": "network._splitter",
+    "SyntaxStatistics": "documents._statistics",
     "Tagger": "network._tagger",
+    "TextParser": "documents._features",
     "load_model": "model_files._persistence",
     "make_parser_pipeline": "ensembles._pipeline",
     "save_model": "model_files._persistence",
@@ -66,6 +69,9 @@ if typing.TYPE_CHECKING:  # twice the same name: what is named so is public
     from sklearn_shag.automata._spectral import SpectralAutomaton as SpectralAutomaton
     from sklearn_shag.conditional._crf import CRFParser as CRFParser
     from sklearn_shag.conditional._tuned import ConditionalSHAG as ConditionalSHAG
+    from sklearn_shag.documents._features import DependencyVectorizer as DependencyVectorizer
+    from sklearn_shag.documents._features import TextParser as TextParser
+    from sklearn_shag.documents._statistics import SyntaxStatistics as SyntaxStatistics
     from sklearn_shag.ensembles._averaged import AveragedParser as AveragedParser
     from sklearn_shag.ensembles._distilled import DistilledParser as DistilledParser
     from sklearn_shag.ensembles._pipeline import ParserPipeline as ParserPipeline

@@ -362,20 +362,78 @@ def test_networks_read_sentences_once(test, knowing, monkeypatch):
 # Seeds
 
 
-def test_halves_train_no_taggers(english, monkeypatch):
-    """Tags that are not learned along with trees change no probability of heads or relations."""
-    settings = {"hidden_layer_sizes": [8], "max_iter": 1, "random_state": 0}
-    network = BiaffineParser(tags=("upos", "xpos"), **settings)
+TINY = {"hidden_layer_sizes": [8], "max_iter": 2}
+
+
+def tagging_members():
+    """Two networks and a pipeline, which has the tagger of the first network."""
+    tags = ["upos", "xpos"]
+    linear = CRFParser(["upos", "form"], n_features=2**12, random_state=0, calibrate=False)
+    steps = Tagger(tags, cv=3, random_state=0, **TINY), linear
+    networks = [
+        (f"n{k}", BiaffineParser(tags=tags, random_state=k, calibrate=False, **TINY))
+        for k in range(2)
+    ]
+    return [*networks, ("linear", make_pipeline(*steps))]
+
+
+@pytest.mark.parametrize("calibrate", [False, True])
+def test_equal_taggers_learn_once_and_members_are_as_if_alone(english, monkeypatch, calibrate):
+    trees = english[:40]
+    alone = [clone(member).fit(trees) for _, member in tagging_members()]
     fit, fitted = Tagger.fit, []
     monkeypatch.setattr(
         Tagger, "fit", lambda self, *args, **given: fitted.append(1) or fit(self, *args, **given)
     )
-    average = AveragedParser([("network", network)]).fit(english[:40])
-    assert len(fitted) == 1
-    monkeypatch.setattr(_averaged, "_leave_out_taggers", lambda member: None)
-    with_taggers = AveragedParser([("network", network)]).fit(english[:40])
-    assert len(fitted) == 4
-    assert_same_model(average, with_taggers)
+    averages = [
+        AveragedParser(tagging_members(), calibrate=calibrate, n_jobs=n_jobs).fit(trees)
+        for n_jobs in (None, 2)
+    ]
+    assert len(fitted) == 2 * (2 + 3)  # of two seeds, and of three folds
+    for average in averages:
+        for one, shared in zip(alone, average.estimators_, strict=True):
+            assert_same_model(one, shared)
+    assert_same_model(*(average.set_params(n_jobs=None) for average in averages))
+
+
+def test_taggers_without_a_seed_are_not_shared(english, monkeypatch):
+    fit, fitted = Tagger.fit, []
+    monkeypatch.setattr(
+        Tagger, "fit", lambda self, *args, **given: fitted.append(1) or fit(self, *args, **given)
+    )
+    network = BiaffineParser(tags=["upos", "xpos"], **TINY)
+    average = AveragedParser([("a", network), ("b", network)], calibrate=False).fit(english[:40])
+    assert len(fitted) == 2
+    one, other = (member.tagger_.weights_.values for member in average.estimators_)
+    assert not np.array_equal(one, other)
+
+
+def test_halves_see_the_tags_of_folds(english):
+    """A pipeline is calibrated as its parser is on trees that were tagged in folds beforehand."""
+    trees = english[:40]
+    _, linear = tagging_members()[-1]
+    tagged = clone(linear[0]).fit_transform(trees)
+    # Halves are drawn, and trees are put in order, by symbols.
+    pairs = zip(trees, tagged, strict=True)
+    trees = [before.with_symbols(after.symbols) for before, after in pairs]
+    found = AveragedParser([("linear", linear)]).fit(trees)
+    expected = AveragedParser([("linear", linear[1])]).fit(tagged)
+    assert_array_equal(found.temperatures_, expected.temperatures_)
+    assert_array_equal(found.uniform_shares_, expected.uniform_shares_)
+    assert found.temperatures_[0] != 1
+
+
+def test_one_half_of_many_tokens_calibrates(english, monkeypatch):
+    answers, fitted = _averaged.learn_calibrations, []
+    monkeypatch.setattr(
+        _averaged, "learn_calibrations", lambda each: fitted.append(len(each)) or answers(each)
+    )
+    member = [("single", DeterministicSHAG("single", smoothing=1))]
+    n_tokens = np.cumsum([len(tree) for tree in english])
+    enough = int(np.searchsorted(n_tokens, _averaged.ENOUGH)) + 1
+    for n_trees in (enough - 1, enough):
+        AveragedParser(member).fit(english[:n_trees])
+    assert [n for n in fitted if n] == [2, 1]  # members learn nothing of the kind
 
 
 def test_of_seeds(train, test):

@@ -65,7 +65,7 @@ from tests.loops import over
 
 MODEL = ("--model", "spectral")
 SMALL_NETWORK = BiaffineParser(hidden_layer_sizes=[4], max_iter=1)
-COMMANDS = ["demo", "train", "parse", "suggest", "check", "evaluate"]
+COMMANDS = ["demo", "train", "parse", "suggest", "check", "evaluate", "draw"]
 
 
 def make_networks_small(monkeypatch):
@@ -393,7 +393,7 @@ class TestRawText:
         ]
         network = clone(SMALL_NETWORK).set_params(tags="upos", random_state=0)
         seeds = AveragedParser.of_seeds(network).estimators
-        tagger = Tagger("upos", hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0)
+        tagger = Tagger("upos", hidden_layer_sizes=[4], max_iter=1, cv=3, random_state=0)
         linear = CRFParser(["upos", "form", "suffix"], n_features=2**12, max_iter=1, random_state=0)
         teacher = AveragedParser([*seeds, ("linear", make_parser_pipeline(tagger, linear))])
         expected = DistilledParser(network, teacher).fit(sentences).parser_

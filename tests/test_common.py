@@ -23,12 +23,15 @@ import sklearn_shag
 from sklearn_shag import (
     EMSHAG,
     BaseSHAG,
+    DependencyVectorizer,
     DeterministicSHAG,
     DistilledParser,
     EMAutomaton,
     ParserPipeline,
     SpectralAutomaton,
     SpectralSHAG,
+    SyntaxStatistics,
+    TextParser,
 )
 from sklearn_shag.features import TransformerVectors
 from sklearn_shag.learning._base import IncrementalMixin
@@ -77,6 +80,8 @@ SCORING_TREES = ["score_samples", "conditional_log_likelihood"]
 
 EVERYTHING = ESTIMATORS | TRANSFORMERS
 OF_SEQUENCES = {EMAutomaton, SpectralAutomaton}  # whose tests are in test_automata.py
+# Whose tests are in test_transformers_of_documents.py
+OF_DOCUMENTS = {DependencyVectorizer, SyntaxStatistics, TextParser}
 
 
 # What is tested
@@ -90,7 +95,7 @@ def test_every_public_estimator_is_tested():
     public = [getattr(p, name) for p in packages for name in getattr(p, "__all__", ())]
     estimators = {v for v in public if inspect.isclass(v) and issubclass(v, BaseEstimator)}
     tested = {type(model) for model in (ESTIMATORS | TRANSFORMERS).values()}
-    others = {BaseSHAG, DistilledParser, ParserPipeline, TransformerVectors}
+    others = {BaseSHAG, DistilledParser, ParserPipeline, TransformerVectors, *OF_DOCUMENTS}
     assert estimators == tested | others | OF_SEQUENCES
 
 
@@ -120,7 +125,7 @@ def test_of_nothing_there_is_nothing(name):
 # The checks of scikit-learn
 
 
-@pytest.mark.parametrize("model", sorted(OF_SEQUENCES, key=str))
+@pytest.mark.parametrize("model", sorted(OF_SEQUENCES | OF_DOCUMENTS, key=str))
 def test_checks_of_scikit_learn_for_sequences(model):
     for check in CHECKS_WITHOUT_DATA:
         getattr(estimator_checks, check)(model.__name__, model())

@@ -504,7 +504,8 @@ HEADERS = [
     (b'{"format": true, "model": {}}', "it has the format True; this"),
     (b'{"format": 1}', "model has no 'class', or none that is a str"),
     (b'{"format": 1, "model": {"class": "Pipeline", "params": {"steps": [1]}}}', "damaged: "),
-    (b'{"format": 1, "model": ' + b"[" * 100 + b"]" * 100 + b"}", "more than 64 levels deep"),
+    (b'{"format": 1, "model": ' + b"[" * 63 + b"]" * 63 + b"}", "model has no 'class'"),
+    (b'{"format": 1, "model": ' + b"[" * 64 + b"]" * 64 + b"}", "more than 64 levels deep"),
     (b'{"format": 1, "model": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "damaged: "),
 ]
 

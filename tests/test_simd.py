@@ -1,5 +1,7 @@
 """Vectors of lanes: what each function does to arrays, as Python and as numba compiles it."""
 
+import importlib
+
 import numba
 import numpy as np
 import pytest
@@ -38,6 +40,7 @@ def run(request):
         return lambda function, *arguments: function(*arguments)
     if numba.config.DISABLE_JIT:
         pytest.skip("nothing is compiled")
+    importlib.import_module("sklearn_shag.utils._simd_compiled")  # numba learns of vectors
     return lambda function, *arguments: njit(function)(*arguments)
 
 

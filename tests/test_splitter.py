@@ -599,8 +599,15 @@ def test_files_are_split_in_pieces(splitter, tmp_path, monkeypatch):
     assert [tree.sent_id for tree in twice] == [str(k + 1) for k in range(2 * len(trees))]
 
 
+def test_only_long_paragraphs_are_cut(monkeypatch):
+    read_at_once(monkeypatch, 25)
+    line, lines = 8 * "ab " + "\n", 3 * (8 * "ab " + "\n")
+    found = [piece.text for piece in iter_text(io.StringIO(f"{lines}\n{lines}\n{lines}{lines}"))]
+    assert found == [f"{lines}\n", f"{lines}\n", 4 * line, 2 * line]
+
+
 def test_blank_lines_between_pieces_begin_paragraphs(monkeypatch):
-    read_at_once(monkeypatch, 100)
+    read_at_once(monkeypatch, 25)
     for space, begins in [("\n \n", True), ("\n ", False)]:
         pieces = list(iter_text(io.StringIO("ab " * 33 + space + "c")))
         assert [piece.begins_paragraph for piece in pieces] == [True, begins]
@@ -681,7 +688,8 @@ def test_files_are_split_line_by_line(splitter, model, text_model, tmp_path, cap
     parsed = model.parse_text(text, lines=True)
     assert parsed == model.parse(expected) == list(model.iter_parse_text(path, lines=True))
     assert main(["parse", text_model, str(path), "--input", "lines", "--n-jobs", "2"]) == 0
-    assert capsys.readouterr().out == "".join(tree.to_conllu() for tree in parsed)
+    ((_, named),) = model.iter_parse_texts([text], ["a"], lines=True)
+    assert capsys.readouterr().out == "".join(tree.to_conllu() for tree in named)
 
 
 # Pipelines and model files
@@ -714,14 +722,34 @@ def test_command_parses_text(text_model, model, tmp_path, capsys, monkeypatch):
     text = "The cat sat. It slept.\n\nI do not think so.\n\n" * 30
     source = tmp_path / "a.txt"
     source.write_text(text)
-    expected = "".join(tree.to_conllu() for tree in model.parse_text(text))
+    ((_, trees),) = model.iter_parse_texts([text], ["a"])
+    expected = "".join(tree.to_conllu() for tree in trees)
     assert main(["parse", text_model, str(source), "--input", "text"]) == 0
     assert capsys.readouterr().out == expected
     read_at_once(monkeypatch, 300)
     command = ["parse", text_model, str(source), "--input", "text", "--n-jobs", "2"]
     assert main(command) == 0
     assert capsys.readouterr().out == expected
-    assert expected.count("# sent_id = 7\n") == 1
+    assert expected.count("# sent_id = a-7\n") == expected.count("# newdoc id = a\n") == 1
+
+
+def test_command_names_no_document_of_standard_input(text_model, model, capsys, monkeypatch):
+    text = "The cat sat. It slept.\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["parse", text_model, "--input", "text"]) == 0
+    assert capsys.readouterr().out == "".join(t.to_conllu() for t in model.parse_text(text))
+
+
+def test_command_names_files_of_one_name_by_their_paths(text_model, tmp_path, capsys):
+    paths = [tmp_path / folder / "a.2.txt" for folder in ("one", "two")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text("The cat sat.")
+    assert main(["parse", text_model, *map(str, paths), "--input", "text"]) == 0
+    trees = read_conllu(io.StringIO(capsys.readouterr().out))
+    assert [tree.document for tree in trees] == list(map(str, paths))
+    assert main(["parse", text_model, str(paths[0]), "--input", "lines"]) == 0
+    assert "# newdoc id = a.2\n# newpar\n# sent_id = a.2-1\n" in capsys.readouterr().out
 
 
 def test_command_numbers_sentences_and_nothing_else(text_model, tmp_path, capsys, monkeypatch):
@@ -734,7 +762,10 @@ def test_command_numbers_sentences_and_nothing_else(text_model, tmp_path, capsys
     assert main(command) == 0
     trees = read_conllu(io.StringIO(capsys.readouterr().out))
     assert len(trees) == 2 * 30
-    assert [tree.sent_id for tree in trees] == [str(k // 2 + 1) for k in range(len(trees))]
+    numbers = [f"{name}-{k // 2 + 1}" for name in "ab" for k in range(30)]
+    assert [tree.sent_id for tree in trees] == numbers
+    assert [tree.document for tree in trees] == ["a"] * 30 + ["b"] * 30
+    assert ["newdoc" in str(tree.comments) for tree in trees] == [k in (0, 30) for k in range(60)]
     assert join_text(trees[::2]) == "".join(path.read_text() for path in paths)
     assert all("\n# sent_id" not in tree.to_conllu().partition("# text")[2] for tree in trees)
 
@@ -855,3 +886,12 @@ def test_demo_draws_no_text_of_other_parsers(capsys):
     assert main(["demo", "Cats sleep.", "--treebank", "x"]) == 1
     assert main(["demo", " "]) == 1
     assert "blank" in capsys.readouterr().err
+
+
+def test_command_numbers_the_sentences_of_a_long_line(text_model, tmp_path, capsys, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("The cat sat. It slept. " * 20)
+    read_at_once(monkeypatch, 25)
+    assert main(["parse", text_model, str(path), "--input", "text"]) == 0
+    trees = read_conllu(io.StringIO(capsys.readouterr().out))
+    assert [tree.sent_id for tree in trees] == [f"a-{k + 1}" for k in range(len(trees))]

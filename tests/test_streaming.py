@@ -208,6 +208,16 @@ def test_results_of_processes_come_in_order_and_few_at_once():
     assert list(map_in_processes(shout, iter("xy"), 1)) == ["X", "Y"]
 
 
+def identify(_):
+    return os.getpid()
+
+
+def test_this_process_works_too():
+    found = set(map_in_processes(identify, range(40), 2))
+    assert len(found) == 2
+    assert os.getpid() in found
+
+
 def test_failures_of_processes():
     with pytest.raises(ChildProcessError, match="a worker process has ended"):
         list(map_in_processes(shout, ["a", "end", "b"], 2))

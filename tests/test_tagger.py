@@ -234,16 +234,24 @@ def test_a_sentence_alone_is_as_in_a_text(fitted, english):
 # Cross-fitting
 
 
-def test_folds_are_tagged_by_others(trees):
-    """As by hand, with the folds of a splitter."""
+@pytest.mark.parametrize(("max_iter", "passes"), [(2, 2), ("auto", 3)])
+def test_folds_are_tagged_by_others(trees, monkeypatch, max_iter, passes):
+    """As by hand, with the folds of a splitter, by default in half as many passes."""
+    choose = Tagger._choose_schedule
+    of_auto = {"max_iter": 5}
+    monkeypatch.setattr(
+        Tagger,
+        "_choose_schedule",
+        lambda self, n: choose(self, n) | (of_auto if self.max_iter == "auto" else {}),
+    )
     folds = KFold(3, shuffle=True, random_state=1)
-    tagger = small(cv=folds, random_state=5)
+    tagger = small(cv=folds, random_state=5, max_iter=max_iter)
     found = tagger.fit_transform(trees)
     seeds = np.random.RandomState(5).randint(2**31, size=3)
     for (train, test), seed in zip(folds.split(trees), seeds, strict=True):
-        other = small(random_state=seed).fit([trees[s] for s in train])
+        other = small(random_state=seed, max_iter=passes).fit([trees[s] for s in train])
         assert [found[s] for s in test] == other.transform([trees[s] for s in test])
-    assert_same_model(tagger, small(random_state=5).fit(trees))
+    assert_same_model(tagger, small(random_state=5, max_iter=max_iter).fit(trees))
     assert found != tagger.transform(trees)
 
 

@@ -29,6 +29,7 @@ from sklearn_shag import (
     ConcaveParser,
     ConditionalSHAG,
     CRFParser,
+    DependencyVectorizer,
     DeterministicSHAG,
     DistilledParser,
     DummyParser,
@@ -43,7 +44,9 @@ from sklearn_shag import (
     SpectralSHAG,
     SpectralSHAGCV,
     Splitter,
+    SyntaxStatistics,
     Tagger,
+    TextParser,
     load_model,
     make_parser_pipeline,
     save_model,
@@ -181,6 +184,7 @@ from sklearn_shag.treebank import (
     DependencyTree,
     EmptyNode,
     MultiwordToken,
+    Token,
     TokenFeature,
     UnknownSymbolWarning,
     allowed_arcs,
@@ -197,6 +201,7 @@ from sklearn_shag.treebank import (
     read_horizontal,
     remove_punctuation,
     to_dataframe,
+    to_html,
     to_spacy,
     to_token_list,
     write_conllu,
@@ -272,7 +277,14 @@ def read_and_write(folder: Path) -> None:
     assert_type(tree.depth(1), int)
     assert_type(tree.crossing_arcs(), tuple[tuple[int, int], ...])
     assert tree.to_networkx().number_of_edges() == len(tree)
-    assert_type(tree.to_svg(), str)
+    assert_type(tree.to_svg(highlight=[1], colors=True, compact=True), str)
+    assert_type(to_html(trees, highlight=lambda token: token.upos == "VERB"), str)
+    assert_type(tree.document, str | None)
+    assert_type(tree.root, Token)
+    for token in tree.tokens:
+        assert_type(token.head, Token | None)
+        assert_type(token.feats, dict[str, str])
+        assert_type([child.form for child in token.children], list[str])
     print(tree.to_displacy()["arcs"])
 
 
@@ -632,6 +644,18 @@ def use_scikit_learn(folder: Path) -> None:
     bundled = load_parser("english")
     assert_type(bundled, ParserPipeline)
     assert_type(bundled.parse_text("Dogs\nbark\n."), list[DependencyTree])
+    texts = ["Dogs\nbark\n.", "It rains."]
+    assert_type(bundled.parse_texts(texts, confidence=True), list[list[DependencyTree]])
+    for name, document in bundled.iter_parse_texts(iter(texts), ["a", "b"], on_error="skip"):
+        assert_type(name, str | int)
+        assert_type(document, list[DependencyTree])
+    documents = TextParser(bundled, on_error="skip").transform(texts)
+    assert_type(documents, NDArray[np.object_])
+    vectorizer = DependencyVectorizer(("arcs", "words"), nodes=lambda token: token.form, min_df=1)
+    assert_type(vectorizer.fit(documents), DependencyVectorizer)
+    print(vectorizer.transform(trees).shape, DependencyVectorizer(nodes="lemma").fit(trees))
+    assert_type(vectorizer.get_feature_names_out(), NDArray[np.object_])
+    assert_type(SyntaxStatistics().fit(documents).transform([trees]), NDArray[np.float64])
     # What does not exist is refused, or mypy would refuse the comments.
     with suppress(AttributeError):
         bundled.pars_text("Dogs bark.")  # type: ignore[attr-defined]

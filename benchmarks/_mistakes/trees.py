@@ -13,6 +13,14 @@ MISTAKES = [
     Mistake("trees[0].sent_id", works("isinstance(result, str)")),
     Mistake("trees[0].with_sent_id('1\\n2')", raises(ValueError, r"sent_id", r"line")),
     Mistake("to_dataframe(trees[0])", raises(TypeError, r"\[tree\]")),
+    Mistake("to_html(trees[0])", raises(TypeError, r"\[tree\]")),
+    Mistake("trees[0].with_heads(None).root", raises(ValueError, r"no heads", r"Parse")),
+    Mistake(
+        "DependencyVectorizer().fit(['The cat sat.'])",
+        raises(TypeError, r"X\[0\]", r"str", r"DependencyTree"),
+    ),
+    Mistake("DependencyVectorizer().fit(trees[0])", raises(TypeError, r"\[tree\]")),
+    Mistake("TextParser().fit_transform('The cat sat.')", raises(TypeError, r"\[text\]")),
     Mistake("SpectralSHAG().fit(tags)", raises(ValueError, r"X\[0\] has no heads", r"as y")),
     Mistake(
         "SpectralSHAG().fit([tree.with_heads(None) for tree in trees])",

@@ -1,4 +1,4 @@
-"""The command `demo`: scores of four models and a drawn tree, or the trees of a text."""
+"""The commands `demo`, scores of models and a drawn tree, and `draw`, pages of trees."""
 
 import os
 import shlex
@@ -11,7 +11,8 @@ from sklearn_shag.datasets import load_english, load_parser
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.metrics import exact_match_score, unlabeled_attachment_score
 from sklearn_shag.parsing import head_probabilities
-from sklearn_shag.treebank import display_width, pad_cells, read_conllu
+from sklearn_shag.treebank import display_width, list_sources, pad_cells, read_conllu, to_html
+from sklearn_shag.utils._io import write_text
 from sklearn_shag.utils._messages import printable
 
 N_STATES = 8
@@ -58,6 +59,30 @@ def demo(options):
     chosen = min(test, key=lambda tree: abs(len(tree) - 12))
     _print_trees(chosen, models[spectral].parse([chosen])[0], f"parsed by {spectral}")
     print(f"\nNext, learn from your own treebank:\n\n  {options.program} train {own}")
+
+
+def draw(options):
+    """Draw the trees of files on a page.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `file`, `output`, `highlight`, `colors` and `compact`.
+
+    Raises
+    ------
+    ValueError
+        If the output is one of the inputs.
+    """
+    from sklearn_shag.cli._models import check_output  # whose imports would slow down `demo`
+
+    check_output(options.output, list_sources(options.file))
+    wanted = set(options.highlight.split(","))
+    style = {"colors": options.colors, "compact": options.compact}
+    style["highlight"] = lambda token: token.deprel in wanted
+    page = to_html(read_conllu(options.file), **style)
+    with write_text(options.output) as write:
+        write(page.encode())
 
 
 def _parse_text(text):

@@ -153,7 +153,8 @@ def make_parser(prog="sklearn-shag"):
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    for add in (_add_demo, _add_train, _add_parse, _add_suggest, _add_check, _add_evaluate):
+    adders = (_add_demo, _add_train, _add_parse, _add_suggest, _add_check, _add_evaluate, _add_draw)
+    for add in adders:
         add(commands)
     return parser
 
@@ -261,7 +262,7 @@ def _add_train(commands):
 
 
 def _add_parse(commands):
-    """Parse CoNLL-U files, tokenised sentences, or raw text.
+    """Parse CoNLL-U files, tokenised sentences, or raw text, where each file is a document.
 
     examples:
       %(prog)s model.npz test.conllu -o parsed.conllu
@@ -408,6 +409,23 @@ def _add_evaluate(commands):
     help = "print one JSON object, with scores from 0 to 1 (default: a table in percent)"
     parser.add_argument("--json", action="store_true", help=help)
     _add_on_error(parser, "leave it out on both sides")
+
+
+def _add_draw(commands):
+    """Draw the trees of CoNLL-U files on a page of HTML.
+
+    examples:
+      %(prog)s parsed.conllu -o page.html
+      %(prog)s parsed.conllu -o page.html --highlight nsubj:pass,aux:pass --colors
+    """
+    parser = _add_command(commands, "draw", "cli._demo", _add_draw)
+    _add_files(parser, "file", "the trees", nargs="+")
+    help = "page to write (default: standard output)"
+    parser.add_argument("-o", "--output", metavar="PAGE", default=STANDARD, help=help)
+    help = "highlight words with these relations (default: none)"
+    parser.add_argument("--highlight", metavar="RELATIONS", default="", help=help)
+    parser.add_argument("--colors", action="store_true", help="colour relations (default: not)")
+    parser.add_argument("--compact", action="store_true", help="draw smaller (default: not)")
 
 
 def _add_command(commands, name, module, function):

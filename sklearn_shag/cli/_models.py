@@ -201,7 +201,9 @@ def _make_part(name, options, seed):
     if options.tags is not None and name == "biaffine":
         return learner.set_params(tags=tags), learner
     if options.tags is not None:
-        tagger = Tagger(tags, random_state=seed, n_jobs=n_jobs, **counts)
+        # Few folds are enough for a linear model beside networks.
+        folds = {"cv": 3} if options.model == "ensemble" else {}
+        tagger = Tagger(tags, random_state=seed, n_jobs=n_jobs, **folds, **counts)
         return make_parser_pipeline(tagger, learner), learner
     if name in OF_COLUMNS:
         return learner, learner

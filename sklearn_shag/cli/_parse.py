@@ -1,8 +1,10 @@
 """The command `parse`, which reads, parses and writes files piece by piece, in order."""
 
 import os
+import re
 import warnings
 from contextlib import closing
+from functools import partial
 from itertools import chain, islice, starmap
 from pathlib import Path
 from time import perf_counter
@@ -18,10 +20,14 @@ from sklearn_shag.treebank import (
     list_sources,
     set_comment,
 )
+from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
 from sklearn_shag.utils._io import STANDARD, write_text
-from sklearn_shag.utils._messages import warn
+from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes, progress
+
+PART = 250  # sentences of a piece whose trees are in memory at once
+FEWEST = 4  # pieces that processes are started for: they take as long to start as to parse
 
 
 class ParsedPiece(NamedTuple):
@@ -31,6 +37,8 @@ class ParsedPiece(NamedTuple):
     errors: list[ConlluError]  # of skipped sentences, or of the one that ends parsing
     warned: list[tuple[type, str]]
     n_read: int
+    path: str
+    begins_file: bool  # of text; a piece may end within the first line
 
 
 class PieceParser(NamedTuple):
@@ -44,20 +52,26 @@ class PieceParser(NamedTuple):
     def __call__(self, piece):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            sentences = list(self.form.sentences(piece))
-            results = self._parse_sentences(piece.path, sentences)
-        texts, errors = [], []
-        for (line, text, tree), result in zip(sentences, results, strict=True):
-            if isinstance(result, ConlluError):
-                errors.append(result)
-                if not self.skips:
-                    break
-                result = self._unparsed(text, tree)
-            if self.form == HORIZONTAL:
-                result = [_name_sentence(piece.path, line, tree) + text for text in result]
-            texts.append(result)
+            results = list(self._parse_parts(piece))
+        errors = [each for each in results if isinstance(each, ConlluError)]
+        texts = [texts for texts in results if isinstance(texts, list)]
         shown = [(each.category, str(each.message)) for each in warned]
-        return ParsedPiece(texts, errors, shown, piece.n_read)
+        begins_file = not getattr(piece, "n_characters", 0)
+        return ParsedPiece(texts, errors, shown, piece.n_read, piece.path, begins_file)
+
+    def _parse_parts(self, piece):
+        """Yield the texts of each sentence, after its error if it has one that is skipped."""
+        for sentences in in_chunks(self.form.sentences(piece), PART):
+            results = self._parse_sentences(piece.path, sentences)
+            for (line, text, tree), result in zip(sentences, results, strict=True):
+                if isinstance(result, ConlluError):
+                    yield result
+                    if not self.skips:
+                        return
+                    result = self._unparsed(text, tree)
+                if self.form == HORIZONTAL:
+                    result = [_name_sentence(piece.path, line, tree) + text for text in result]
+                yield result
 
     def _parse_sentences(self, path, sentences):
         """Return the parses of each sentence as texts, or its error."""
@@ -126,7 +140,8 @@ def parse(options):
     work = PieceParser(opened, form, answers, skips=options.on_error == "skip")
     pieces = _read_texts(form, files) if is_text and work.skips else form.pieces(files)
     n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
-    n_sentences, n_skipped, shown, began = 0, 0, set(), perf_counter()
+    names = _name_documents(files)
+    n_sentences, n_of_file, n_skipped, shown, began = 0, 0, 0, set(), perf_counter()
     with (
         write_text(options.output, streamed=True) as write,
         progress("Parsing", n_bytes, "B", choose_verbosity()) as advance,
@@ -139,9 +154,12 @@ def parse(options):
                     warn(message, category)
             texts = parsed.texts
             if is_text:  # workers do not know the numbers
-                texts = starmap(_number_trees, enumerate(texts, start=n_sentences + 1))
+                n_of_file *= not parsed.begins_file
+                number = partial(_number_trees, names.get(parsed.path))
+                texts = starmap(number, enumerate(texts, start=n_of_file + 1))
             write(b"".join(chain.from_iterable(texts)))
             n_sentences += len(parsed.texts)
+            n_of_file += len(parsed.texts)
             n_skipped += len(parsed.errors)
             advance(parsed.n_read, f"{n_sentences / (perf_counter() - began):,.0f} sentences/s")
             if parsed.errors and not work.skips:
@@ -178,9 +196,20 @@ def _read_texts(form, files):
             warn(f"{error}; this part of the file and the rest of it are left out", UserWarning)
 
 
-def _number_trees(number, texts):
-    """Set the sent_id of all trees of a sentence to its number."""
-    return [set_comment(text.decode(), "sent_id", number).encode() for text in texts]
+def _name_documents(files):
+    """Name the documents in files, which are text: by their names, or by their paths if equal."""
+    names = [re.sub(r"(\.txt)?(\.gz)?$", "", Path(path).name) for path in files]
+    chosen = names if len(set(names)) == len(set(files)) else files
+    return {path: printable(n) for path, n in zip(files, chosen, strict=True) if path != STANDARD}
+
+
+def _number_trees(document, number, texts):
+    """Set the sent_id of all trees of a sentence, and begin the document with the first one."""
+    name = str(number) if document is None else f"{document}-{number}"
+    texts = [set_comment(text.decode(), "sent_id", name).encode() for text in texts]
+    if document is not None and number == 1:
+        texts[0] = f"# newdoc id = {document}\n".encode() + texts[0]
+    return texts
 
 
 def _name_sentence(path, line, tree):
@@ -190,7 +219,7 @@ def _name_sentence(path, line, tree):
 
 
 def _parse_pieces(work, pieces):
-    """Yield parsed pieces, by as many processes as the parser may have if there are several."""
-    first = list(islice(pieces, 2))
-    n_workers = count_workers(work.opened.parser.n_jobs) if len(first) > 1 else 1
+    """Yield parsed pieces, by as many processes as the parser may have if there are enough."""
+    first = list(islice(pieces, FEWEST))
+    n_workers = count_workers(work.opened.parser.n_jobs) if len(first) == FEWEST else 1
     return map_in_processes(work, chain(first, pieces), n_workers)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from itertools import pairwise
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag._parser import CalibratedMixin
 from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
 from sklearn_shag.ensembles._base import Ensemble
+from sklearn_shag.network import BiaffineParser, Tagger
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
     TREES,
@@ -26,12 +29,16 @@ from sklearn_shag.parsing import (
     learn_calibrations,
 )
 from sklearn_shag.sequences import join_names
+from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._arrays import in_chunks
-from sklearn_shag.utils._estimators import keep, open_member
+from sklearn_shag.utils._estimators import Pipeline, keep, open_member
+from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_whole_number
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
 PIECE = 200  # sentences with tags to be averaged at once
+# From this number of tokens on, calibration is learned on half of the trees: it has few parameters.
+ENOUGH = 2_000
 
 
 class AveragedParser(CalibratedMixin, Ensemble):
@@ -40,7 +47,8 @@ class AveragedParser(CalibratedMixin, Ensemble):
     The arc marginals of several parsers of any kind are averaged, and the best tree is found from
     the averages. The log probabilities of labels and of learned tags are averaged too. Members
     learn and parse independently: their symbols and labels may differ, one may be a pipeline that
-    reads other columns, and one may have learned from other trees.
+    reads other columns, and one may have learned from other trees. Taggers that would be equal,
+    since they have the same parameters and seed, are fitted once.
 
     Parameters
     ----------
@@ -57,8 +65,10 @@ class AveragedParser(CalibratedMixin, Ensemble):
         the weight sum over all trees (see `trees` of :class:`BiaffineParser`).
     calibrate : bool, default=True
         Whether to learn a correction that makes probabilities match frequencies: of the heads with
-        probability 0.8, four in five are right. Copies of the members are fitted to each half of
-        the trees and parse the other half, which doubles the time of `fit`. The members' own values
+        probability 0.8, four in five are right. Copies of the members are fitted to half of the
+        trees and parse the other half, and with fewer than 2,000 tokens the other way round, too.
+        A :class:`Tagger` in front of a member is not fitted again: its folds tag all trees without
+        having seen them. This takes up to as long as the rest of `fit`. The members' own values
         of this parameter are ignored, because an average of corrected probabilities is
         underconfident. Nothing is learned if members are frozen or learn without heads, or from
         fewer than 20 sentences. Predicted trees do not change.
@@ -292,19 +302,24 @@ class AveragedParser(CalibratedMixin, Ensemble):
         counted = np.flatnonzero(weights)
         is_frozen = any(isinstance(v, FrozenEstimator) for v in self.get_params().values())
         knows_heads = y is not None or self._takes_heads_of_trees
-        if not self.calibrate or is_frozen or not knows_heads:
-            learned = super()._learn_members(estimators, sentences, y, sample_weight)
+        calibrates = self.calibrate and not is_frozen and knows_heads
+        copied = without_calibration if calibrates else clone
+        copies = {name: copied(member) for name, member in estimators}
+        taggers = learn_taggers(copies, sentences, sample_weight, self.n_jobs)
+        learned = super()._learn_members(copies.items(), sentences, y, sample_weight)
+        fitted = learned["named_estimators_"]
+        for name, tagger in taggers.items():
+            put_tagger(fitted[name], tagger)
+        if not calibrates:
             return learned | learn_calibrations([])
-        raw = [(name, without_calibration(member)) for name, member in estimators]
-        learned = super()._learn_members(raw, sentences, y, sample_weight)
-        for (_, member), fitted in zip(raw, learned["named_estimators_"].values(), strict=True):
+        for name, member in copies.items():
             own = open_member(member).parser
             if "trees" in own.get_params(deep=False):  # halves might lead to another choice
-                own.set_params(trees=open_member(fitted).parser.trees_)
-        return learned | self._calibrate_on_halves(raw, sentences, y, weights, counted)
+                own.set_params(trees=open_member(fitted[name]).parser.trees_)
+        return learned | self._calibrate_on_halves(copies, sentences, y, weights, counted)
 
-    def _calibrate_on_halves(self, estimators, sentences, y, weights, counted):
-        """Learn to correct probabilities: each half is parsed by members fitted to the other."""
+    def _calibrate_on_halves(self, members, sentences, y, weights, counted):
+        """Learn to correct probabilities: a half is parsed by members fitted to the other."""
         _, heads = check_trees(sentences, y)
         _, symbols = check_sentences(sentences)
         labels = list_labels(sentences, np.concatenate(heads), y)
@@ -318,14 +333,14 @@ class AveragedParser(CalibratedMixin, Ensemble):
             return learn_calibrations([])
         summed = np.bincount(group, weights[order])
         n_tokens = sum(len(symbols[s]) for s in counted)
-        for _, member in estimators:  # copies of the given members
+        for member in members.values():
             _set_schedule(member, n_tokens)
-            _leave_out_taggers(member)
         halves = np.array_split(np.random.default_rng(0).permutation(firsts.size), 2)
         answers = []
-        for half, other in (halves, halves[::-1]):
+        for half, other in (halves, halves[::-1])[: 1 if n_tokens >= ENOUGH else 2]:
             own = np.sort(np.array(order)[np.isin(group, half)])
-            model = clone(self).set_params(estimators=estimators, calibrate=False, verbose=0)
+            given = {"estimators": [*members.items()], "calibrate": False, "verbose": 0}
+            model = clone(self).set_params(**given)
             with warnings.catch_warnings():  # the fit to all trees has warned
                 warnings.simplefilter("ignore")
                 of_own = None if y is None else [y[s] for s in own]
@@ -415,15 +430,68 @@ def without_calibration(member):
     return member.set_params(**dict.fromkeys(names, False))
 
 
-def _leave_out_taggers(member):
-    """Let networks learn only the tags learned along with trees: the others change no tree."""
-    for part in [member, *member.get_params().values()]:
-        if along := getattr(part, "_learned_along", list)():
-            part.set_params(tags=along[0])
-
-
 def _set_schedule(member, n_tokens):
     """Set the training schedules of all networks in a member, for so many tokens."""
     for part in [member, *member.get_params().values()]:
         if hasattr(part, "_choose_schedule"):
             part.set_params(**part._choose_schedule(n_tokens))
+
+
+def learn_taggers(members, sentences, sample_weight, n_jobs):
+    """Take the taggers out of members, and fit them; equal ones are fitted once.
+
+    Parsers learn the same without them: networks only the tags that are learned along with trees,
+    and pipelines from tags of folds, which halves of the trees have too.
+
+    Parameters
+    ----------
+    members : dict of estimator
+        By name; copies, which are not fitted but changed.
+    sentences : CheckedSentences
+    sample_weight : ndarray of shape (n_sentences,) or None
+        Pipelines give it to their parsers alone.
+    n_jobs : int or None
+
+    Returns
+    -------
+    taggers : dict of Tagger
+        By the name of the member.
+    """
+    taken, tasks = {}, {}
+    for name, member in members.items():
+        weights = None if isinstance(member, Pipeline) else sample_weight
+        if isinstance(member, Pipeline) and isinstance(member.steps[0][1], Tagger):
+            tagger = member.steps[0][1]
+            tasks[name] = delayed(tagger._tag_folds)(sentences, np.ones(len(sentences)))
+        elif isinstance(member, BiaffineParser) and len(member._list_tag_columns()) > 1:
+            tagger = member._make_tagger().set_params(tags=member.tags)
+            member.set_params(tags=member._learned_along()[0])
+        else:
+            continue
+        tagger._validate_params()
+        params = tagger.get_params() | {"cv": None, "embeddings": id(tagger.embeddings)}
+        key = id(tagger) if tagger.random_state is None else repr(params), weights is None
+        taken[name] = tagger, key
+        tasks.setdefault(key, delayed(tagger.fit)(sentences, sample_weight=weights))
+    done = dict(zip(tasks, run_parallel(tasks.values(), n_jobs), strict=True))
+    for name in taken.keys() & done.keys():
+        tagged = dict(zip(map(_as_key, sentences), done[name], strict=True))
+        step = FunctionTransformer(lambda X, tagged=tagged: [tagged[_as_key(x)] for x in X])
+        members[name].steps[0] = members[name].steps[0][0], step
+    return {
+        name: copy(done[key]).set_params(**tagger.get_params(deep=False))
+        for name, (tagger, key) in taken.items()
+    }
+
+
+def put_tagger(member, tagger):
+    """Put a tagger from :func:`learn_taggers` into the fitted member that it was taken from."""
+    if isinstance(member, Pipeline):
+        member.steps[0] = member.steps[0][0], tagger
+    else:
+        member.set_params(tags=tagger.tags)
+        member.tagger_ = tagger.set_params(embeddings=member.embeddings)
+
+
+def _as_key(sentence):
+    return sentence if isinstance(sentence, DependencyTree) else tuple(sentence)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, wraps
+from itertools import chain, count, islice
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack, overload
 
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.utils.metaestimators import available_if
@@ -15,7 +16,11 @@ from sklearn_shag.conditional import ArcParser, CRFParser
 from sklearn_shag.learning import GenerativeMixin
 from sklearn_shag.network import TagLearner
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
+from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._estimators import Pipeline, find_splitter, linked, open_member
+from sklearn_shag.utils._messages import shorten, warn
+from sklearn_shag.utils._parallel import count_workers, map_in_processes
+from sklearn_shag.utils._param_validation import check_whole_number
 from sklearn_shag.utils._typing import Files
 
 Options = ParamSpec("Options")
@@ -237,6 +242,132 @@ class ParserPipeline(ParserMethods, Pipeline):
         sentences = self._splitter().iter_split_text(path_or_file, lines=lines)
         return self.iter_parse(sentences, **options)
 
+    def parse_texts(
+        self,
+        texts: Iterable[str],
+        ids: Iterable[str | int] | None = None,
+        *,
+        lines: bool = False,
+        on_error: Literal["raise", "skip"] = "raise",
+        n_jobs: int | None = None,
+        **options: Unpack[OneTree],
+    ) -> list[list[DependencyTree]]:
+        """Split and parse many texts together, which is faster than one by one.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Such as a list, or a column of a data frame.
+        ids : None or iterable of str or int, default=None
+            As for :meth:`iter_parse_texts`.
+        lines : bool, default=False
+            As for :meth:`parse_text`.
+        on_error : {"raise", "skip"}, default="raise"
+            As for :meth:`iter_parse_texts`, but with "skip" the trees of a text that is refused
+            are an empty list.
+        n_jobs : int or None, default=None
+            As for :meth:`iter_parse_texts`.
+        **options : dict
+            As for :meth:`iter_parse_texts`.
+
+        Returns
+        -------
+        documents : list of lists of DependencyTree
+            For each text the trees that :meth:`parse_text` returns for it, in order. That of an
+            empty text is empty.
+
+        Raises
+        ------
+        NotFittedError, AttributeError, ValueError, TypeError
+            As for :meth:`iter_parse_texts`.
+
+        Examples
+        --------
+        >>> from sklearn_shag.datasets import load_parser
+        >>> documents = load_parser().parse_texts(["Dogs bark. Cats sleep.", "", "It rains."])
+        >>> [len(trees) for trees in documents]
+        [2, 0, 1]
+        >>> documents[0][1].document, documents[0][1].sent_id
+        ('0', '0-2')
+        """
+        found = self._iter_documents(texts, ids, lines, on_error, n_jobs, **options)
+        return [[] if isinstance(trees, Exception) else trees for _, trees in found]
+
+    def iter_parse_texts(
+        self,
+        texts: Iterable[str],
+        ids: Iterable[str | int] | None = None,
+        *,
+        lines: bool = False,
+        on_error: Literal["raise", "skip"] = "raise",
+        chunk_size: int = 50_000,
+        n_jobs: int | None = None,
+        **options: Unpack[OneTree],
+    ) -> Iterator[tuple[str | int, list[DependencyTree]]]:
+        """Split and parse any number of texts, of which a few are in memory at once.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            May be a generator.
+        ids : None or iterable of str or int, default=None
+            A name for each text. None counts them from 0.
+        lines : bool, default=False
+            As for :meth:`parse_text`.
+        on_error : {"raise", "skip"}, default="raise"
+            What to do with a text that is refused, such as one with NUL: raise an error that names
+            its id, or leave it out with a `UserWarning` that does.
+        chunk_size : int, default=50_000
+            About how many characters are parsed at once. It does not affect the result.
+        n_jobs : int or None, default=None
+            Number of processes, each of which splits and parses whole chunks; -1 for all cores.
+        **options : dict
+            As for :meth:`parse`: `unique_relations` and `confidence`.
+
+        Returns
+        -------
+        documents : iterator of pairs of id and list of DependencyTree
+            For each text its id and its trees, as from :meth:`parse_text`. Each tree knows its
+            `document`; its `sent_id` is the id of the text and its number, and the first has the
+            comment "newdoc".
+
+        Raises
+        ------
+        NotFittedError
+            If the pipeline is not fitted.
+        AttributeError
+            If no step is a :class:`~sklearn_shag.Splitter`.
+        ValueError, TypeError
+            As for :meth:`Splitter.split_text`, when a chunk with such a text is parsed. If there
+            are more ids than texts, or fewer, or an id is empty or has several lines.
+
+        Examples
+        --------
+        >>> from sklearn_shag.datasets import load_parser
+        >>> texts = {"dogs": "Dogs bark.", "cats": "Cats sleep. They purr."}
+        >>> for name, trees in load_parser().iter_parse_texts(texts.values(), texts):
+        ...     print(name, [tree.forms[0] for tree in trees], trees[-1].sent_id)
+        dogs ['Dogs'] dogs-1
+        cats ['Cats', 'They'] cats-2
+        """
+        found = self._iter_documents(texts, ids, lines, on_error, n_jobs, chunk_size, **options)
+        return ((name, trees) for name, trees in found if not isinstance(trees, Exception))
+
+    def _iter_documents(self, texts, ids, lines, on_error, n_jobs, chunk_size=50_000, **options):
+        """Iterate over pairs of an id and the trees of its text, or the error of that."""
+        if not is_collection(texts):
+            raise TypeError(f"texts must be an iterable of str, got {shorten(texts)}: pass [text].")
+        if on_error not in ("raise", "skip"):
+            raise ValueError(f"on_error must be 'raise' or 'skip', got {shorten(on_error)}.")
+        check_whole_number(chunk_size, "chunk_size")
+        self._splitter()
+        self.parse([], **options)  # refuses options that are wrong
+        pairs = zip(count() if ids is None else ids, texts, strict=ids is not None)
+        chunks = _group_texts(pairs, chunk_size)
+        parse = partial(_parse_documents, self, lines, options)
+        found = chain.from_iterable(map_in_processes(parse, chunks, count_workers(n_jobs)))
+        return map(partial(_report_refused, on_error), found)
+
     def _splitter(self):
         check_is_fitted(self)
         splitter = find_splitter(self)
@@ -246,6 +377,49 @@ class ParserPipeline(ParserMethods, Pipeline):
                 "make_parser_pipeline(Splitter(), ...)."
             )
         return splitter
+
+
+def _group_texts(documents, size):
+    """Yield lists of pairs of id and text with about so many characters."""
+    group, n_characters = [], 0
+    for name, text in documents:
+        if not str(name) or len(str(name).splitlines()) > 1:
+            raise ValueError(f"The id of a text must be one line, got {shorten(name)}.")
+        group.append((name, text))
+        n_characters += 1 + (len(text) if isinstance(text, str) else 0)
+        if n_characters >= size:
+            yield group
+            group, n_characters = [], 0
+    if group:
+        yield group
+
+
+def _parse_documents(pipeline, lines, options, documents):
+    """Parse texts together; return pairs of the id of each and its trees, or its error."""
+    try:
+        split = find_splitter(pipeline)._split_texts(documents, lines)
+        sentences = list(chain.from_iterable(split))
+        trees = iter(pipeline.parse(sentences, **options))
+    except (TypeError, ValueError) as error:
+        if len(documents) == 1:
+            return [(documents[0][0], error)]
+        half = len(documents) // 2  # halves of halves find the text at fault
+        halves = documents[:half], documents[half:]
+        parse = partial(_parse_documents, pipeline, lines, options)
+        return list(chain.from_iterable(map(parse, halves)))
+    rows = zip(documents, split, strict=True)
+    return [(name, list(islice(trees, len(part)))) for (name, _), part in rows]
+
+
+def _report_refused(on_error, document):
+    """Return a pair of id and trees; raise the error in place of trees, or warn of it."""
+    name, trees = document
+    if isinstance(trees, Exception):
+        message = f"The text with the id {shorten(name)} is refused: {trees}"
+        if on_error == "raise":
+            raise (TypeError if isinstance(trees, TypeError) else ValueError)(message) from trees
+        warn(f"{message} It is left out.", UserWarning)
+    return document
 
 
 def make_parser_pipeline(

@@ -288,7 +288,8 @@ class ArcMarginalsDisplay(Display):
     words : sequence of str, length n_tokens
         The labels of the tokens.
     heads : None or int ndarray of shape (n_tokens,), default=None
-        The true heads to mark, 1-based, 0 for the root, -1 where they are not known.
+        The heads to mark, such as those of a tree, 1-based, 0 for the root, -1 where they are not
+        known.
 
     Attributes
     ----------
@@ -299,7 +300,7 @@ class ArcMarginalsDisplay(Display):
     im_ : matplotlib.image.AxesImage
         The heat map. Set by :meth:`plot`.
     marks_ : None or matplotlib.lines.Line2D
-        The marks of true heads. Set by :meth:`plot`.
+        The marks of the heads of the tree. Set by :meth:`plot`.
 
     See Also
     --------
@@ -377,7 +378,8 @@ class ArcMarginalsDisplay(Display):
         Returns
         -------
         display : ArcMarginalsDisplay
-            The display itself. True heads are marked by open circles.
+            The display itself. The heads of the tree are marked by open circles; they are true ones
+            only if the tree is from a treebank.
 
         Raises
         ------
@@ -398,7 +400,7 @@ class ArcMarginalsDisplay(Display):
         ax.set_xticks(range(len(words) + 1), [ROOT_NAME, *words], rotation=90, **style)
         ax.set_yticks(range(len(words)), words, **style)
         ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=2)
-        circles = "" if self.heads is None else " (circles: the true ones)"
+        circles = "" if self.heads is None else " (circles: those of the tree)"
         ax.set(xlabel=f"head{circles}", ylabel="modifier")
         ax.xaxis.set_label_position("top")
         self.figure_.colorbar(self.im_, ax=ax, label="probability", fraction=0.03, aspect=40)

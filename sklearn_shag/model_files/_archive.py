@@ -4,6 +4,7 @@ import io
 import json
 import math
 import zipfile
+from itertools import chain
 
 import numpy as np
 from numpy.lib import format
@@ -108,10 +109,13 @@ class Archive:
         text = self.read(HEADER, np.uint8, self._max_bytes * _HEADER_SHARE)
         check_shape(text, (None,), "its header")
         header = json.loads(text.tobytes())
-        nodes = [header]
-        for _ in range(_MAX_DEPTH):
-            nodes = [child for node in nodes for child in _list_children(node)]
-            if not nodes:
+        nested = [[header]]
+        for _ in range(_MAX_DEPTH + 1):
+            nodes = chain.from_iterable(
+                node.values() if isinstance(node, dict) else node for node in nested
+            )
+            nested = [node for node in nodes if type(node) in (dict, list)]
+            if not nested:
                 return header
         raise ModelFileError(f"its header is nested more than {_MAX_DEPTH} levels deep.")
 
@@ -157,12 +161,6 @@ class Archive:
         if array.dtype != dtype:
             raise ModelFileError(f"{name} holds {array.dtype}, not {np.dtype(dtype)}.")
         return array
-
-
-def _list_children(node):
-    if isinstance(node, dict):
-        return node.values()
-    return node if isinstance(node, list) else ()
 
 
 def _read_npy(file, n_bytes, name):

@@ -137,15 +137,21 @@ def _fits_type(value, annotation):
     if origin in (Union, types.UnionType):
         return any(_fits_type(value, each) for each in inner)
     if origin in (list, tuple):
-        return type(value) is origin and all(_fits_type(item, inner[0]) for item in value)
+        return type(value) is origin and _all_fit(value, inner[0])
     if origin is dict:
-        return type(value) is dict and all(_fits_type(item, inner[1]) for item in value.values())
+        return type(value) is dict and _all_fit(value.values(), inner[1])
     if annotation is float:
         # Whole numbers may have any number of digits; the loss of what is impossible is infinite.
         return type(value) in (int, float) and (abs(value) <= _LARGEST_DOUBLE or value == np.inf)
     if annotation is int:
         return type(value) is int and value >= 0  # all are counts
     return type(value) is annotation
+
+
+def _all_fit(values, annotation):
+    if annotation is str:  # most of a file: words
+        return set(map(type, values)) <= {str}
+    return all(_fits_type(value, annotation) for value in values)
 
 
 def check_model(model, key, max_bytes):

@@ -54,6 +54,7 @@ KINDS = {
 }
 
 
+DOCUMENTS = "sklearn_shag.documents"  # the folder of transformers that files do not hold
 # What files of earlier versions call estimators, their parameters and their fitted attributes, with
 # None for attributes that there are no longer.
 FORMER_CLASSES = {"AveragedSHAG": "AveragedParser", "ProductSHAG": "ProductParser"}
@@ -250,7 +251,10 @@ def _take_item(described, name, kind, key):
 
 @cache
 def _find_classes():
-    """Find the classes that files may name, by name: public estimators, and a few others."""
+    """Find the classes that files may name, by name: public estimators, and a few others.
+
+    Transformers of documents go with classifiers of scikit-learn, which files cannot hold.
+    """
     import sklearn_shag
 
     public = [getattr(sklearn_shag, name) for name in sklearn_shag.__all__]
@@ -260,6 +264,7 @@ def _find_classes():
         if inspect.isclass(value)
         and issubclass(value, BaseEstimator)
         and not inspect.isabstract(value)
+        and not value.__module__.startswith(DOCUMENTS)
     }
 
 
@@ -379,6 +384,8 @@ def _to_json(value, key, contents, fitted):
 
 def _restore_value(value, key, source, fitted):
     if isinstance(value, list):
+        if not {list, dict} & set(map(type, value)):  # most of a file: words
+            return value
         return [_restore_value(item, f"{key}/{k}", source, fitted) for k, item in enumerate(value)]
     if not isinstance(value, dict):
         return value

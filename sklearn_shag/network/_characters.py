@@ -70,26 +70,31 @@ def _stand_in(sign, known):
     return next((other for other in candidates if other in known), sign)
 
 
-def iter_columns(text, paragraphs):
+def iter_columns(text, paragraphs, stops=None):
     """Yield each column of characters: its name, distinct values, their counts, and places.
 
-    The places are the index of the value of each character.
+    The places are the index of the value of each character. The last characters of texts that were
+    put together, `stops`, do not see the next text.
     """
     text = re.sub(r"\s", " ", text)
     points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     distinct, places = _number(points)
     signs, n = list(map(chr, distinct.tolist())), distinct.size
     yield "character", signs, np.bincount(places), places
-    pairs, of_pairs = _number(places * n + np.append(places[1:], places[-1]))
+    following = np.append(places[1:], places[-1])
+    if stops is not None:
+        following[stops] = places[stops]
+    pairs, of_pairs = _number(places * n + following)
     values = [signs[pair // n] + signs[pair % n] for pair in pairs.tolist()]
     yield "pair", values, np.bincount(of_pairs), of_pairs
     # Shapes are ASCII.
     shapes, size = np.array([ord(shape_of(sign)) for sign in signs])[places], BEFORE + 1 + AFTER
     shapes = np.pad(shapes, (BEFORE, AFTER), constant_values=ord(" "))
-    windows = np.lib.stride_tricks.sliding_window_view(shapes, size).copy()
-    windows[[end - 1 for _, end in paragraphs], -1] = ord(" ")  # no paragraph sees the next one
-    powers = 128 ** np.arange(size)
-    distinct, of_windows = _number(windows @ powers)
+    powers = (128 ** np.arange(size)).tolist()
+    windows = sum(shapes[k : k + len(text)] * power for k, power in enumerate(powers))
+    last = np.array([end - 1 for _, end in paragraphs])  # no paragraph sees the next one
+    windows[last] += (ord(" ") - shapes[last + size - 1]) * powers[-1]
+    distinct, of_windows = _number(windows)
     values = ["".join(map(chr, w)) for w in (distinct[:, np.newaxis] // powers % 128).tolist()]
     yield "shapes", values, np.bincount(of_windows), of_windows
     in_word = np.array([_is_letter(sign) or sign.isdigit() for sign in signs])[places]

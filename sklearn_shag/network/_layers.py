@@ -88,7 +88,7 @@ SILENCE = Noise(0.0, None)
 def embed_tokens(tables, groups, tokens):
     """Return the vectors of tokens, (n_rows, width), with the sum of embeddings of each group."""
     width = sum(table.shape[1] for table in tables)
-    x = np.empty((len(tokens.codes), width), dtype=tables[0].dtype)
+    x = np.empty((len(tokens.codes), width), dtype=np.result_type(tables[0], np.float32))
     rows, end = [], 0
     for table, group in zip(tables, groups, strict=True):
         begin, end = end, end + table.shape[1]
@@ -102,11 +102,19 @@ def embed_tokens(tables, groups, tokens):
         elif group.spelled:
             spellings = tokens.spellings
             rows.append((codes[:, 0], spellings.begins, spellings.rows))
-            _sum_letters(table, *rows[-1], x, begin)
+            table, of_grams = _widen(table, spellings.rows)
+            _sum_letters(table, codes[:, 0], spellings.begins, of_grams, x, begin)
         else:
             rows.append(codes + np.cumsum([0, *group.n_codes[:-1]]))
-            _sum_embeddings(table, rows[-1], x, begin)
+            _sum_embeddings(*_widen(table, rows[-1]), x, begin)
     return x, rows
+
+
+def _widen(table, rows):
+    """Take rows of half precision, that no loop can read, into a table of their own."""
+    if table.dtype != np.float16:
+        return table, rows
+    return table[rows.ravel()].astype(np.float32), np.arange(rows.size).reshape(rows.shape)
 
 
 def embed_tokens_backward(rows, d_x, d_tables):

@@ -78,7 +78,7 @@ def make_network(sizes, flat, vectors=None, moments=None):
     `vectors` are vectors of words, and `moments` standardise vectors in context.
     """
     parameters = view_parameters(sizes, flat)
-    vectors = None if vectors is None else vectors.astype(np.float32)
+    vectors = None if vectors is None else vectors.astype(flat.dtype, copy=False)
     tables = [
         moments if group.in_context else vectors if group.fixed else table
         for group, table in zip(sizes.groups, parameters.embeddings, strict=True)
@@ -89,10 +89,12 @@ def make_network(sizes, flat, vectors=None, moments=None):
 
 
 def open_network(weights, vocabulary, labels=None, tag_values=None, combinations=()):
-    """Make the Network of NetworkWeights, with known values as for :func:`sizes_of`."""
+    """Make the Network of NetworkWeights, with known values as for :func:`sizes_of`.
+
+    Its tables stay in half precision: they are large, and few of their rows are read at once.
+    """
     sizes = sizes_of(weights, vocabulary, labels, tag_values)
-    values = weights.values.astype(np.float32)
-    network = make_network(sizes, values, weights.vectors, weights.moments)
+    network = make_network(sizes, weights.values, weights.vectors, weights.moments)
     allowed = encode_combinations(tag_values or {}, combinations)
     return network._replace(combinations=allowed, panels=pack_network(network))
 

@@ -351,8 +351,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         Parameters
         ----------
         path_or_file : str, os.PathLike, text file, or list or tuple of them
-            As for :func:`~sklearn_shag.treebank.read_horizontal`. A paragraph of more than a
-            megabyte is also split at the end of one of its lines, and such a line at a space.
+            As for :func:`~sklearn_shag.treebank.read_horizontal`. A paragraph of more than
+            128 kilobytes is also split at the end of one of its lines, and such a line at a space.
         lines : bool, default=False
             As for :meth:`split_text`.
 
@@ -360,7 +360,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         -------
         trees : iterator of DependencyTree
             The sentences, as in :meth:`split_text`. TokenRange counts the characters of each file,
-            with CRLF as one. About two megabytes of text are in memory at once.
+            with CRLF as one. At once, 32 kilobytes of text are in memory, or such a paragraph.
 
         Raises
         ------
@@ -375,6 +375,30 @@ class Splitter(TreeTransformer, NetworkLearner):
         numbers, pieces = count(1), iter_text(path_or_file)
         return chain.from_iterable(self._split(piece, numbers, lines) for piece in pieces)
 
+    def _split_texts(self, documents, lines=False):
+        """Split texts together, and list the sentences of each.
+
+        Parameters
+        ----------
+        documents : list of (object, str)
+            Pairs of id and text. Trees know their document; so do the names of sentences.
+        lines : bool, default=False
+        """
+        for _, text in documents:
+            check_text(text)
+        joined = "\n\n".join(text for _, text in documents)
+        if not joined.strip():
+            return [[] for _ in documents]
+        lengths = np.array([len(text) for _, text in documents])
+        begins = np.cumsum(lengths + 2) - lengths - 2
+        ends = self._find_ends(joined, lines, (begins + lengths - 1)[lengths > 0])
+        found = []
+        for (name, text), begin in zip(documents, begins.tolist(), strict=True):
+            numbers, own = (f"{name}-{k}" for k in count(1)), ends[begin : begin + len(text)]
+            trees = to_trees(text, own, self._words_of, numbers, document=str(name))
+            found.append(list(trees))
+        return found
+
     def _split(self, piece, numbers, lines):
         """Yield the sentences of a TextPiece, numbered; with `lines`, each line is one."""
         text = piece.text
@@ -382,14 +406,19 @@ class Splitter(TreeTransformer, NetworkLearner):
             place = piece.n_characters, piece.begins_paragraph
             yield from to_trees(text, self._find_ends(text, lines), self._words_of, numbers, *place)
 
-    def _find_ends(self, text, lines=False):
-        """Predict the kind of end at each character, int8 (n_characters,)."""
+    def _find_ends(self, text, lines=False, stops=None):
+        """Predict the kind of end at each character, int8 (n_characters,).
+
+        If texts were put together, `stops` are their last characters.
+        """
         parts = self.vocabulary_, self.weights_, self.tag_values_, self.patterns_
         known, network, kinds, patterns = keep(self, parts, _open_splitter)
         composed, last, composed_last = compose_text(text)
         paragraphs = list_paragraphs(composed, lines)
         familiar = read_unknown_as_known(composed, known["character"])
-        codes = encode_characters(known, iter_columns(familiar, paragraphs))
+        if stops is not None:
+            stops = composed_last[np.searchsorted(last, stops)]
+        codes = encode_characters(known, iter_columns(familiar, paragraphs, stops))
         places, is_own, indptr = cut_into_pieces(composed, paragraphs)
         *_, best, scores = read_sentences(network, Batch(codes[places], indptr), with_scores=True)
         places, best, scores = places[is_own], best[is_own, 0], scores[is_own]

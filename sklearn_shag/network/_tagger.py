@@ -59,7 +59,8 @@ class Tagger(TreeTransformer, TagLearner):
     augment : bool, default=True
         Whether to learn from altered copies of some sentences too, as :class:`BiaffineParser` does.
     cv : int, cross-validation generator or iterable, default=5
-        The folds of :meth:`fit_transform`. If it is an int, they are drawn at random.
+        The folds of :meth:`fit_transform`, whose taggers take half as many passes if `max_iter` is
+        "auto". If it is an int, they are drawn at random.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights, the order of sentences, random replacement and dropout, and the
         folds.
@@ -251,12 +252,20 @@ class Tagger(TreeTransformer, TagLearner):
             not hold each sentence once.
         """
         sentences, _ = check_sentences(X)
-        weights = check_sample_weight(sample_weight, sentences)
+        tagged = self._tag_folds(sentences, check_sample_weight(sample_weight, sentences))
+        self.fit(sentences, sample_weight=sample_weight)
+        return tagged
+
+    def _tag_folds(self, sentences, weights):
+        """Tag each fold with a tagger of the others, by default trained in half as many passes."""
         rng = check_random_state(self.random_state)
         folds = self._folds(sentences, rng)
         for source in self._list_sources():
             ask_vectors(source, sentences, self.verbose)
         params = self.get_params(deep=False) | {"n_jobs": None, "verbose": 0}
+        if self.max_iter == "auto":
+            n_passes = self._choose_schedule(sum(map(len, sentences)))["max_iter"]
+            params["max_iter"] = (n_passes + 1) // 2
         tasks = [
             delayed(_tag_fold)(
                 # Parameters are not copied, as clone would: vectors of words may be large.
@@ -270,7 +279,6 @@ class Tagger(TreeTransformer, TagLearner):
         ]
         with progress("Cross-fitting", len(tasks), "folds", self.verbose) as advance:
             tagged = run_parallel(tasks, self.n_jobs, lambda _: advance())
-        self.fit(sentences, sample_weight=weights)
         trees = {}
         for (_, test), of_fold in zip(folds, tagged, strict=True):
             trees.update(zip(test, of_fold, strict=True))

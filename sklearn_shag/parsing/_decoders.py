@@ -11,6 +11,7 @@ import numpy as np
 
 from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, kernel, table_kernel
 from sklearn_shag.utils._param_validation import as_floats
+from sklearn_shag.utils._simd import shaped
 from sklearn_shag.utils._typing import ArrayLike, IntArray
 
 # Kinds of entries of the agenda of `_follow_splits`: both halves between two positions, or one.
@@ -116,7 +117,7 @@ def best_tree(scores, space, agenda, heads):
     score : float
     """
     n = scores.shape[1]
-    tables = space[: 5 * n * n].reshape((5, n, n))
+    tables = shaped(space, (5, n, n))
     right, right_by_end, left, left_by_end = tables[0], tables[1], tables[2], tables[3]
     arcs = tables[4]
     for i in range(n):
@@ -385,7 +386,7 @@ def find_trees(scores, begins, indptr, space, agenda, heads):
     """Set `heads` to the best projective tree of each sentence, by arc scores (eq. 28)."""
     for s in range(indptr.size - 1):
         n = indptr[s + 1] - indptr[s]
-        of_sentence = scores[begins[s] : begins[s + 1]].reshape((n, n + 1))
+        of_sentence = shaped(scores[begins[s] : begins[s + 1]], (n, n + 1))
         best_tree(of_sentence, space, agenda, heads[indptr[s] : indptr[s + 1]])
 
 

@@ -20,6 +20,7 @@ from sklearn_shag.treebank._columns import (
     check_column_name,
     check_share,
     columns_of,
+    join_columns,
     unspecified_relation,
 )
 from sklearn_shag.treebank._conllu import iter_conllu, read_conllu, write_conllu
@@ -27,6 +28,7 @@ from sklearn_shag.treebank._conversions import (
     from_spacy,
     from_token_list,
     to_dataframe,
+    to_html,
     to_spacy,
     to_token_list,
 )
@@ -74,6 +76,7 @@ from sklearn_shag.treebank._text import (
     to_trees,
 )
 from sklearn_shag.treebank._token_feature import TokenFeature, TreeTransformer
+from sklearn_shag.treebank._tokens import Token
 from sklearn_shag.treebank._tree import (
     CONLLU,
     DependencyTree,
@@ -90,6 +93,7 @@ __all__ = [
     "DependencyTree",
     "EmptyNode",
     "MultiwordToken",
+    "Token",
     "TokenFeature",
     "UnknownSymbolWarning",
     "allowed_arcs",
@@ -106,6 +110,7 @@ __all__ = [
     "read_horizontal",
     "remove_punctuation",
     "to_dataframe",
+    "to_html",
     "to_spacy",
     "to_token_list",
     "write_conllu",

@@ -128,8 +128,8 @@ def iter_conllu(
     Returns
     -------
     trees : iterator of DependencyTree
-        The trees that :func:`read_conllu` returns. About two megabytes of a file are in memory at
-        once.
+        The trees that :func:`read_conllu` returns. Of a file, the trees of about half a
+        megabyte are in memory at once.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 import conllu
@@ -10,11 +11,22 @@ from conllu.serializer import serialize_field
 
 from sklearn_shag.treebank._columns import MISSING
 from sklearn_shag.treebank._conllu import read_conllu
-from sklearn_shag.treebank._tree import DependencyTree, require_trees
+from sklearn_shag.treebank._tokens import split_pairs
+from sklearn_shag.treebank._tree import DependencyTree, Highlight, Trees, require_trees
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import import_optional
 
+# The colours of drawings are turned round where the system is dark.
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Dependency trees</title>
+<meta name="viewport" content="width=device-width"><style>
+:root { color-scheme: light dark; font-family: sans-serif; }
+figure { margin: 0 0 1.5rem; overflow-x: auto; }
+figcaption { position: sticky; left: 0; margin-bottom: 0.4rem; overflow-wrap: anywhere; }
+@media (prefers-color-scheme: dark) { svg { filter: invert(0.9) hue-rotate(180deg); } }
+</style></head><body>
+"""
 # Names of our columns in spaCy: annotations of documents, attributes of tokens, parameters.
 _SPACY = {
     "lemmas": ("LEMMA", "lemma_", "lemmas"),
@@ -25,13 +37,16 @@ _SPACY = {
 }
 
 
-def to_dataframe(trees: Iterable[DependencyTree]) -> Any:
+def to_dataframe(trees: Iterable[DependencyTree], *, extended: bool = False) -> Any:
     """Make a table of trees, with a row for each token.
 
     Parameters
     ----------
     trees : iterable of DependencyTree
         With heads or without.
+    extended : bool, default=False
+        Whether to add the columns document; head_form, head_lemma and head_upos, missing for roots;
+        and a column for each morphological feature, such as feats.Case.
 
     Returns
     -------
@@ -72,7 +87,70 @@ def to_dataframe(trees: Iterable[DependencyTree]) -> Any:
         for token, cells in enumerate(zip(*columns, strict=True), start=1):
             rows.append((place, content["sent_id"], token, *cells))
     table = pd.DataFrame(rows, columns=["sentence", "sent_id", *DEFAULT_FIELDS])
-    return table.astype({"head": "Int64"})
+    table = table.astype({"head": "Int64"})
+    if extended:
+        table.insert(0, "document", [trees[k].document for k in table["sentence"]])
+        of_heads = table[["sentence", "id", "form", "lemma", "upos"]].add_prefix("head_")
+        keys = ["head_sentence", "head_id"]
+        table = table.merge(of_heads, "left", left_on=["sentence", "head"], right_on=keys)
+        pairs = (split_pairs(cell) for cell in table["feats"])
+        table = table.drop(columns=keys).join(pd.DataFrame(list(pairs)).add_prefix("feats."))
+    return table
+
+
+class _Page(str):
+    """A page of HTML; notebooks show it."""
+
+    def _repr_html_(self):
+        return (
+            f'<iframe srcdoc="{escape(self)}" width="100%" height="480" frameborder="0"></iframe>'
+        )
+
+
+def to_html(
+    trees: Trees, *, highlight: Highlight = (), colors: bool = False, compact: bool = False
+) -> str:
+    """Draw trees on a page that needs no other file.
+
+    Parameters
+    ----------
+    trees : sequence of DependencyTree
+        With heads or without.
+    highlight, colors, compact : collection of int or callable, bool, bool
+        As for :meth:`DependencyTree.to_svg`.
+
+    Returns
+    -------
+    page : str
+        HTML, in light or dark colours as the reader's system has them. Each tree has its name and
+        its text above it, and scrolls if it is wider than the window. In a notebook, the last line
+        of a cell shows the page.
+
+    Raises
+    ------
+    TypeError
+        If `trees` holds anything but trees.
+
+    See Also
+    --------
+    DependencyTree.to_svg : Draws one tree.
+
+    Examples
+    --------
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.treebank import to_html
+    >>> trees = load_english().data[:3]
+    >>> to_html(trees, highlight=lambda token: token.upos == "VERB").count("<svg ")
+    3
+    """
+    trees = as_list(trees, "trees", "a sequence of trees", " Wrap it in a list: [tree].")
+    require_trees(trees, "trees", "arcs are")
+    figures = []
+    for number, tree in enumerate(trees, start=1):
+        svg = tree.to_svg(highlight=highlight, colors=colors, compact=compact)
+        name, text = escape(tree.sent_id or str(number)), escape(tree.text or " ".join(tree.forms))
+        figures.append(f"<figure><figcaption><b>{name}</b> {text}</figcaption>{svg}</figure>")
+    return _Page(_PAGE + "\n".join(figures) + "\n</body></html>\n")
 
 
 def to_token_list(tree: DependencyTree) -> conllu.TokenList:

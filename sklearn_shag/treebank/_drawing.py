@@ -14,6 +14,10 @@ _INDENT = 4  # columns of text for each level of depth: the width of "`-- "
 # Sizes in the SVG, in pixels.
 _FORM_SIZE, _SYMBOL_SIZE, _LABEL_SIZE = 14, 11, 10
 _GAP, _MARGIN, _LEVEL_HEIGHT = 18, 14, 24
+_COMPACT_GAP, _COMPACT_HEIGHT = 6, 15
+_MARK, _PLAIN, _LABEL = "#ffe08a", "#5a6270", "#2f5d9b"
+# Colours of relations, all of them dark enough on white.
+_COLORS = ("#1b6ca8", "#b3261e", "#1e7b34", "#7b3fa0", "#a65000", "#00757a", "#a1317a", "#5b5b00")
 # Compiled at its first use, since that takes longer than importing this module.
 _FORBIDDEN_IN_XML = "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
@@ -114,7 +118,7 @@ def display_width(text):
     )
 
 
-def draw_svg(forms, symbols, heads=None, deprels=None):
+def draw_svg(forms, symbols, heads=None, deprels=None, marked=(), colors=False, compact=False):
     """Draw a tree as arcs above the words, in one self-contained SVG element.
 
     An arc runs from head to dependent, where its arrow ends, and lies above all arcs that it
@@ -130,31 +134,48 @@ def draw_svg(forms, symbols, heads=None, deprels=None):
 
     deprels : sequence of str, length n_tokens, default=None
 
+    marked : collection of int, default=()
+        Positions of words with a coloured background and thick arcs.
+
+    colors : bool, default=False
+        Whether relations have colours of their own.
+
+    compact : bool, default=False
+        Whether words and arcs are closer to each other.
+
     Returns
     -------
     svg : str
     """
     labels = [""] * len(forms) if heads is None or deprels is None else deprels
-    positions, width = _place_tokens(forms, symbols, labels)
+    gap, step = (_COMPACT_GAP, _COMPACT_HEIGHT) if compact else (_GAP, _LEVEL_HEIGHT)
+    positions, width = _place_tokens(forms, symbols, labels, gap)
     levels = {} if heads is None else arc_levels(tree_arcs(heads))
     highest = max(levels.values(), default=0)
-    baseline = _MARGIN + _LEVEL_HEIGHT * (1 + highest)
+    baseline = _MARGIN + step * (1 + highest)
     height = baseline + _FORM_SIZE + _SYMBOL_SIZE + 2 * _MARGIN
     arcs, texts = [], []
     for token, position in enumerate(positions, start=1):
         form, symbol, label = forms[token - 1], symbols[token - 1], labels[token - 1]
+        # A sum of letters, since hashes of str differ between processes.
+        own = _COLORS[sum(map(ord, label.partition(":")[0])) % len(_COLORS)] if colors else None
+        if token in marked:
+            side = round(0.31 * _FORM_SIZE * display_width(form)) + 3
+            box = f'x="{position - side}" y="{baseline + 4}" width="{2 * side}" height="19"'
+            arcs.insert(0, f'<rect {box} rx="4" fill="{_MARK}"/>')
         texts.append(_svg_text(position, baseline + 18, _FORM_SIZE, form))
         texts.append(_svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, color="#5a6270"))
         if heads is not None and heads[token - 1] != UNKNOWN:
             head = heads[token - 1]
             level = levels.get((head, token), highest + 1)
-            top = baseline - _LEVEL_HEIGHT * level
+            top = baseline - step * level
             # Arcs leave a head beside its middle, so that they do not hide the arrow to the head.
             side = 5 if token > head else -5
             start = position if head == 0 else positions[head - 1] + side
-            arcs.append(_svg_arc(start, position, top, baseline))
+            weight = 2.4 if token in marked else 1.2
+            arcs.append(_svg_arc(start, position, top, baseline, own or _PLAIN, weight))
             middle = (start + position) / 2
-            texts.append(_svg_text(middle, top + 3, _LABEL_SIZE, label, color="#2f5d9b"))
+            texts.append(_svg_text(middle, top + 3, _LABEL_SIZE, label, color=own or _LABEL))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -167,14 +188,14 @@ def draw_svg(forms, symbols, heads=None, deprels=None):
     )
 
 
-def _place_tokens(forms, symbols, labels):
+def _place_tokens(forms, symbols, labels, gap):
     """Return the middle of each token, and the width of the drawing, in pixels."""
     left = _MARGIN
     positions = []
     for form, symbol, label in zip(forms, symbols, labels, strict=True):
         sizes = ((form, _FORM_SIZE), (symbol, _SYMBOL_SIZE), (label, _LABEL_SIZE))
         # 0.62 em is the mean width of a letter, generously.
-        box = round(max(0.62 * size * display_width(text) for text, size in sizes)) + _GAP
+        box = round(max(0.62 * size * display_width(text) for text, size in sizes)) + gap
         positions.append(left + box // 2)
         left += box
     return positions, left + _MARGIN
@@ -222,14 +243,14 @@ def make_displacy(forms, symbols, heads, deprels=None):
     return {"words": words, "arcs": arcs}
 
 
-def _svg_arc(start, end, top, bottom):
+def _svg_arc(start, end, top, bottom, color, weight):
     # The highest point of a cubic curve lies at three quarters of the height of its controls.
     control = bottom - (bottom - top) * 4 / 3
     curve = f"M{start} {bottom - 2}C{start} {control:g} {end} {control:g} {end} {bottom - 6}"
     arrow = f"M{end} {bottom}l-3.5 -7h7z"
     return (
-        f'<path d="{curve}" fill="none" stroke="#5a6270" stroke-width="1.2"/>'
-        f'<path d="{arrow}" fill="#5a6270"/>'
+        f'<path d="{curve}" fill="none" stroke="{color}" stroke-width="{weight}"/>'
+        f'<path d="{arrow}" fill="{color}"/>'
     )
 
 

@@ -21,6 +21,7 @@ _TOKEN_RANGE = re.compile(r"(?<![^|])TokenRange=([0-9]{1,18}):([0-9]{1,18})(?![^
 _COMMENT = re.compile(r"\n(#.*)")
 _MULTIWORD_TOKEN = re.compile(r"\n(\d+)-(\d+)\t(.*?)\t.*\t(.*)")
 _EMPTY_NODE = re.compile(r"\n(\d+)\.\d+\t(.*)")
+_NEW_DOCUMENT = re.compile(r"(?:#.*\n)*?#\s*newdoc\b(?:\s+id\s*=(.*))?")  # in the first comments
 _VISIBLE = re.compile(rb"[^ \n]")  # a character of a line that is not blank
 _COLUMNS = [name.upper() for name in DEFAULT_FIELDS]
 # The comment that names the columns, in the first comments of a file.
@@ -149,7 +150,8 @@ def parse_sentence(path, first_line, block):
     heads = _parse_heads(path, columns[6], line_numbers)
     # Tags and most words repeat: sharing equal strings halves the memory.
     state = {name: tuple(map(sys.intern, columns[k])) for name, k in PLACES.items()}
-    return state | {"heads": heads, "symbols": state["upos"], "_source": source, "_reparsed": False}
+    state |= {"heads": heads, "symbols": state["upos"], "_source": source}
+    return state | {"_reparsed": False, "_document": None}
 
 
 def _parse_words(path, first_line, lines):
@@ -297,6 +299,12 @@ def find_comment(text, wanted):
         if name == wanted:
             return value or None
     return None
+
+
+def find_document(text, known=None):
+    """Return the document that the comment newdoc of a sentence names, or else the known one."""
+    found = _NEW_DOCUMENT.match(text)
+    return ((found[1] or "").strip() or None) if found else known
 
 
 def read_range(misc):

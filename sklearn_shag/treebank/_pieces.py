@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sklearn_shag.treebank._lines import find_document
 from sklearn_shag.treebank._sources import ConlluError, describe_binary
 from sklearn_shag.utils._io import STANDARD, iter_chunks, open_bytes
 from sklearn_shag.utils._messages import printable, warn
@@ -13,7 +14,9 @@ from sklearn_shag.utils._messages import printable, warn
 MAX_BYTES = 2**30  # of a file, by default: a larger one is more likely an attack
 MAX_SENTENCE_BYTES = 2**24  # of a sentence, in functions that read files of any size
 _GZIP = b"\x1f\x8b"  # first bytes of files compressed with gzip
-_CHUNK = 1 << 20  # bytes of text that are read at once; a piece is about as long
+# Bytes of text that are read at once. A piece is at least as long, since memory grows with it, and
+# four times as long before it ends with anything but the first boundary.
+_CHUNK, _LONGER = 1 << 15, 4
 _ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
 
 
@@ -34,11 +37,18 @@ class TextFormat(NamedTuple):
     boundary: bytes  # ends a sentence wherever it occurs
     split: Callable  # piece -> number of its lines before each sentence, and text of that
     parse: Callable  # path, number of the first line, text of a sentence -> tree
+    n_chunks: int = 1  # in a piece
 
     def pieces(self, sources, *, max_bytes=None, longest=MAX_SENTENCE_BYTES):
         """Yield the pieces of all files in `sources`, one file after the other."""
         for source in sources:
-            yield from iter_pieces(source, self.boundary, max_bytes=max_bytes, longest=longest)
+            yield from iter_pieces(
+                source,
+                self.boundary,
+                n_chunks=self.n_chunks,
+                max_bytes=max_bytes,
+                longest=longest,
+            )
 
     def sentences(self, piece):
         """Yield line number, text, and tree or error of each sentence of a piece."""
@@ -62,9 +72,15 @@ class TextFormat(NamedTuple):
         max_bytes, longest : None or int, default=None
             Limits of each file, and of each sentence.
         """
+        document = None
         for piece in self.pieces(sources, max_bytes=max_bytes, longest=longest):
-            for _, _, tree in self.sentences(piece):
-                if not isinstance(tree, ConlluError):
+            document = document if piece.n_lines else None  # of another file
+            for _, text, tree in self.sentences(piece):
+                is_error = isinstance(tree, ConlluError)
+                source = text.decode(errors="replace") if is_error else tree._source
+                document = find_document(source or "", document)
+                if not is_error:
+                    object.__setattr__(tree, "_document", document)  # nobody else has it yet
                     yield tree
                 elif on_error == "raise":
                     raise tree
@@ -80,7 +96,7 @@ def _too_long(path, line, longest):
     return ConlluError(path, line, message)
 
 
-def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
+def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None):
     """Read a file piece by piece.
 
     Parameters
@@ -88,8 +104,10 @@ def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
     source : str or text file
         A file compressed with gzip, whatever its name, is decompressed; ``-`` is standard input.
     *boundaries : bytes
-        All pieces but the last end with the first boundary, or, if a chunk of the file does not
-        have it, with the next one.
+        All pieces but the last end with the first boundary, or, if four times the least size
+        does not have it, with the next one.
+    n_chunks : int, default=1
+        The least size of all pieces but the last, in chunks of 32 kilobytes.
     max_bytes : None or int, default=None
         The largest size of the text, not compressed.
     longest : None or int, default=None
@@ -115,6 +133,7 @@ def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
         path = str(getattr(source, "name", "<text>"))
     chunks = _read_open(path, source) if is_open else _read_file(path, source)
     held, n_lines, n_bytes, n_read, n_read_before, searched = bytearray(), 0, 0, 0, 0, 0
+    size = n_chunks * _CHUNK
     try:
         for chunk, n_read in _clean_chunks(chunks):
             held += chunk
@@ -123,11 +142,15 @@ def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
                 message = f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
                 line = 1 + n_lines + held.count(b"\n")
                 raise ConlluError(path, line, message)
-            if len(held) < _CHUNK:
+            if len(held) < size:
                 continue
-            starts = (max(searched - len(each), 0) for each in boundaries)
-            ends = map(held.rfind, boundaries, starts)
-            end = next((k + len(b) for k, b in zip(ends, boundaries, strict=True) if k >= 0), 0)
+            is_long = len(held) >= _LONGER * size
+            tried = boundaries if is_long else boundaries[:1]
+            if is_long and searched < _LONGER * size:  # so far only for the first boundary
+                searched = 0
+            starts = (max(searched - len(each), 0) for each in tried)
+            ends = map(held.rfind, tried, starts)
+            end = next((k + len(b) for k, b in zip(ends, tried, strict=True) if k >= 0), 0)
             searched = len(held)
             if end:
                 yield Piece(path, n_lines, bytes(held[:end]), n_read - n_read_before, longest)
@@ -152,7 +175,9 @@ def _read_file(path, source):
     with open_bytes(source) as stream, gzip.open(stream) as unpacked:
         is_packed = stream.peek(2).startswith(_GZIP)
         # `read` would lose the text before an error.
-        chunks = iter(lambda: unpacked.read1(_CHUNK), b"") if is_packed else iter_chunks(stream)
+        chunks = (
+            iter(lambda: unpacked.read1(_CHUNK), b"") if is_packed else iter_chunks(stream, _CHUNK)
+        )
         for k, chunk in enumerate(chunks):
             if not k and (found := describe_binary(chunk)):
                 problem, place = found

@@ -174,8 +174,8 @@ def iter_text(path_or_file):
     Returns
     -------
     pieces : iterator of TextPiece
-        Each ends with a blank line, or, within a paragraph of more than a megabyte, with a line or
-        a word. Together the pieces of a file are its text, with "\n" as line end.
+        Each ends with a blank line, or, within a paragraph of more than 128 kilobytes, with a line
+        or a word. Together the pieces of a file are its text, with "\n" as line end.
     """
     return _read_pieces(list_sources(path_or_file, ".txt"))
 
@@ -385,7 +385,9 @@ def cut_sentences(ends, likely, max_tokens):
             ends[places[first - 1]] = SENTENCE
 
 
-def to_trees(text, ends, words_of, numbers, first_character=0, begins_paragraph=True):
+def to_trees(
+    text, ends, words_of, numbers, first_character=0, begins_paragraph=True, document=None
+):
     """Make trees of a text.
 
     Parameters
@@ -396,12 +398,14 @@ def to_trees(text, ends, words_of, numbers, first_character=0, begins_paragraph=
     words_of : callable
         Takes a token, whether it seems to have several words, and where words end inside it;
         returns its words, or None if it is a single word.
-    numbers : iterator of int
+    numbers : iterator of int or str
         Numbers of the sentences, for sent_id.
     first_character : int, default=0
         Position of the first character in the whole text.
     begins_paragraph : bool, default=True
         Whether the first sentence begins a paragraph.
+    document : None or str, default=None
+        Name of the document that the first sentence begins.
 
     Yields
     ------
@@ -414,6 +418,7 @@ def to_trees(text, ends, words_of, numbers, first_character=0, begins_paragraph=
     spans = pairwise([0, *np.searchsorted(cuts, places).tolist()])  # of the cuts in each token
     begin = len(text) - len(text.lstrip())
     before = f"SpacesBefore={_escape_spaces(text[:begin])}|" if begin else ""
+    opening = [] if document is None else [f"# newdoc id = {document}"]
     rows, forms, shown = [], [], []
     for kind, stop, span in zip(ends[places].tolist(), (places + 1).tolist(), spans, strict=True):
         behind = _SPACES.match(text, stop).end()
@@ -436,9 +441,10 @@ def to_trees(text, ends, words_of, numbers, first_character=0, begins_paragraph=
             rows.append(_format_row(len(forms), word, misc))
         begin, before = behind, ""
         if kind == SENTENCE:
-            comments = ["# newpar"] if begins_paragraph else []
+            comments = [*opening, *(["# newpar"] if begins_paragraph else [])]
             comments += [f"# sent_id = {next(numbers)}", f"# text = {''.join(shown).rstrip()}"]
-            yield _make_tree(tuple(forms), "\n".join([*comments, *rows]))
+            yield _make_tree(tuple(forms), "\n".join([*comments, *rows]), document)
+            opening = []
             begins_paragraph = _BLANK_LINES.search(space) is not None
             rows, forms, shown = [], [], []
 
@@ -447,10 +453,10 @@ def _format_row(number, form, misc):
     return f"{number}\t{form}\t_\t_\t_\t_\t_\t_\t_\t{misc}"
 
 
-def _make_tree(forms, source):
+def _make_tree(forms, source, document):
     state = dict.fromkeys(DependencyTree.__slots__)
     state |= {"forms": forms, "symbols": forms, "_source": source, "_reparsed": False}
-    return make_tree(state)
+    return make_tree(state | {"_document": document})
 
 
 def _escape_spaces(spaces):

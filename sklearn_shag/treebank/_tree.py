@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import combinations
 from numbers import Integral
 from typing import Any, Never, NoReturn, Self, TypeAlias
@@ -26,6 +26,7 @@ from sklearn_shag.treebank._columns import (
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy, new_graph
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken
 from sklearn_shag.treebank._pieces import TextFormat
+from sklearn_shag.treebank._tokens import Token, list_views
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._messages import shorten
@@ -34,6 +35,8 @@ from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, St
 _LINE_ENDS = re.compile(r"[\n\r]")
 _MAX_REPR_TEXT = 60
 _MAX_REPR_HEADS = 12
+# Words that pictures highlight
+Highlight: TypeAlias = Collection[int] | Callable[[Token], bool]
 
 
 class DependencyTree:
@@ -109,7 +112,8 @@ class DependencyTree:
 
     # `_source` is the block of lines that the tree was read from, None for a tree built in Python
     # that has no MISC; `_reparsed` tells that the heads in it are not those of the tree.
-    __slots__ = (*ATTRIBUTES.values(), "heads", "_source", "_reparsed")
+    # `_document` is the document that an earlier sentence has begun.
+    __slots__ = (*ATTRIBUTES.values(), "heads", "_source", "_reparsed", "_document")
 
     forms: tuple[str, ...]
     symbols: tuple[str, ...]
@@ -145,7 +149,7 @@ class DependencyTree:
             symbols = state["upos"] or state["forms"]
         state["symbols"] = check_strings("symbols", symbols, n_tokens)
         state["heads"] = check_heads(heads, state["forms"])
-        _set_state(self, {**state, "_source": None, "_reparsed": False})
+        _set_state(self, {**state, "_source": None, "_reparsed": False, "_document": None})
 
     @property
     def is_projective(self) -> bool:
@@ -407,6 +411,15 @@ class DependencyTree:
         return lines.find_comment(self._source or "", "text")
 
     @property
+    def document(self) -> str | None:
+        """The document of the sentence, or None if it is not known.
+
+        It is named by the comment "# newdoc id = ..." of its first sentence. The sentences behind
+        it know it from the file or the text that they were read from.
+        """
+        return lines.find_document(self._source or "", self._document)
+
+    @property
     def misc(self) -> tuple[str, ...]:
         """The column MISC, "_" where it is empty."""
         return lines.list_column(self._stored(), 9)
@@ -620,6 +633,32 @@ class DependencyTree:
             check_column("columns", node.columns, 9)
         source = lines.replace_tokens(self._written(), self.multiword_tokens, nodes)
         return self._with_source(source)
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The words of the sentence as objects, each with its columns, its head and its children.
+
+        They are made when they are asked for, and are views: the tree does not keep them.
+        """
+        return list_views(self)
+
+    @property
+    def root(self) -> Token:
+        """The root of the sentence, the first one if there are several.
+
+        Returns
+        -------
+        token : Token
+
+        Raises
+        ------
+        ValueError
+            If the sentence is unlabelled, or its root is not known.
+        """
+        roots = self.children(0)
+        if not roots:
+            raise ValueError(f"The root of {self!r} is not known (-1). Parse the sentence.")
+        return self.tokens[roots[0] - 1]
 
     def children(self, token: int) -> tuple[int, ...]:
         """List the modifiers of a token.
@@ -840,8 +879,20 @@ class DependencyTree:
                 graph.add_edge(head, token, **({"deprel": deprels[token - 1]} if deprels else {}))
         return graph
 
-    def to_svg(self) -> str:
+    def to_svg(
+        self, *, highlight: Highlight = (), colors: bool = False, compact: bool = False
+    ) -> str:
         """Draw the tree with arcs above the words, as it appears in notebooks.
+
+        Parameters
+        ----------
+        highlight : collection of int, or callable, default=()
+            Words with a coloured background and a thick arc: their positions, or a function that
+            takes a :class:`Token` and returns whether it is one of them.
+        colors : bool, default=False
+            Whether relations have colours of their own.
+        compact : bool, default=False
+            Whether words and arcs are closer to each other, for long sentences.
 
         Returns
         -------
@@ -855,7 +906,10 @@ class DependencyTree:
         >>> DependencyTree(["Dogs", "bark"], [2, 0]).to_svg()[:42]
         '<svg xmlns="http://www.w3.org/2000/svg" wi'
         """
-        return draw_svg(self.forms, self.symbols, _heads_as_list(self), self.deprels)
+        heads, marked = _heads_as_list(self), highlight
+        if callable(highlight):
+            marked = {token.index for token in self.tokens if highlight(token)}
+        return draw_svg(self.forms, self.symbols, heads, self.deprels, marked, colors, compact)
 
     def to_displacy(self) -> dict[str, list[dict[str, Any]]]:
         """Convert the tree for spaCy's displaCy, called with ``style="dep", manual=True``.
@@ -914,7 +968,8 @@ class DependencyTree:
 
     def _repr_html_(self) -> str:
         """Draw the tree in a box that scrolls sideways, for notebooks that show HTML only."""
-        return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
+        svg = self.to_svg().replace("<svg ", '<svg style="max-width: none" ', 1)
+        return f'<div style="overflow-x: auto">{svg}</div>'
 
     def __setattr__(self, name: str, value: Never) -> NoReturn:
         raise AttributeError(
@@ -1032,7 +1087,8 @@ def _read_tree(path, first_line, block):
     return make_tree(lines.parse_sentence(path, first_line, block))
 
 
-CONLLU = TextFormat(".conllu", b"\n\n", lines.split_sentences, _read_tree)
+# A quarter of its bytes are text.
+CONLLU = TextFormat(".conllu", b"\n\n", lines.split_sentences, _read_tree, n_chunks=8)
 
 
 def _set_state(tree, state):

@@ -69,7 +69,7 @@ def read_bytes(path, max_bytes=None):
     """
     data = io.BytesIO()
     with open_bytes(path) as stream:
-        for chunk in iter_chunks(stream):
+        for chunk in iter_chunks(stream, _CHUNK):
             data.write(chunk)
             if max_bytes is not None and data.tell() > max_bytes:
                 raise OSError(
@@ -80,9 +80,9 @@ def read_bytes(path, max_bytes=None):
     return data.getvalue()
 
 
-def iter_chunks(stream):
-    """Yield the content of a binary stream, a megabyte at once."""
-    size = -1 if stream.isatty() else _CHUNK  # at a terminal, input would have to be ended twice
+def iter_chunks(stream, size):
+    """Yield the content of a binary stream, so many bytes at once."""
+    size = -1 if stream.isatty() else size  # at a terminal, input would have to be ended twice
     while chunk := stream.read(size):
         yield chunk
 

@@ -1,6 +1,5 @@
 """The one numba decorator of the package. Numba itself is imported when a kernel is called."""
 
-from contextlib import suppress
 from functools import partial, update_wrapper
 
 import numpy as np
@@ -78,7 +77,6 @@ class Kernel:
 def _make_dispatcher(function, options):
     from numba import config, njit
 
-    from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)
     from sklearn_shag.utils._kernel_cache import KernelCache
 
     # No wrapper for C, which calls no kernels. Division by zero is as in arrays: checks of every
@@ -88,6 +86,8 @@ def _make_dispatcher(function, options):
     if config.DISABLE_JIT:
         return np.errstate(all="ignore")(made)  # machine code does not warn either
     if "no_cpython_wrapper" not in options:
-        with suppress(OSError):  # a function without a file has no cache
+        try:
             made._cache = KernelCache(function)
+        except OSError:  # a function without a file has no cache
+            from sklearn_shag.utils import _simd_compiled  # noqa: F401 (as KernelCache does)
     return made

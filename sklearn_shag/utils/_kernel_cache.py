@@ -23,6 +23,7 @@ import numba
 from numba import config
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.misc.appdirs import user_cache_dir
 
@@ -67,11 +68,14 @@ class KernelCache(NullCache):
 
     def load_overload(self, sig, target_context):
         """Return the code for types of arguments; or announce its compilation, and return None."""
-        target_context.refresh()
+        # All that code on disk needs. What numba needs to compile takes a quarter of a second.
+        rtsys.initialize(target_context)
         # An undamaged file may still fail to load: its types may be of classes that have changed.
         with suppress(Exception):
             content = read_code(self._path(sig, target_context.codegen()))
             return CompileResult._rebuild(target_context, *content)
+        from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)
+
         announce_compilation(self.name.removeprefix(f"{PACKAGE.name}."), self.folder)
         return None
 

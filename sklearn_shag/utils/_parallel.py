@@ -4,7 +4,7 @@ import signal
 import sys
 import warnings
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from numbers import Integral
@@ -163,7 +163,8 @@ def run_parallel(tasks, n_jobs, on_done=None, *, in_place=False):
 def map_in_processes(function, items, n_workers):
     """Call a function on items, in processes, and yield its results in their order.
 
-    Warnings of the function are issued in this process, each with the result that it belongs to.
+    This process is one of them: another one would have to hold the function, too. Warnings of the
+    function are issued in this process, each with the result that it belongs to.
 
     No more than a few items are under way at once, however many there are, and however slowly
     results are taken.
@@ -175,7 +176,7 @@ def map_in_processes(function, items, n_workers):
     items : iterable
         What it raises comes after the results of the items before.
     n_workers : int
-        With one, or if standard output or error is closed, this process does everything.
+        Number of processes. With one, or if standard output or error is closed, it is this one.
 
     Yields
     ------
@@ -190,12 +191,17 @@ def map_in_processes(function, items, n_workers):
     if n_workers == 1 or None in (sys.__stdout__, sys.__stderr__):
         yield from map(function, items)
         return
-    executor = ProcessPoolExecutor(n_workers, initializer=_prepare_worker, initargs=(function,))
+    n_others = n_workers - 1
+    executor = ProcessPoolExecutor(n_others, initializer=_prepare_worker, initargs=(function,))
     pending, failure, items = deque(), None, iter(items)
     try:
         while failure is None:
             try:
-                pending.append(executor.submit(_call_prepared, next(items)))
+                item = next(items)
+                if sum(not work.done() for work in pending) < 2 * n_others:
+                    pending.append(executor.submit(_call_prepared, item))
+                else:
+                    pending.append(_call_here(function, item))
             except Exception as error:  # of the items; StopIteration is one
                 failure = error
             while pending and (failure is not None or len(pending) > 2 * n_workers):
@@ -221,15 +227,35 @@ def map_in_processes(function, items, n_workers):
 def _prepare_worker(function):
     """Begin a worker of :func:`map_in_processes`, which leaves interruptions to its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parallel_config(backend=ThreadingBackend(nesting_level=1))  # tasks within have one worker
+    _leave_one_worker()
     _PREPARED[:] = [function]
 
 
+def _leave_one_worker():
+    """Let tasks within a function have one worker, from now on or, in a with statement, there."""
+    return parallel_config(backend=ThreadingBackend(nesting_level=1))
+
+
 def _call_prepared(item):
-    """Call the function of a worker; return its result, and the warnings that it issued."""
+    return _call_recorded(_PREPARED[0], item)
+
+
+def _call_here(function, item):
+    """Call a function in this process; return its result, or what it raises, as a Future."""
+    done = Future()
+    try:
+        with _leave_one_worker():
+            done.set_result(_call_recorded(function, item))
+    except Exception as error:  # comes after the results of the items before
+        done.set_exception(error)
+    return done
+
+
+def _call_recorded(function, item):
+    """Call a function; return its result, and the warnings that it issued."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        result = _PREPARED[0](item)
+        result = function(item)
     return result, [(each.category, str(each.message)) for each in warned]
 
 

@@ -1,0 +1,136 @@
+"""Pictures of trees and pages of them, tables of tokens, and other tools that search."""
+
+import io
+import re
+from collections import Counter
+from xml.etree import ElementTree
+
+import pytest
+
+from sklearn_shag.cli._main import main
+from sklearn_shag.treebank import DependencyTree, to_dataframe, to_html, to_spacy, write_conllu
+
+TREE = DependencyTree(
+    ["The", "dog", "<b>", "."],
+    [2, 3, 0, 3],
+    upos=["DET", "NOUN", "VERB", "PUNCT"],
+    deprels=["det", "nsubj", "root", "punct"],
+)
+
+
+def elements(svg, name):
+    return ElementTree.fromstring(svg).iter(f"{{http://www.w3.org/2000/svg}}{name}")
+
+
+def test_words_are_highlighted():
+    plain, marked = TREE.to_svg(), TREE.to_svg(highlight=[2, 3])
+    assert marked == TREE.to_svg(highlight=lambda token: token.deprel in ("nsubj", "root"))
+    assert len(list(elements(marked, "rect"))) == len(list(elements(plain, "rect"))) + 2
+    widths = Counter(each.get("stroke-width") for each in elements(marked, "path"))
+    assert widths == {"1.2": 2, "2.4": 2, None: 4}
+    texts = {each.text: float(each.get("x")) for each in elements(marked, "text")}
+    for word, box in zip(("<b>", "dog"), list(elements(marked, "rect"))[1:], strict=True):
+        begin = float(box.get("x"))
+        assert begin < texts[word] < begin + float(box.get("width"))
+
+
+def test_relations_have_colours_of_their_own():
+    def colours(svg):
+        return {e.text: e.get("fill") for e in elements(svg, "text") if e.text in TREE.deprels}
+
+    assert len(set(colours(TREE.to_svg()).values())) == 1
+    found = colours(TREE.to_svg(colors=True))
+    assert len(set(found.values())) > 1
+    subtype = TREE.with_heads(TREE.heads, ["det", "nsubj:pass", "root", "punct"])
+    other = {e.text: e.get("fill") for e in elements(subtype.to_svg(colors=True), "text")}
+    assert other["nsubj:pass"] == found["nsubj"]
+
+
+def test_compact_pictures_are_smaller(english):
+    for tree in english[:20]:
+        plain, compact = (ElementTree.fromstring(tree.to_svg(compact=c)) for c in (False, True))
+        assert int(compact.get("width")) < int(plain.get("width"))
+        assert int(compact.get("height")) < int(plain.get("height"))
+
+
+def test_notebooks_let_long_sentences_scroll():
+    assert "max-width: none" in TREE._repr_html_()
+    assert "overflow-x: auto" in TREE._repr_html_()
+
+
+def test_pages_stand_alone(english):
+    trees = [*english[:3], TREE]
+    page = to_html(trees, highlight=lambda token: token.upos == "VERB")
+    assert page.count("<svg ") == 4
+    assert not re.search(r"(src|href)=|<script|<b>\.", page)
+    assert all(tree.text in page for tree in english[:3])
+    assert "&lt;b&gt;" in page
+    shown = page._repr_html_()
+    assert shown.startswith("<iframe srcdoc=")
+    assert "<svg" not in shown  # it is escaped
+    with pytest.raises(TypeError, match=r"\[tree\]"):
+        to_html(TREE)
+
+
+def test_command_draws_a_page(english, tmp_path, capsys):
+    write_conllu(english[:5], tmp_path / "a.conllu")
+    command = ["draw", str(tmp_path / "a.conllu"), "--highlight", "obj,nsubj", "--colors"]
+    assert main([*command, "-o", str(tmp_path / "page.html")]) == 0
+    wanted = {"highlight": lambda token: token.deprel in ("obj", "nsubj"), "colors": True}
+    assert (tmp_path / "page.html").read_text() == to_html(english[:5], **wanted)
+    assert main(["draw", str(tmp_path / "a.conllu"), "--compact"]) == 0
+    assert capsys.readouterr().out == to_html(english[:5], compact=True)
+
+
+def test_command_does_not_draw_over_its_trees(english, tmp_path, capsys):
+    path = tmp_path / "a.conllu"
+    write_conllu(english[:5], path)
+    before = path.read_bytes()
+    assert main(["draw", str(path), "-o", str(path)]) == 1
+    assert "refusing to overwrite it" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_tables_have_heads_and_features(english):
+    pytest.importorskip("pandas")
+    trees = [tree.with_comments([]) for tree in english[:30]]
+    trees[0] = trees[0].with_comments(["# newdoc id = x"])
+    plain, table = to_dataframe(trees), to_dataframe(trees, extended=True)
+    assert table[plain.columns].equals(plain)
+    assert table["document"].dropna().tolist() == ["x"] * len(trees[0])
+    tokens = [token for tree in trees for token in tree.tokens]
+    for token, (_, row) in zip(tokens, table.iterrows(), strict=True):
+        found = [row["head_form"], row["head_lemma"], row["head_upos"]]
+        head = token.head
+        assert (found != found) or head is None or found == [head.form, head.lemma, head.upos]
+        assert (head is None) == (row["head_form"] != row["head_form"])
+        assert token.feats == {
+            name.removeprefix("feats."): value
+            for name, value in row.items()
+            if name.startswith("feats.") and value == value
+        }
+
+
+def test_the_matcher_of_spacy_finds_what_tokens_find(english):
+    """As the guide shows it."""
+    matcher_of = pytest.importorskip("spacy.matcher").DependencyMatcher
+    doc = to_spacy(english[:100])
+    matcher = matcher_of(doc.vocab)
+    verb = {"RIGHT_ID": "verb", "RIGHT_ATTRS": {"POS": "VERB"}}
+    thing = {"LEFT_ID": "verb", "REL_OP": ">", "RIGHT_ID": "object", "RIGHT_ATTRS": {"DEP": "obj"}}
+    matcher.add("objects", [[verb, thing]])
+    pairs = [(doc[verb].lemma_, doc[thing].lemma_) for _, (verb, thing) in matcher(doc)]
+    expected = [
+        (t.head.lemma, t.lemma)
+        for tree in english[:100]
+        for t in tree.tokens
+        if t.deprel == "obj" and t.head.upos == "VERB"
+    ]
+    assert Counter(pairs) == Counter(expected)
+    assert len(expected) > 20
+
+
+def test_an_empty_file_makes_an_empty_page(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert main(["draw", "-"]) == 0
+    assert "</html>" in capsys.readouterr().out

@@ -1,0 +1,347 @@
+"""Transformers of documents: counts by brute force, and the tools of scikit-learn."""
+
+import inspect
+import os
+import pickle
+import re
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+import sklearn_shag
+from sklearn_shag import (
+    DependencyVectorizer,
+    DeterministicSHAG,
+    ParserPipeline,
+    SyntaxStatistics,
+    TextParser,
+    make_parser_pipeline,
+    save_model,
+)
+from sklearn_shag.datasets import load_parser
+from sklearn_shag.treebank import DependencyTree, Token, to_html
+
+TEXTS = [
+    "Dogs chase cats. It rains.",
+    "",
+    "The cat was seen by a dog.",
+    "I slept.",
+    "Cats purr.",
+] * 3
+LABELS = [0, 1, 0, 1, 1] * 3
+
+
+def rows_of(tree):
+    """Position, names by column, head and relation of each word, from the text of its file."""
+    lines = [line.split("\t") for line in tree.to_conllu().split("\n")]
+    return {int(c[0]): c for c in lines if c[0].isdecimal()}
+
+
+def brute_force(tree, kind, column, max_length=3):
+    rows = rows_of(tree)
+    name = {0: "ROOT"} | {k: row[column] for k, row in rows.items()}
+    head = {k: int(row[6]) for k, row in rows.items()}
+    if kind == "words":
+        return Counter(name[k] for k in rows)
+    if kind == "relations":
+        return Counter(f"-{row[7]}->" for row in rows.values())
+    if kind == "arcs":
+        return Counter(f"{name[head[k]]} -{row[7]}-> {name[k]}" for k, row in rows.items())
+    found = Counter()
+    if kind == "root":
+        for k in rows:
+            text, n = name[k], 0
+            while k:
+                text, k, n = f"{name[head[k]]} -{rows[k][7]}-> {text}", head[k], n + 1
+            found[text] += n <= max_length
+        return +found
+    # Paths as a walk through an undirected graph, by trying all of them.
+    edges = {k: [] for k in rows}
+    for k in rows:
+        if head[k]:
+            edges[k].append((head[k], f" <-{rows[k][7]}- "))
+            edges[head[k]].append((k, f" -{rows[k][7]}-> "))
+    content = [k for k, r in rows.items() if r[3] in ("NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM")]
+    for one, other in combinations(content, 2):
+        walks = [([one], name[one])]
+        for _ in range(max_length):
+            walks = [
+                ([*way, k], f"{text}{arrow}{name[k]}")
+                for way, text in walks
+                for k, arrow in edges[way[-1]]
+                if k not in way
+            ]
+            found.update(text for way, text in walks if way[-1] == other)
+    return found
+
+
+@pytest.mark.parametrize(("nodes", "column"), [("upos", 3), ("lemma", 2), ("form", 1)])
+@pytest.mark.parametrize("kind", ["arcs", "relations", "words", "root", "content"])
+def test_counts_are_those_of_brute_force(english, kind, nodes, column):
+    trees = english[:60]
+    paths = {"kind": "paths", "paths": kind} if kind in ("root", "content") else {"kind": kind}
+    vectorizer = DependencyVectorizer(nodes=nodes, **paths)
+    counts, names = vectorizer.fit_transform(trees), vectorizer.get_feature_names_out()
+    for row, tree in zip(counts.toarray(), trees, strict=True):
+        assert {n: c for n, c in zip(names, row, strict=True) if c} == brute_force(
+            tree, kind, column
+        )
+
+
+def test_names_of_words(english):
+    one = DependencyVectorizer("words", nodes=("upos", "lemma")).fit(english[:20])
+    other = DependencyVectorizer("words", nodes=lambda t: f"{t.upos}|{t.lemma}").fit(english[:20])
+    assert one.vocabulary_ == other.vocabulary_
+    assert "NOUN|tide" in one.vocabulary_
+
+
+def test_documents_are_sums_of_trees(english):
+    """Whatever their order, and however they are given."""
+    vectorizer = DependencyVectorizer(["arcs", "paths", "words"]).fit(english[:50])
+    single = vectorizer.transform(english[:50]).toarray()
+    documents = [english[:20], tuple(english[20:21]), [], iter(english[21:50])]
+    found = vectorizer.transform(documents).toarray()
+    assert np.array_equal(found[0], single[:20].sum(axis=0))
+    assert np.array_equal(found[3], single[21:].sum(axis=0))
+    assert not found[2].any()
+    backwards = vectorizer.transform(iter(english[49::-1])).toarray()
+    assert np.array_equal(backwards, single[::-1])
+    reordered = clone(vectorizer).fit(english[49::-1])
+    assert reordered.vocabulary_ == vectorizer.vocabulary_
+    parts = [vectorizer.transform(english[k : min(k + 7, 50)]).toarray() for k in range(0, 50, 7)]
+    assert np.array_equal(np.concatenate(parts), single)
+
+
+def test_options_are_those_of_the_vectorizer_of_words(english):
+    full = DependencyVectorizer("relations").fit(english)
+    few = DependencyVectorizer("relations", min_df=10, max_df=0.5, binary=True, dtype=np.float32)
+    counts = few.fit_transform(english)
+    assert counts.dtype == np.float32
+    assert counts.max() == 1
+    assert set(few.vocabulary_) < set(full.vocabulary_)
+    assert len(DependencyVectorizer("arcs", max_features=5).fit(english).vocabulary_) == 5
+    fixed = DependencyVectorizer(vocabulary=["VERB -obj-> NOUN"]).fit(english)
+    assert fixed.transform(english).shape == (len(english), 1)
+
+
+def test_partial_trees_have_the_arcs_that_are_known():
+    tree = DependencyTree(["a", "b", "c"], [2, -1, 2], upos=["X", "VERB", "X"], deprels=list("pqr"))
+    vectorizer = DependencyVectorizer(["arcs", "relations", "paths"]).fit([tree])
+    assert set(vectorizer.vocabulary_) == {"VERB -p-> X", "VERB -r-> X", "-p->", "-r->"}
+
+
+# Five trees, and their statistics by hand.
+ROWS = {
+    # The old dog was seen . It barked .   (one passive; amod of a noun)
+    "The old dog was seen .": "DET:3:det ADJ:3:amod NOUN:5:nsubj:pass AUX:5:aux:pass VERB:0:root "
+    "PUNCT:5:punct",
+    # I know that he sleeps and she knows him
+    "I know that he sleeps .": "PRON:2:nsubj VERB:0:root SCONJ:5:mark PRON:5:nsubj VERB:2:ccomp "
+    "PUNCT:2:punct",
+    "He came and he saw": "PRON:2:nsubj VERB:0:root CCONJ:5:cc PRON:5:nsubj VERB:2:conj",
+    "Cats and dogs": "NOUN:0:root CCONJ:3:cc NOUN:1:conj",
+    "!": "PUNCT:0:root",
+}
+BY_HAND = {
+    # depth of the deepest token; words; sum of distances and left arcs of words but roots
+    "sentences": [1, 1, 1, 1, 1],
+    "tokens": [6, 6, 5, 3, 1],
+    "sentence_length": [5, 5, 5, 3, 0],
+    "depth": [3, 3, 3, 3, 1],
+    "dependency_length": [(2 + 1 + 2 + 1) / 4, (1 + 2 + 1 + 3) / 4, (1 + 2 + 1 + 3) / 4, 3 / 2, 0],
+    "left_arcs": [1, 3 / 4, 3 / 4, 1 / 2, 0],
+    "clauses": [1, 2, 2, 1, 1],
+    "subordination": [0, 1 / 2, 0, 0, 0],
+    "passives": [1, 0, 0, 0, 0],
+    "modifiers_per_noun": [1, 0, 0, 0, 0],
+    "type_token_ratio": [1, 1, 4 / 5, 1, 0],
+    "upos_VERB": [1 / 6, 2 / 6, 2 / 5, 0, 0],
+    "upos_PUNCT": [1 / 6, 1 / 6, 0, 0, 1],
+    "upos_NOUN": [1 / 6, 0, 0, 2 / 3, 0],
+}
+
+
+def by_hand():
+    for text, cells in ROWS.items():
+        rows = [cell.split(":", 2) for cell in cells.split()]
+        upos, heads, deprels = zip(*rows, strict=True)
+        yield DependencyTree(text.split(), list(map(int, heads)), upos=upos, deprels=deprels)
+
+
+def test_statistics_are_those_computed_by_hand():
+    trees = list(by_hand())
+    statistics = SyntaxStatistics()
+    names, table = statistics.get_feature_names_out().tolist(), statistics.fit_transform(trees)
+    assert table.shape == (5, 28)
+    for name, expected in BY_HAND.items():
+        np.testing.assert_allclose(table[:, names.index(name)], expected, err_msg=name)
+    np.testing.assert_allclose(table[:, 11:].sum(axis=1), 1)
+    whole = dict(zip(names, statistics.transform([trees])[0], strict=True))
+    assert whole["sentences"] == 5
+    assert whole["tokens"] == 21
+    assert whole["clauses"] == 7 / 5
+    assert whole["subordination"] == whole["passives"] == 1 / 7
+    assert whole["modifiers_per_noun"] == 1 / 3
+    # the old dog was seen i know that he sleeps came and saw cats dogs: 15 of 18
+    assert whole["type_token_ratio"] == 15 / 18
+    assert whole["dependency_length"] == (6 + 7 + 7 + 3) / 14
+    assert not statistics.transform([[]]).any()
+
+
+def test_conjuncts_of_clauses_are_clauses(english):
+    """Counted by recursion, from the lines of files."""
+
+    def heads_clause(rows, k):
+        relation, head = rows[k][7].split(":")[0], int(rows[k][6])
+        if relation in ("csubj", "ccomp", "xcomp", "advcl", "acl", "parataxis") or not head:
+            return True
+        return relation == "conj" and rows[k][3] in ("VERB", "AUX") and heads_clause(rows, head)
+
+    rows = [rows_of(tree) for tree in english]
+    found = sum(heads_clause(each, k) for each in rows for k in each)
+    table = SyntaxStatistics().set_output(transform="pandas").fit_transform([english])
+    assert table["clauses"][0] * table["sentences"][0] == pytest.approx(found)
+
+
+@pytest.mark.parametrize("make", [DependencyVectorizer, SyntaxStatistics])
+def test_wrong_trees_are_refused(make, english):
+    for X in (english[0], "text", 3):
+        with pytest.raises(TypeError, match="list of trees"):
+            make().fit_transform(X)
+    for X in (["text"], [["text"]], [[english[:2]]], [None]):
+        with pytest.raises(TypeError, match=r"X\[0\]\[0\] is a "):
+            make().fit_transform(X)
+    for tree in (english[0].with_heads(None), english[0].with_heads(english[0].heads)):
+        with pytest.raises(ValueError, match=r"X\[1\]: .* has no (heads|relations)"):
+            make().fit_transform([english[1], tree])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"kind": "trees"}, {"kind": []}, {"nodes": "word"}, {"max_length": 0}, {"paths": "up"}),
+        *({"min_df": -1}, {"binary": 2}, {"max_features": 0}),
+    ],
+)
+def test_wrong_parameters_are_refused(options, english):
+    with pytest.raises(
+        ValueError, match=r"kind|column|max_length|paths|min_df|binary|max_features"
+    ):
+        DependencyVectorizer(**options).fit(english[:3])
+
+
+def test_what_is_not_fitted(english):
+    with pytest.raises(NotFittedError):
+        DependencyVectorizer().transform(english[:2])
+    with pytest.raises(NotFittedError):
+        DependencyVectorizer().get_feature_names_out()
+    assert SyntaxStatistics().transform(english[:2]).shape == (2, 28)
+
+
+@pytest.fixture(scope="module")
+def parsed():
+    return TextParser().fit_transform(TEXTS)
+
+
+def test_texts_keep_their_places(parsed, tmp_path):
+    assert parsed.dtype == object
+    assert parsed.shape == (len(TEXTS),)
+    assert [len(trees) for trees in parsed[:5]] == [2, 0, 1, 1, 1]
+    model = load_parser()
+    save_model(model, tmp_path / "m.npz")
+    for parser in (model, tmp_path / "m.npz", str(tmp_path / "m.npz")):
+        assert TextParser(parser).transform(iter(TEXTS)).tolist() == parsed.tolist()
+
+
+def test_a_pickle_holds_the_name_of_the_parser(parsed):
+    parser = TextParser().fit(TEXTS)
+    parser.transform(TEXTS[:1])
+    content = pickle.dumps(parser)
+    assert len(content) < 500
+    assert pickle.loads(content).transform(TEXTS).tolist() == parsed.tolist()
+    assert vars(parser).keys() == parser.get_params().keys()
+
+
+def test_a_model_file_that_has_changed_is_read_again(english, tmp_path):
+    splitter = load_parser()[0]
+    path, texts = tmp_path / "m.npz", ["The cat sat."]
+    parser = TextParser(str(path))
+    found = []
+    for heads in ([2, 0, 2, 2], [0, 1, 2, 3]):
+        pipeline = make_parser_pipeline(splitter, DeterministicSHAG("single"))
+        pipeline[-1].fit([["The", "cat", "sat", "."]], [heads])
+        save_model(pipeline, path)
+        found.append(parser.transform(texts)[0][0].heads.tolist())
+        os.utime(path, ns=(1, len(found)))
+    assert found == [[2, 0, 2, 2], [0, 1, 2, 3]]
+
+
+def test_tools_of_scikit_learn(parsed, tmp_path):
+    pd = pytest.importorskip("pandas")
+    union = FeatureUnion(
+        [("arcs", DependencyVectorizer()), ("words", DependencyVectorizer("words", nodes="lemma"))]
+    )
+    pipeline = make_pipeline(TextParser(), union, LogisticRegression(), memory=str(tmp_path))
+    expected = clone(pipeline).fit(TEXTS, LABELS).predict(TEXTS)
+    assert (pipeline.fit(TEXTS, LABELS).predict(TEXTS) == expected).all()  # from the cache
+    grid = {"featureunion__words__nodes": ["form", "lemma"]}
+    search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2, error_score="raise")
+    search.fit(TEXTS, LABELS)
+    assert len(search.cv_results_["mean_test_score"]) == 2
+    frame = pd.DataFrame({"text": TEXTS, "size": range(len(TEXTS))})
+    table = make_pipeline(TextParser(), SyntaxStatistics()).set_output(transform="pandas")
+    columns = ColumnTransformer([("syntax", table, "text"), ("size", "passthrough", ["size"])])
+    found = columns.set_output(transform="pandas").fit_transform(frame)
+    assert found["syntax__sentences"].tolist() == [len(trees) for trees in parsed]
+    assert "size__size" in found
+    counts = make_pipeline(TextParser(), DependencyVectorizer()).fit(frame["text"])
+    assert "ROOT -root-> VERB" in counts.get_feature_names_out()
+
+
+def test_wrong_texts_are_refused():
+    pd = pytest.importorskip("pandas")
+    for X in (pd.DataFrame({"text": TEXTS}), np.array([TEXTS]), "Dogs bark."):
+        with pytest.raises(TypeError, match=re.compile("column|pass \\[text\\]")):
+            TextParser().fit_transform(X)
+    with pytest.raises(OSError, match=r"missing\.npz"):
+        TextParser("missing.npz").fit(TEXTS)
+    with pytest.raises(ValueError, match="parser"):
+        TextParser(3).fit(TEXTS)
+    with pytest.warns(UserWarning, match="left out"):
+        found = TextParser(on_error="skip").fit_transform(["It rains.", "\0"])
+    assert list(map(len, found)) == [1, 0]
+
+
+def test_processes_change_nothing(parsed):
+    assert TextParser(n_jobs=2).fit_transform(TEXTS).tolist() == parsed.tolist()
+
+
+@pytest.mark.parametrize("name", ["TextParser", "DependencyVectorizer", "SyntaxStatistics"])
+def test_checks_of_scikit_learn(name):
+    with pytest.warns(SkipTestWarning, match="Can't test estimator"):
+        results = check_estimator(getattr(sklearn_shag, name)(), on_skip=None)
+    assert {result["status"] for result in results} == {"passed"}
+
+
+def test_new_signatures_say_what_they_take():
+    """Without `Any`, also within other types."""
+    functions = [ParserPipeline.parse_texts, ParserPipeline.iter_parse_texts, to_html]
+    functions += [DependencyTree.to_svg, DependencyTree.document.fget, DependencyTree.root.fget]
+    functions.append(DependencyTree.tokens.fget)
+    for made in (TextParser, DependencyVectorizer, SyntaxStatistics, Token):
+        own = (getattr(made, name) for name in vars(made) if name[0] != "_" or name == "__init__")
+        functions += [getattr(each, "fget", each) for each in own]
+    checked = [each for each in functions if inspect.isfunction(each)]
+    assert len(checked) > 25
+    for function in checked:
+        text = str(inspect.get_annotations(inspect.unwrap(function)))
+        assert not re.search(r"\bAny\b", text), function
