@@ -90,10 +90,9 @@ def take_second_best(trees, model):
 def list_improbable(trees):
     """Tokens by the probability of their head and relation, the lowest first."""
     values = []
-    for held_out in assign_folds(trees, 5):
-        chosen = set(held_out.tolist())
-        rest = [tree for s, tree in enumerate(trees) if s not in chosen]
-        model, part = CRFParser(random_state=0).fit(rest), [trees[s] for s in held_out]
+    for rest, held_out in assign_folds(trees, 5):
+        model = CRFParser(random_state=0).fit([trees[s] for s in rest])
+        part = [trees[s] for s in held_out]
         places = {label: k for k, label in enumerate(model.labels_)}
         pairs = (model.predict_marginals(part), model.predict_label_proba(part, part))
         for s, marginals, labels in zip(held_out, *pairs, strict=True):

@@ -4,12 +4,13 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
 from sklearn_shag import BiaffineParser, CRFParser, load_model
-from sklearn_shag.cli import main
+from sklearn_shag.cli import _suggest, main
 from sklearn_shag.inspection import suspicious_arcs
 from sklearn_shag.inspection._suspicious import (
     LEAST_VALUE,
@@ -28,6 +29,7 @@ from sklearn_shag.treebank import (
     write_conllu,
 )
 from tests.loops import over
+from tests.test_cli import make_networks_small
 
 SETTINGS = ("--model", "crf", "--max-iter", "1", "--set", "n_features=4096", "--set-aside", "0")
 
@@ -35,6 +37,8 @@ SETTINGS = ("--model", "crf", "--max-iter", "1", "--set", "n_features=4096", "--
 @pytest.fixture
 def run(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    make_networks_small(monkeypatch)
+    monkeypatch.setattr(_suggest, "CRFParser", partial(CRFParser, n_features=2**12, max_iter=1))
 
     def call(command):
         assert main(command.split()) == 0
@@ -83,6 +87,7 @@ def test_raw_text_that_comes_back_untouched_changes_no_bit(run, files, by):
     assert learn(run, "own.conllu", "next.conllu", options="--tags upos") != before
 
 
+@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 def test_text_that_comes_back_untouched_changes_no_bit(run, files):
     """A splitter learns no boundaries that nobody has confirmed, though a head is."""
     options = "--text --tags upos"
@@ -106,9 +111,6 @@ def test_partial_trees_come_back_as_they_were(run, files, english):
     run("suggest model.npz partial.conllu --by sentences -n 1000 -o next.conllu")
     assert all(-1 not in tree.heads for tree in read_conllu("next.conllu"))
     assert learn(run, "own.conllu", "next.conllu") == before
-    run("parse model.npz next.conllu --keep-heads -o kept.conllu")
-    run("parse model.npz partial.conllu --keep-heads -o expected.conllu")
-    assert read_conllu("kept.conllu") == read_conllu("expected.conllu")
     run("suggest model.npz partial.conllu --ignore-heads --by sentences -n 1000 -o all.conllu")
     assert all("Predicted=Yes" in misc for t in read_conllu("all.conllu") for misc in t.misc)
 
@@ -116,9 +118,8 @@ def test_partial_trees_come_back_as_they_were(run, files, english):
 def test_what_annotators_confirm(english):
     tree = english[3]
     n = len(tree)
-    asked = np.arange(n) == 1
-    marked = mark_guesses(tree, ["upos"], np.ones(n, dtype=bool), asked)
-    assert [misc.count("Check=Yes") for misc in marked.misc] == asked.tolist()
+    marked = mark_guesses(tree, ["upos"], range(n), [1])
+    assert ["Check=Yes" in misc for misc in marked.misc] == [t == 1 for t in range(n)]
     assert forget_guesses(marked) is None
     for comment in ("# checked = yes", "#checked=Yes"):
         checked = marked.with_comments([*marked.comments, comment])
@@ -223,11 +224,11 @@ def test_folds_are_of_documents(english):
         for k, tree in enumerate(english[:95])
     ]
     for seed in range(2):
-        folds = assign_folds(trees, 5, seed)
+        folds = [fold for _, fold in assign_folds(trees, 5, seed)]
         assert sorted(np.concatenate(folds).tolist()) == list(range(95))
         documents = [set((fold // 10).tolist()) for fold in folds]
         assert sum(map(len, documents)) == 10
-    assert [len(fold) for fold in assign_folds(english[:95], 5)] == [19] * 5
+    assert [len(fold) for _, fold in assign_folds(english[:95], 5)] == [19] * 5
 
 
 def test_planted_errors_are_found(english):
@@ -284,8 +285,9 @@ def test_cross_validation(run, files):
     found = re.search(r"Its expected score is LAS ([0-9.]+) \(([0-9.]+) to ([0-9.]+)\)\.$", last)
     score, low, high = map(float, found.groups())
     trees, right = read_conllu("own.conllu"), []
-    for fold in assign_folds(trees, 3):
+    for others, fold in assign_folds(trees, 3):
         rest = [tree for k, tree in enumerate(trees) if k not in fold]
+        assert len(rest) == len(others)
         parser = CRFParser(["upos"], n_features=4096, max_iter=1, random_state=0).fit(rest)
         part = [trees[k] for k in fold]
         right.append(labeled_attachment_score(part, parser.parse(part)) * sum(map(len, part)))

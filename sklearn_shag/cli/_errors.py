@@ -6,6 +6,7 @@ from itertools import chain
 
 import numpy as np
 
+from sklearn_shag.encoding import read_column
 from sklearn_shag.treebank import MISSING, iter_conllu, nonprojective_arcs
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import printable
@@ -42,14 +43,15 @@ class ErrorCounts:
 
     def _count_arcs(self, true, parsed):
         crossing, n_wrong = set(nonprojective_arcs(true)), 0
-        labels, others = (tree.deprels or [MISSING] * len(tree) for tree in (true, parsed))
+        labels, others = (read_column(tree, "deprel") for tree in (true, parsed))
         for t in np.flatnonzero(true.heads != UNKNOWN).tolist():
             head, label, other = int(true.heads[t]), labels[t], others[t]
             right, same = int(parsed.heads[t] == head), label in (other, MISSING)
             n_wrong += not (right and same)
-            self.confused[label, other] += right and not same
+            self.confused.update([(label, other)] * (right and not same))
             groups = {"relation": label.partition(":")[0]}
-            groups["distance"] = str(min(abs(head - t - 1), FAR)) if head else "root"
+            distance = abs(head - t - 1) if head else 0
+            groups["distance"] = f"{FAR} or more" if distance >= FAR else str(distance or "root")
             groups["arcs"] = "crossing" if t + 1 in crossing else "not crossing"
             if self.known:
                 groups["word"] = "known" if true.forms[t] in self.known else "unknown"
@@ -57,44 +59,36 @@ class ErrorCounts:
                 self.counts[group] = self.counts.get(group, 0) + np.array([1, right, right * same])
         return n_wrong
 
-    def list_accuracies(self):
-        """List a row for each value of each group, the most frequent first."""
-        rows = sorted(self.counts.items(), key=lambda row: (row[0][0], -row[1][0]))
+    def summarize(self):
+        """Summarize everything in one object, for JSON; frequent values and confusions first."""
+        counted = sorted(self.counts.items(), key=lambda row: (row[0][0], -row[1][0]))
         names = ("group", "value", "words", "right_heads", "right_arcs")
-        return [dict(zip(names, (*key, *n.tolist()), strict=True)) for key, n in rows]
-
-    def list_confusions(self):
-        """List the most frequent pairs of relations, of words with right heads."""
-        found = self.confused.most_common(N_CONFUSIONS)
-        return [{"true": a, "parsed": b, "words": n} for (a, b), n in found if n]
-
-    def as_json(self):
-        """Return everything as an object for JSON."""
+        rows = [dict(zip(names, (*key, *n.tolist()), strict=True)) for key, n in counted]
+        pairs = self.confused.most_common(N_CONFUSIONS)
+        confused = [{"true": a, "parsed": b, "words": n} for (a, b), n in pairs]
         worst = [
             {"sentence": -k, "wrong_arcs": n, "true": a.to_dict(), "parsed": b.to_dict()}
             for n, k, a, b in self.worst
         ]
-        accuracy, confused = self.list_accuracies(), self.list_confusions()
-        return {"accuracy": accuracy, "confusions": confused, "worst": worst}
+        return {"accuracy": rows, "confusions": confused, "worst": worst}
 
     def print_tables(self):
         """Print tables of accuracy and confusions, and the worst sentences side by side."""
+        found = self.summarize()
         print(f"\n{'':<10}{'':<20}{'words':>8}{'UAS':>8}{'LAS':>8}")
-        for group, value, n, *right in map(dict.values, self.list_accuracies()):
-            value = f"{FAR} or more" if (group, value) == ("distance", str(FAR)) else value
+        for group, value, n, *right in map(dict.values, found["accuracy"]):
             shares = "".join(f"{100 * each / n:>8.1f}" for each in right)
             print(f"{group:<10}{printable(value):<20}{n:>8}{shares}")
         print("\nConfused relations of right heads: true, parsed, words\n")
-        for label, other, n in map(dict.values, self.list_confusions()):
+        for label, other, n in map(dict.values, found["confusions"]):
             print(f"{printable(label):<20}{printable(other):<20}{n:>6}")
-        for n_wrong, k, true, parsed in self.worst:
+        for n_wrong, k, *trees in self.worst:
             print(f"\nSentence {-k}: {n_wrong} wrong arcs; true and parsed\n")
-            labels = (tree.deprels or (MISSING,) * len(tree) for tree in (true, parsed))
-            arcs = (
-                zip(t.heads.tolist(), own, strict=True)
-                for t, own in zip((true, parsed), labels, strict=True)
-            )
-            for form, one, other in zip(true.forms, *arcs, strict=True):
-                mark = " " if one == other else "*"
-                cells = (form, *map(" ".join, (map(str, one), map(str, other))))
+            labels = [read_column(tree, "deprel") for tree in trees]
+            heads = [map(str, tree.heads.tolist()) for tree in trees]
+            arcs = [
+                map(" ".join, zip(*each, strict=True)) for each in zip(heads, labels, strict=True)
+            ]
+            for cells in zip(trees[0].forms, *arcs, strict=True):
+                mark = " " if cells[1] == cells[2] else "*"
                 print(mark, "".join(f"{printable(cell):<24}" for cell in cells).rstrip())

@@ -159,7 +159,7 @@ def evaluate(options):
         raise ValueError(f"{options.gold} is without heads, so it cannot be scored.")
     if options.json:
         content = {"gold": files[0], "system": files[1], **_as_json(report, options)}
-        print_json(content | ({"errors": errors.as_json()} if options.errors else {}))
+        print_json(content | ({"errors": errors.summarize()} if options.errors else {}))
         return
     _print_report(report, options)
     if options.errors:

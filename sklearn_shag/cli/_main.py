@@ -153,8 +153,8 @@ def make_parser(prog="sklearn-shag"):
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    adders = (_add_demo, _add_train, _add_parse, _add_suggest, _add_check, _add_evaluate, _add_draw)
-    for add in adders:
+    of_trees = _add_suggest, _add_check, _add_evaluate, _add_draw
+    for add in (_add_demo, _add_train, _add_parse, *of_trees):
         add(commands)
     return parser
 
@@ -359,15 +359,9 @@ def _add_check(commands):
     _add_files(parser, "file", "annotated trees", nargs="+")
     help = "maximum number to list (default: %(default)s)"
     parser.add_argument("-n", "--number", type=_parse_count, default=50, metavar="N", help=help)
-    help = """kind of model that judges trees which it has not learned from; a network takes many
-    times as long (default: crf, with --tags biaffine)"""
-    parser.add_argument("--model", choices=["crf", "biaffine"], help=help)
-    help = "columns to judge too, such as upos (default: heads and relations are judged)"
+    help = """columns to judge too, such as upos,feats, by a network, which takes many times as long
+    (default: heads and relations are judged, by a linear model)"""
     parser.add_argument("--tags", metavar="COLUMNS", help=help)
-    help = "number of parts, each judged by models of the others (default: %(default)s)"
-    parser.add_argument(
-        "--cv", type=partial(_parse_count, least=2), default=5, metavar="N", help=help
-    )
     help = """CoNLL-U file to write: all sentences, with Check=Yes in MISC of what is listed, and
     the likely value, such as Likely=head:5 (default: none)"""
     parser.add_argument("-o", "--output", metavar="OUT", help=help)
@@ -375,10 +369,6 @@ def _add_check(commands):
     parser.add_argument("--json", action="store_true", help=help)
     _add_on_error(parser, "leave it out")
     _add_n_jobs(parser)
-    unused = (
-        "symbols columns embeddings context context_for raw_text teacher helpers min_count max_iter"
-    )
-    parser.set_defaults(**dict.fromkeys([*unused.split(), "text", "pattern"]), seed=0, set=[])
 
 
 def _add_evaluate(commands):

@@ -14,9 +14,11 @@ from sklearn_shag.cli._evaluate import (
     name_impossible,
     print_json,
 )
-from sklearn_shag.cli._models import check_output, make_model, open_model
+from sklearn_shag.cli._models import check_output, open_model
 from sklearn_shag.cli._parse import choose_form, list_files
+from sklearn_shag.conditional import CRFParser
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences, suspicious_arcs
+from sklearn_shag.network import BiaffineParser
 from sklearn_shag.treebank import (
     ASKED,
     CONLLU,
@@ -40,15 +42,22 @@ UNCERTAIN = 0.9  # predicted heads that are less probable are worth a look, in a
 COLUMNS = {"upos": "upos", "xpos": "xpos", "feats": "feats", "lemma": "lemmas"}
 
 
+# What is listed first has the smallest value, by its rows.
+DOUBTS = {
+    "arcs": lambda rows: rows[0]["margin"],
+    "heads-in-sentences": lambda rows: sum(row["probability"] - 1 for row in rows),
+    "sentences": lambda rows: -rows[0]["error_rate"],
+    "trees": lambda rows: rows[0]["tree_probability"],
+}
+
+
 class Suggestion(NamedTuple):
     """Rows about words of one sentence, or about the sentence, that are listed together."""
 
-    doubt: float  # the smallest is listed first
+    doubt: float
     place: int  # of the sentence, in the order of reading
+    tree: DependencyTree  # without what is guessed
     rows: list[dict[str, Any]]
-    tokens: list[int]  # from 1, those asked for
-    read: DependencyTree  # without what is guessed
-    tree: DependencyTree  # with the tags that the parser reads
 
 
 def suggest(options):
@@ -98,8 +107,7 @@ def check(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `file`, `number`, `cv`, `output`, `on_error`, `json`, `n_jobs`, and all options of
-        models.
+        With `file`, `number`, `tags`, `output`, `on_error`, `json` and `n_jobs`.
 
     Raises
     ------
@@ -112,10 +120,9 @@ def check(options):
     invalid = LeftOut()
     read = list(invalid.drop(iter_sentences(files, options.on_error), find_invalid))
     invalid.tell(files)
-    options.model = options.model or ("biaffine" if options.tags else "crf")
-    model, _ = make_model(options)
     trees = [sentence.tree for sentence in read]
-    found = suspicious_arcs(model, trees, cv=options.cv, n_jobs=options.n_jobs)
+    parser = BiaffineParser(tags=options.tags.split(",")) if options.tags else CRFParser()
+    found = suspicious_arcs(parser, trees, n_jobs=options.n_jobs)
     rows, marks = [], [[None] * len(tree) for tree in trees]
     for s, token, column, given, other, *values in islice(rows_of(found), options.number):
         path, number, tree = read[s]
@@ -124,10 +131,10 @@ def check(options):
         names = ("given_probability", "probability", "score")
         rows.append(row | dict(zip(names, values, strict=True)))
         marks[s][token - 1] = f"{column}:{other}".replace("|", ",")
-    for s in [s for s, of_tree in enumerate(marks) if any(of_tree)]:
-        asked = trees[s].with_misc(ASKED, [mark and "Yes" for mark in marks[s]])
-        trees[s] = asked.with_misc("Likely", marks[s])
     if options.output is not None:
+        for s in [s for s, of_tree in enumerate(marks) if any(of_tree)]:
+            asked = trees[s].with_misc(ASKED, [mark and "Yes" for mark in marks[s]])
+            trees[s] = asked.with_misc("Likely", marks[s])
         write_conllu(trees, options.output)
     _print_rows(options, {"files": files}, "suspicious", rows)
 
@@ -171,55 +178,45 @@ def _iter_new(options, form, files, invalid):
 def _list_suggestions(options, opened, part, place):
     """Yield a Suggestion for each of the least certain arcs or sentences."""
     transform, parser = opened
-    read = [sentence.tree for sentence in part]
-    trees = transform(read)
-
-    def suggest_rows(doubt, s, tokens, rows):
+    trees, together = transform([sentence.tree for sentence in part]), False
+    if options.by in ("sentences", "trees"):
+        by = "trees" if options.by == "trees" else "errors"
+        found = least_certain_sentences(parser, trees, n=options.number, by=by)
+        describe = _describe_sentence
+    else:
+        together = options.by == "heads-in-sentences"
+        n = None if together else options.number
+        found, describe = least_certain_arcs(parser, trees, n=n), _describe_arc
+    groups = {}
+    for k, (s, *values) in enumerate(rows_of(found)):
         path, number, tree = part[s]
-        where = {"file": path, "sentence": number, "sent_id": tree.sent_id}
-        rows = [where | row for row in rows]
-        return Suggestion(doubt, place + s, rows, tokens, tree, trees[s])
-
-    if options.by in ("arcs", "heads-in-sentences"):
-        number = options.number if options.by == "arcs" else None
-        found, of_sentence = rows_of(least_certain_arcs(parser, trees, n=number)), {}
-        for s, token, *values in found:
-            row = _describe_arc(read[s].forms, token, *values)
-            if options.by == "arcs":
-                yield suggest_rows(row["margin"], s, [token], [row])
-            elif row["probability"] < UNCERTAIN:
-                of_sentence.setdefault(s, []).append(row)
-        for s, rows in of_sentence.items():
-            expected = sum(1 - row["probability"] for row in rows)
-            yield suggest_rows(-expected, s, [row["token"] for row in rows], rows)
-        return
-    by = "trees" if options.by == "trees" else "errors"
-    for s, *values in rows_of(least_certain_sentences(parser, trees, n=options.number, by=by)):
-        row = _describe_sentence(read[s].forms, *values)
-        doubt = row["tree_probability"] if by == "trees" else -row["error_rate"]
-        yield suggest_rows(doubt, s, find_unknown(read[s]) + 1, [row])
+        row = {"file": path, "sentence": number, "sent_id": tree.sent_id}
+        row |= describe(tree.forms, *values)
+        if not together or row["probability"] < UNCERTAIN:
+            groups.setdefault((s, together or k), []).append(row)
+    for (s, _), rows in groups.items():
+        yield Suggestion(DOUBTS[options.by](rows), place + s, part[s].tree, rows)
 
 
-def find_unknown(tree):
+def _find_unknown(tree):
     """Find the tokens without heads of a tree, from 0."""
     heads = np.full(len(tree), UNKNOWN) if tree.heads is None else tree.heads
-    return np.flatnonzero(heads == UNKNOWN)
+    return np.flatnonzero(heads == UNKNOWN).tolist()
 
 
 def _write_for_annotators(options, opened, found):
     """Write the sentences of suggestions in the order of reading, with predicted trees."""
-    asked = {}
+    transform, parser = opened
+    read, asked = {}, {}
     for each in sorted(found, key=lambda each: each.place):
-        asked.setdefault(each.place, (each, []))[1].extend(each.tokens)
-    chosen = [each for each, _ in asked.values()]
-    trees = [each.tree for each in chosen]
-    parsed = opened.parser.parse(trees, keep_heads=True, confidence=True)
+        read[each.place] = each.tree
+        tokens = [row["token"] - 1 for row in each.rows if "token" in row]
+        asked.setdefault(each.place, []).extend(tokens or _find_unknown(each.tree))
+    parsed = parser.parse(transform(list(read.values())), keep_heads=True, confidence=True)
     written = []
-    for tree, (each, tokens) in zip(parsed, asked.values(), strict=True):
-        marked, guessed = np.zeros((2, len(tree)), dtype=bool)
-        marked[np.subtract(tokens, 1)], guessed[find_unknown(each.read)] = True, True
-        columns = [n for n, a in COLUMNS.items() if getattr(tree, a) != getattr(each.read, a)]
-        written.append(mark_guesses(tree, columns, guessed, marked))
+    for tree, own, tokens in zip(parsed, read.values(), asked.values(), strict=True):
+        columns = [n for n, a in COLUMNS.items() if getattr(tree, a) != getattr(own, a)]
+        written.append(mark_guesses(tree, columns, _find_unknown(own), tokens))
     write_conllu(written, options.output)
 
 

@@ -93,8 +93,7 @@ def train(options):
         raise ValueError("Name a FILE of trees, or treebanks of other languages with --helpers.")
     if options.cv and list_given(options, "raw_text", "helpers", "weight", "continue_"):
         raise ValueError(
-            "--cv is for new models of trees of one kind: leave out --raw-text, --helpers, "
-            "--weight and --continue, or take --set-aside."
+            "--cv is for trees alone: leave out --raw-text, --helpers, --weight and --continue."
         )
     check_output(options.output, list_sources([*options.file, *(options.helpers or [])]))
     if options.output == STANDARD and getattr(sys.stdout, "isatty", bool)():
@@ -155,14 +154,12 @@ def _tell_input(model):
 def _cross_validate(model, treebank, n_folds):
     """Compute the scores, with intervals, of models on trees that they did not learn from."""
     trees = [tree for tree in treebank if tree.heads is not None]
-    parsed = list(trees)
-    for held_out in assign_folds(trees, n_folds):
-        rest = np.setdiff1d(range(len(trees)), held_out)
+    true, parsed = [], []
+    for rest, held_out in assign_folds(trees, n_folds):
         transform, parser = open_member(clone(model).fit([trees[s] for s in rest]))
-        found = parser.parse(transform([trees[s] for s in held_out]))
-        for s, tree in zip(held_out, found, strict=True):
-            parsed[s] = tree
-    return score_report(trees, parsed).scores
+        part = [trees[s] for s in held_out]
+        true, parsed = true + part, parsed + parser.parse(transform(part))
+    return score_report(true, parsed).scores
 
 
 def _set_verbosity(model, level):
@@ -392,7 +389,8 @@ class _Treebank:
         with progress("Reading", len(self.files), "files", choose_verbosity()) as advance:
             for k, path in pairs:
                 sentences = self.invalid.drop(iter_sentences([path], self.on_error), find_invalid)
-                for n_read, sentence in enumerate(map(_without_guesses, sentences)):
+                for n_read, sentence in enumerate(sentences):
+                    sentence = sentence._replace(tree=forget_guesses(sentence.tree))
                     if sentence.tree is None:
                         continue
                     lack = find_lack(sentence)
@@ -430,10 +428,6 @@ class _Treebank:
         n_impossible = self.n_impossible if learner.trees_ == "projective" else 0
         n_learned = n_known - max(n_impossible, *left_out)
         return n_read if n_learned == n_read else f"{n_learned} of {n_read}"
-
-
-def _without_guesses(sentence):
-    return sentence._replace(tree=forget_guesses(sentence.tree))
 
 
 def _refuse_file(path, found, n_whole):

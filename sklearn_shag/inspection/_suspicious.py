@@ -24,9 +24,9 @@ from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
 N_SEEDS = 2  # times that each sentence is judged, by parsers of other seeds and folds
 SURE = 0.9  # heads that are as probable as this are not looked at again
+JUDGED = ("deprel", "upos", "xpos", "feats")  # beside heads; lemmas are too many
 # Improbable choices all count as equally improbable: annotators err towards the second best choice,
 # whereas next to nothing is often what is rare and right.
-JUDGED = ("deprel", "upos", "xpos", "feats")
 LEAST_HEAD, LEAST_VALUE = 1e-3, 1e-2
 LEAST_CROSSING = 1e-2  # of heads that parsers exclude, since most arcs that cross are right
 OF_ALL = 0.25  # weight of a head's odds without known heads, beside those given all other heads
@@ -141,20 +141,15 @@ def suspicious_arcs(
     sentences, heads = check_trees(X)
     require_trees(sentences, "X", "heads and relations are")
     trees = list(sentences)
-    values = {
-        name: sorted({value for tree in trees for value in read_column(tree, name)} - {MISSING})
-        for name in JUDGED
-    }
-    tasks, folds = [], []
-    for seed in range(N_SEEDS):
-        for held_out in assign_folds(trees, cv, seed):
-            folds.append(held_out)
-            tasks.append(delayed(_judge_fold)(parser, trees, heads, held_out, seed, values))
+    found = {name: {v for tree in trees for v in read_column(tree, name)} for name in JUDGED}
+    values = {name: sorted(seen - {MISSING}) for name, seen in found.items() if seen != {MISSING}}
+    folds = [(seed, *fold) for seed in range(N_SEEDS) for fold in assign_folds(trees, cv, seed)]
+    tasks = [delayed(_judge_fold)(parser, trees, heads, values, *fold) for fold in folds]
     with warnings.catch_warnings():  # of a fold, which has rarer symbols than all trees
         warnings.simplefilter("ignore")
         answers = run_parallel(tasks, n_jobs)
     sums = [{} for _ in trees]
-    for held_out, judged in zip(folds, answers, strict=True):
+    for (*_, held_out), judged in zip(folds, answers, strict=True):
         for s, found in zip(held_out, judged, strict=True):
             for column, table in found.items():
                 sums[s][column] = sums[s].get(column, 0.0) + table / N_SEEDS
@@ -168,21 +163,19 @@ def suspicious_arcs(
 
 
 def assign_folds(trees, cv, seed=0):
-    """List the positions of the trees of each fold, by documents if there are enough of them."""
-    starts = [any(line.startswith("# newdoc") for line in tree.comments) for tree in trees]
-    documents = np.cumsum(starts)
+    """List positions of all other trees, and of those of each fold, by documents if possible."""
+    documents = np.cumsum([any(c.startswith("# newdoc") for c in t.comments) for t in trees])
     by_document = np.unique(documents).size >= cv
     splitter = (GroupKFold if by_document else KFold)(cv, shuffle=True, random_state=seed)
-    return [
-        held_out for _, held_out in splitter.split(trees, groups=documents if by_document else None)
-    ]
+    groups = documents if by_document else None
+    return list(splitter.split(trees, groups=groups))
 
 
-def _judge_fold(parser, trees, heads, held_out, seed, values):
+def _judge_fold(parser, trees, heads, values, seed, rest, held_out):
     """Fit a clone to all other trees; list probabilities of choices of each tree, by column."""
     names = [name for name in parser.get_params() if name.split("__")[-1] == "random_state"]
     model = clone(parser).set_params(**dict.fromkeys(names, seed))
-    model.fit([trees[s] for s in np.setdiff1d(range(len(trees)), held_out)])
+    model.fit([trees[s] for s in rest])
     transform, fitted = open_parser(model, "predict_marginals")
     part, known = transform([trees[s] for s in held_out]), [heads[s] for s in held_out]
     batch = fitted._batch(part)._replace(known=[np.maximum(each, 0) for each in known])
@@ -191,28 +184,19 @@ def _judge_fold(parser, trees, heads, held_out, seed, values):
     return judged
 
 
-def _list_evidence(own, values, forest):
+def _list_evidence(labels, values, forest):
     """List, for each sentence, probabilities of heads, relations and tags by column."""
-    found = [{"head": table} for table in list_corrected(forest)]
-    if len(own) and values["deprel"]:
-        of_labels = forest.label_proba(np.concatenate(forest.batch.known))
-        table = _align_columns(of_labels, own, values["deprel"])
-        for each, rows in zip(found, list_heads(forest.batch, table), strict=True):
-            each["deprel"] = rows
-    for each, tags in zip(found, _list_tags(values, forest), strict=True):
-        each.update(tags)
-    return found
-
-
-def _list_tags(values, forest):
-    """List, for each sentence, probabilities of its tags by column; lemmas are too many."""
-    tagging, found = forest.scored.tagging, [{} for _ in forest.batch.sentences]
-    if tagging is not None:
-        for (name, own), of_values in zip(tagging.values.items(), tagging.proba(), strict=True):
-            if name in values:
-                table = _align_columns(of_values, own, values[name])
-                for each, rows in zip(found, list_heads(forest.batch, table), strict=True):
-                    each[name] = rows
+    found, tables = [{"head": table} for table in list_corrected(forest)], {}
+    if len(labels):
+        tables["deprel"] = labels, forest.label_proba(np.concatenate(forest.batch.known))
+    if (tagging := forest.scored.tagging) is not None:
+        pairs = zip(tagging.values.items(), tagging.proba(), strict=True)
+        tables |= {name: (own, table) for (name, own), table in pairs}
+    for name in [name for name in values if name in tables]:
+        own, table = tables[name]
+        aligned = _align_columns(table, own, values[name])
+        for each, rows in zip(found, list_heads(forest.batch, aligned), strict=True):
+            each[name] = rows
     return found
 
 

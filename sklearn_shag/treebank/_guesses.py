@@ -20,16 +20,16 @@ def mark_guesses(tree, columns, guessed=(), asked=()):
     tree : DependencyTree
     columns : list of str
         The columns that are guessed, beside those marked before; WORDS if the text was split.
-    guessed, asked : bool ndarrays of shape (n_tokens,), default=()
-        The tokens with guessed heads, and those to look at; all others lose their marks.
+    guessed, asked : list of int, default=()
+        The tokens with guessed heads, and those to look at, from 0; all others lose their marks.
 
     Returns
     -------
     tree : DependencyTree
     """
     for name, marked in ((GUESSED, guessed), (ASKED, asked)):
-        if len(marked):
-            tree = tree.with_misc(name, ["Yes" if each else None for each in marked])
+        if marked:
+            tree = tree.with_misc(name, ["Yes" if t in marked else None for t in range(len(tree))])
     columns = sorted({*columns, *_list_columns(tree)})
     return tree._with_comment(GUESSED_COLUMNS, ",".join(columns)) if columns else tree
 
