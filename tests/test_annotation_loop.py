@@ -23,9 +23,9 @@ from sklearn_shag.treebank import (
     DependencyTree,
     forget_guesses,
     is_projective,
-    list_guessed_columns,
     mark_guesses,
     read_conllu,
+    words_guessed,
     write_conllu,
 )
 from tests.loops import over
@@ -98,7 +98,7 @@ def test_text_that_comes_back_untouched_changes_no_bit(run, files):
     splitter = load_model("model.npz")[0]
     first = read_conllu("next.conllu")[0]
     confirmed = first.with_misc("Predicted", [None] + ["Yes"] * (len(first) - 1))
-    assert list_guessed_columns(confirmed) == ["upos", "words"]
+    assert words_guessed(confirmed)
     assert forget_guesses(confirmed).upos == ("_",) * len(first)
     write_conllu([confirmed], "next.conllu")
     assert learn(run, "own.conllu", "next.conllu", options=options) != before
@@ -111,6 +111,9 @@ def test_partial_trees_come_back_as_they_were(run, files, english):
     run("suggest model.npz partial.conllu --by sentences -n 1000 -o next.conllu")
     assert all(-1 not in tree.heads for tree in read_conllu("next.conllu"))
     assert learn(run, "own.conllu", "next.conllu") == before
+    run("parse model.npz next.conllu --keep-heads -o kept.conllu")
+    run("parse model.npz partial.conllu --keep-heads -o expected.conllu")
+    assert read_conllu("kept.conllu") == read_conllu("expected.conllu")
     run("suggest model.npz partial.conllu --ignore-heads --by sentences -n 1000 -o all.conllu")
     assert all("Predicted=Yes" in misc for t in read_conllu("all.conllu") for misc in t.misc)
 

@@ -6,7 +6,6 @@ from itertools import chain
 
 import numpy as np
 
-from sklearn_shag.encoding import read_column
 from sklearn_shag.treebank import MISSING, iter_conllu, nonprojective_arcs
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import printable
@@ -43,7 +42,7 @@ class ErrorCounts:
 
     def _count_arcs(self, true, parsed):
         crossing, n_wrong = set(nonprojective_arcs(true)), 0
-        labels, others = (read_column(tree, "deprel") for tree in (true, parsed))
+        labels, others = (t.deprels or (MISSING,) * len(t) for t in (true, parsed))
         for t in np.flatnonzero(true.heads != UNKNOWN).tolist():
             head, label, other = int(true.heads[t]), labels[t], others[t]
             right, same = int(parsed.heads[t] == head), label in (other, MISSING)
@@ -84,11 +83,9 @@ class ErrorCounts:
             print(f"{printable(label):<20}{printable(other):<20}{n:>6}")
         for n_wrong, k, *trees in self.worst:
             print(f"\nSentence {-k}: {n_wrong} wrong arcs; true and parsed\n")
-            labels = [read_column(tree, "deprel") for tree in trees]
-            heads = [map(str, tree.heads.tolist()) for tree in trees]
-            arcs = [
-                map(" ".join, zip(*each, strict=True)) for each in zip(heads, labels, strict=True)
-            ]
-            for cells in zip(trees[0].forms, *arcs, strict=True):
+            heads = (tree.heads.tolist() for tree in trees)
+            labels = (t.deprels or (MISSING,) * len(t) for t in trees)
+            for form, a, b, *pair in zip(trees[0].forms, *heads, *labels, strict=True):
+                cells = form, f"{a} {pair[0]}", f"{b} {pair[1]}"
                 mark = " " if cells[1] == cells[2] else "*"
                 print(mark, "".join(f"{printable(cell):<24}" for cell in cells).rstrip())

@@ -240,8 +240,7 @@ def _add_train(commands):
     help = """set aside every Nth sentence of each treebank, and print scores on these; 0 for none
     (default: 10 with --helpers, 20 with several treebanks or --raw-text, otherwise 0)"""
     parser.add_argument("--set-aside", type=partial(_parse_count, least=0), metavar="N", help=help)
-    help = """estimate the expected score by cross-validation with N parts, of whole documents where
-    these are known; it takes N times as long (default: none)"""
+    help = "tell the score to expect by cross-validation with N parts (default: none)"
     parser.add_argument("--cv", type=partial(_parse_count, least=2), metavar="N", help=help)
     help = "weights of sentences, one for each FILE (default: 1, or 5 for a teacher with --helpers)"
     parser.add_argument("--weight", type=float, metavar="W", nargs="+", help=help)
@@ -359,11 +358,9 @@ def _add_check(commands):
     _add_files(parser, "file", "annotated trees", nargs="+")
     help = "maximum number to list (default: %(default)s)"
     parser.add_argument("-n", "--number", type=_parse_count, default=50, metavar="N", help=help)
-    help = """columns to judge too, such as upos,feats, by a network, which takes many times as long
-    (default: heads and relations are judged, by a linear model)"""
+    help = "columns to judge too, by a network, which takes longer (default: none)"
     parser.add_argument("--tags", metavar="COLUMNS", help=help)
-    help = """CoNLL-U file to write: all sentences, with Check=Yes in MISC of what is listed, and
-    the likely value, such as Likely=head:5 (default: none)"""
+    help = "CoNLL-U file to write, with Check=Yes and the likely value in MISC (default: none)"
     parser.add_argument("-o", "--output", metavar="OUT", help=help)
     help = "print one JSON object (default: a table, with tabs between columns)"
     parser.add_argument("--json", action="store_true", help=help)

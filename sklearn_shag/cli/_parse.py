@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 
 from sklearn_shag.cli._models import check_output, choose_verbosity, list_given, open_model
 from sklearn_shag.network import SplitterFormat
-from sklearn_shag.treebank import CONLLU, HORIZONTAL, ConlluError, list_sources, set_comment
+from sklearn_shag.treebank import (
+    CONLLU,
+    HORIZONTAL,
+    ConlluError,
+    forget_guesses,
+    list_sources,
+    set_comment,
+)
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
 from sklearn_shag.utils._io import STANDARD, write_text
@@ -82,6 +89,8 @@ class PieceParser(NamedTuple):
         if not trees:
             return []
         transform, parser = self.opened
+        if self.options["keep_heads"]:
+            trees = [forget_guesses(tree) or tree.with_heads(None) for tree in trees]
         # Steps before the parser change tags, which are written, and symbols, which are not.
         answers = parser.parse(transform(trees), **self.options)
         if not isinstance(answers[0], list):

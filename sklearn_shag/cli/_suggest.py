@@ -1,8 +1,8 @@
 """The commands `suggest` and `check`, which tell annotators where to look."""
 
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from sklearn_shag.treebank import (
     CONLLU,
     MISSING,
     WORDS,
-    DependencyTree,
     forget_guesses,
     join_text,
     list_sources,
@@ -49,15 +48,6 @@ DOUBTS = {
     "sentences": lambda rows: -rows[0]["error_rate"],
     "trees": lambda rows: rows[0]["tree_probability"],
 }
-
-
-class Suggestion(NamedTuple):
-    """Rows about words of one sentence, or about the sentence, that are listed together."""
-
-    doubt: float
-    place: int  # of the sentence, in the order of reading
-    tree: DependencyTree  # without what is guessed
-    rows: list[dict[str, Any]]
 
 
 def suggest(options):
@@ -89,7 +79,7 @@ def suggest(options):
     for part in in_chunks(impossible.drop(sentences, find_fault), CHUNK):
         if any(map(find_lack, part)):
             found = [*found, *_list_suggestions(options, opened, part, place)]
-            found = sorted(found, key=lambda each: each.doubt)[: options.number]
+            found = sorted(found, key=itemgetter(0))[: options.number]
         place += len(part)
     invalid.tell(files)
     impossible.tell(files)
@@ -97,7 +87,7 @@ def suggest(options):
     found = found or list(_list_suggestions(options, opened, part, place))
     if options.output is not None:
         _write_for_annotators(options, opened, found)
-    rows = [row for each in found for row in each.rows]
+    rows = [row for *_, of_sentence in found for row in of_sentence]
     _print_rows(options, {"files": files, "by": options.by}, "suggestions", rows)
 
 
@@ -123,18 +113,18 @@ def check(options):
     trees = [sentence.tree for sentence in read]
     parser = BiaffineParser(tags=options.tags.split(",")) if options.tags else CRFParser()
     found = suspicious_arcs(parser, trees, n_jobs=options.n_jobs)
-    rows, marks = [], [[None] * len(tree) for tree in trees]
+    rows, marks = [], {}
     for s, token, column, given, other, *values in islice(rows_of(found), options.number):
         path, number, tree = read[s]
         row = {"file": path, "sentence": number, "sent_id": tree.sent_id, "token": token}
         row |= {"form": tree.forms[token - 1], "column": column, "given": given, "likely": other}
         names = ("given_probability", "probability", "score")
         rows.append(row | dict(zip(names, values, strict=True)))
-        marks[s][token - 1] = f"{column}:{other}".replace("|", ",")
+        marks.setdefault(s, [None] * len(tree))[token - 1] = f"{column}:{other}".replace("|", ",")
     if options.output is not None:
-        for s in [s for s, of_tree in enumerate(marks) if any(of_tree)]:
-            asked = trees[s].with_misc(ASKED, [mark and "Yes" for mark in marks[s]])
-            trees[s] = asked.with_misc("Likely", marks[s])
+        for s, likely in marks.items():
+            asked = trees[s].with_misc(ASKED, [mark and "Yes" for mark in likely])
+            trees[s] = asked.with_misc("Likely", likely)
         write_conllu(trees, options.output)
     _print_rows(options, {"files": files}, "suspicious", rows)
 
@@ -176,7 +166,7 @@ def _iter_new(options, form, files, invalid):
 
 
 def _list_suggestions(options, opened, part, place):
-    """Yield a Suggestion for each of the least certain arcs or sentences."""
+    """Yield what is listed together: doubt, place of the sentence, tree without guesses, rows."""
     transform, parser = opened
     trees, together = transform([sentence.tree for sentence in part]), False
     if options.by in ("sentences", "trees"):
@@ -195,7 +185,7 @@ def _list_suggestions(options, opened, part, place):
         if not together or row["probability"] < UNCERTAIN:
             groups.setdefault((s, together or k), []).append(row)
     for (s, _), rows in groups.items():
-        yield Suggestion(DOUBTS[options.by](rows), place + s, part[s].tree, rows)
+        yield DOUBTS[options.by](rows), place + s, part[s].tree, rows
 
 
 def _find_unknown(tree):
@@ -208,10 +198,10 @@ def _write_for_annotators(options, opened, found):
     """Write the sentences of suggestions in the order of reading, with predicted trees."""
     transform, parser = opened
     read, asked = {}, {}
-    for each in sorted(found, key=lambda each: each.place):
-        read[each.place] = each.tree
-        tokens = [row["token"] - 1 for row in each.rows if "token" in row]
-        asked.setdefault(each.place, []).extend(tokens or _find_unknown(each.tree))
+    for _, place, tree, rows in sorted(found, key=itemgetter(1)):
+        read[place] = tree
+        tokens = [row["token"] - 1 for row in rows if "token" in row]
+        asked.setdefault(place, []).extend(tokens or _find_unknown(tree))
     parsed = parser.parse(transform(list(read.values())), keep_heads=True, confidence=True)
     written = []
     for tree, own, tokens in zip(parsed, read.values(), asked.values(), strict=True):

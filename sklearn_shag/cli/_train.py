@@ -28,7 +28,6 @@ from sklearn_shag.cli._models import (
     choose_model,
     choose_verbosity,
     give_vectors,
-    list_given,
     load_learner,
     make_model,
     open_context,
@@ -91,7 +90,7 @@ def train(options):
     began = perf_counter()
     if not options.file and not options.helpers:
         raise ValueError("Name a FILE of trees, or treebanks of other languages with --helpers.")
-    if options.cv and list_given(options, "raw_text", "helpers", "weight", "continue_"):
+    if options.cv and (options.raw_text or options.helpers or options.weight or options.continue_):
         raise ValueError(
             "--cv is for trees alone: leave out --raw-text, --helpers, --weight and --continue."
         )

@@ -257,9 +257,8 @@ def _list_rows(s, tree, heads, values, found):
 def _cross_others(heads):
     """Tell for each token whether its arc crosses another one, which projective parsers exclude."""
     tokens = np.arange(1, heads.size + 1)
-    ends = np.where(heads < 0, tokens, heads)
-    begins, ends = np.minimum(tokens, ends)[:, np.newaxis], np.maximum(tokens, ends)[:, np.newaxis]
-    crossing = (begins < begins.T) & (ends > begins.T) & (ends < ends.T)
+    begins, ends = np.sort([tokens, np.where(heads < 0, tokens, heads)], axis=0)
+    crossing = (begins[:, None] < begins) & (begins < ends[:, None]) & (ends[:, None] < ends)
     return (crossing | crossing.T).any(axis=1)
 
 

@@ -33,7 +33,6 @@ from sklearn_shag.treebank import (
     SENTENCE,
     TOKEN,
     WITHHELD,
-    WORDS,
     DependencyTree,
     Sentences,
     TextPiece,
@@ -45,12 +44,12 @@ from sklearn_shag.treebank import (
     cut_sentences,
     is_spelled,
     iter_text,
-    list_guessed_columns,
     list_paragraphs,
     list_tokens,
     require_trees,
     to_text,
     to_trees,
+    words_guessed,
 )
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import warn
@@ -290,7 +289,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         compile_patterns(self.patterns)
         trees, rng = _check_trees(X), check_random_state(self.random_state)
         # Boundaries that nobody has confirmed would confirm themselves.
-        trees = [tree for tree in trees if WORDS not in list_guessed_columns(tree)] or trees
+        trees = [tree for tree in trees if not words_guessed(tree)] or trees
         _warn_if_spaces_are_unknown(trees)
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
         text, ends = _compose_ends(*to_text(trees, set(alone.tolist())))

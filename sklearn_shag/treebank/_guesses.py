@@ -54,15 +54,14 @@ def forget_guesses(tree):
     if not np.any(np.greater(known, UNKNOWN)):
         return None
     deprels = tree.deprels and np.where(guessed, MISSING, tree.deprels).tolist()
-    empty = dict.fromkeys(list_guessed_columns(tree), [MISSING] * len(tree))
-    empty.pop(WORDS, None)
+    empty = dict.fromkeys({*_list_columns(tree)} - {WORDS}, [MISSING] * len(tree))
     tree = tree.with_heads(np.where(guessed, UNKNOWN, tree.heads), deprels)
     return with_tags(tree, empty) if empty else tree
 
 
-def list_guessed_columns(tree):
-    """List the columns that are only guessed; WORDS stands for words and boundaries."""
-    return [] if _find_guesses(tree) is None else _list_columns(tree)
+def words_guessed(tree):
+    """Tell whether words and boundaries of a tree are only guessed."""
+    return _find_guesses(tree) is not None and WORDS in _list_columns(tree)
 
 
 def _list_columns(tree):
