@@ -166,7 +166,7 @@ def _iter_new(options, form, files, invalid):
 
 
 def _list_suggestions(options, opened, part, place):
-    """Yield what is listed together: doubt, place of the sentence, tree without guesses, rows."""
+    """Yield doubts, with the place of a sentence, its tree without guesses, and rows to list."""
     transform, parser = opened
     trees, together = transform([sentence.tree for sentence in part]), False
     if options.by in ("sentences", "trees"):
