@@ -12,12 +12,7 @@ import pytest
 from sklearn_shag import BiaffineParser, CRFParser, load_model
 from sklearn_shag.cli import _suggest, main
 from sklearn_shag.inspection import suspicious_arcs
-from sklearn_shag.inspection._suspicious import (
-    LEAST_VALUE,
-    _condition_heads,
-    _cross_others,
-    assign_folds,
-)
+from sklearn_shag.inspection._suspicious import LEAST_VALUE, _condition_heads, assign_folds
 from sklearn_shag.metrics import labeled_attachment_score, unlabeled_attachment_score
 from sklearn_shag.treebank import (
     DependencyTree,
@@ -205,20 +200,6 @@ def test_probabilities_given_all_other_heads(english):
             np.testing.assert_allclose(
                 found["given others"][token], expected / expected.sum(), atol=1e-9
             )
-
-
-def test_arcs_that_cross():
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        heads = rng.integers(-1, 7, size=6)
-        arcs = [(min(h, t), max(h, t)) for t, h in enumerate(heads.tolist(), 1) if h >= 0]
-        expected = {
-            t
-            for t, h in enumerate(heads.tolist(), 1)
-            for a, b in arcs
-            if h >= 0 and (min(h, t) < a < max(h, t) < b or a < min(h, t) < b < max(h, t))
-        }
-        assert set((np.flatnonzero(_cross_others(heads)) + 1).tolist()) == expected
 
 
 def test_folds_are_of_documents(english):
