@@ -12,7 +12,12 @@ import pytest
 from sklearn_shag import BiaffineParser, CRFParser, load_model
 from sklearn_shag.cli import _suggest, main
 from sklearn_shag.inspection import suspicious_arcs
-from sklearn_shag.inspection._suspicious import LEAST_VALUE, _condition_heads, assign_folds
+from sklearn_shag.inspection._suspicious import (
+    LEAST_VALUE,
+    _condition_heads,
+    _count_crossed,
+    assign_folds,
+)
 from sklearn_shag.metrics import labeled_attachment_score, unlabeled_attachment_score
 from sklearn_shag.treebank import (
     DependencyTree,
@@ -200,6 +205,15 @@ def test_probabilities_given_all_other_heads(english):
             np.testing.assert_allclose(
                 found["given others"][token], expected / expected.sum(), atol=1e-9
             )
+
+
+def test_arcs_that_cross_are_counted():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        heads = rng.integers(-1, 7, size=6)
+        arcs = [(min(h, t), max(h, t)) if h >= 0 else (t, t) for t, h in enumerate(heads, 1)]
+        expected = [sum(a < c < b < d or c < a < d < b for c, d in arcs) for a, b in arcs]
+        assert _count_crossed(heads).tolist() == expected
 
 
 def test_folds_are_of_documents(english):

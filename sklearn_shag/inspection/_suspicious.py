@@ -28,6 +28,8 @@ JUDGED = ("deprel", "upos", "xpos", "feats")  # beside heads; lemmas are too man
 # Improbable choices all count as equally improbable: annotators err towards the second best choice,
 # whereas next to nothing is often what is rare and right.
 LEAST_HEAD, LEAST_VALUE = 1e-3, 1e-2
+# Parsers exclude arcs that cross. Those that cross one or two others are often right.
+LEAST_CROSSING, FEW = 1e-2, (1, 2)
 OF_ALL = 0.25  # weight of a head's odds without known heads, beside those given all other heads
 
 
@@ -229,8 +231,10 @@ def _condition_heads(parser, sentences, known, judged):
 
 def _list_rows(s, tree, heads, values, found):
     """List the rows of a sentence, of suspicious choices alone: at most one of each token."""
-    odds, first = _measure_odds(found["head"], heads, LEAST_HEAD)
-    given, table = _measure_odds(found["given others"], heads, LEAST_HEAD), found["given others"]
+    n_crossed = _count_crossed(heads)
+    least = np.where(np.isin(n_crossed, FEW), LEAST_CROSSING, LEAST_HEAD)
+    odds, first = _measure_odds(found["head"], heads, least)
+    given, table = _measure_odds(found["given others"], heads, least), found["given others"]
     scores, others = np.where(given[0] > 0, given[0] + OF_ALL * odds, 0.0), given[1]
     if not scores.any():  # heads that differ because of each other alone: the clearest one stands
         t = odds.argmax()
@@ -250,6 +254,14 @@ def _list_rows(s, tree, heads, values, found):
             row = (column, *(str(names[k]) for k in pair), *table[t, pair], scores[t])
             best[t] = max(best.get(t, row), row, key=lambda each: each[-1])
     return [(s, t + 1, *row) for t, row in sorted(best.items())]
+
+
+def _count_crossed(heads):
+    """Count the arcs that the arc of each token crosses."""
+    tokens = np.arange(1, heads.size + 1)
+    begins, ends = np.sort([tokens, np.where(heads < 0, tokens, heads)], axis=0)
+    crossing = (begins[:, None] < begins) & (begins < ends[:, None]) & (ends[:, None] < ends)
+    return (crossing | crossing.T).sum(axis=1)
 
 
 def _measure_odds(table, given, least):
