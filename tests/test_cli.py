@@ -14,6 +14,7 @@ import warnings
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from socketserver import TCPServer
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ from sklearn_shag import (
     make_parser_pipeline,
     save_model,
 )
-from sklearn_shag.cli import _demo, _main, _models, _train, main
+from sklearn_shag.cli import _demo, _main, _models, _serve, _train, main
 from sklearn_shag.cli._evaluate import iter_sentences
 from sklearn_shag.features import TransformerVectors, _transformer
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
@@ -65,7 +66,7 @@ from tests.loops import over
 
 MODEL = ("--model", "spectral")
 SMALL_NETWORK = BiaffineParser(hidden_layer_sizes=[4], max_iter=1)
-COMMANDS = ["demo", "train", "parse", "suggest", "check", "evaluate", "draw"]
+COMMANDS = ["demo", "train", "parse", "suggest", "check", "evaluate", "draw", "serve"]
 
 
 def make_networks_small(monkeypatch):
@@ -76,6 +77,21 @@ def make_networks_small(monkeypatch):
     monkeypatch.setattr(_models, "Tagger", small)
     small = partial(Splitter, hidden_layer_sizes=[4], max_iter=1)
     monkeypatch.setattr(_models, "Splitter", small)
+
+
+def stop_servers(monkeypatch):
+    """Let the command serve take any free port, and be interrupted before the first request."""
+
+    def bind(server):
+        server.server_address = ("127.0.0.1", 0)
+        TCPServer.server_bind(server)
+
+    def interrupt(server):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_serve.ParserServer, "server_bind", bind)
+    monkeypatch.setattr(_serve.ParserServer, "serve_forever", interrupt)
+    monkeypatch.setattr(_serve.signal, "signal", lambda *_: None)
 
 
 @pytest.fixture(scope="module")
@@ -1033,6 +1049,7 @@ class TestHelp:
             "model.npz": "model.npz",
             "linear.npz": "linear.npz",
             "tagging.npz": "tagging.npz",
+            "fr.npz": "tagging.npz",
             "tokens.txt": "tokens.txt",
             "text.txt": "tokens.txt",
             "parsed.conllu": "parsed.conllu",
@@ -1041,8 +1058,10 @@ class TestHelp:
             "UD_English-EWT/en_ewt-ud-test.conllu": "xx_small-ud-test.conllu",
         }.items():
             (tmp_path / name).write_bytes((files / source).read_bytes())
+        (tmp_path / "text.jsonl").write_text('{"id": "a", "text": "Dogs bark."}\n')
         write_encoder(tmp_path / "e5", ["Dogs", "bark", "."])
         monkeypatch.setattr(_models, "VECTORS", tmp_path / "vectors")
+        stop_servers(monkeypatch)
         assert len(examples) >= 2
         for example in examples:
             program, *words = shlex.split(example.split(" > ")[0])

@@ -21,7 +21,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag.cli import _suggest, _train, main
+from sklearn_shag.cli import _parse, _suggest, _train, main
 from sklearn_shag.treebank import (
     ConlluError,
     _pieces,
@@ -58,6 +58,7 @@ def read_at_once(monkeypatch, size):
     """Let files be read in chunks of so many bytes."""
     monkeypatch.setattr(_pieces, "_CHUNK", size)
     monkeypatch.setattr(_io, "_CHUNK", size)
+    monkeypatch.setattr(_parse, "GROUP", size)
 
 
 @over("size", CHUNKS)

@@ -101,14 +101,14 @@ def test_files_that_are_no_text(run, tmp_path, monkeypatch, data, line, size):
     good.write_text("Go.\n")
     status, _, (err,) = run("parse", "english", bad, good, "--input", "text")
     assert (status, err.startswith(f"error: {bad}:{line}: ")) == (1, True)
-    status, text, (err,) = run("parse", "english", bad, good, "--input", "text", *SKIP)
+    status, text, (err, end) = run("parse", "english", bad, good, "--input", "text", *SKIP)
     assert (status, err.startswith(f"warning: {bad}:{line}: ")) == (0, True)
-    assert err.endswith("; this part of the file and the rest of it are left out")
-    parsed = [" ".join(tree.forms) for tree in read_conllu(io.StringIO(text))]
-    assert parsed == [*["One .", "Two ."][: (line - 1) // 2 * (size == 4)], "Go ."]
+    assert err.endswith("; document 'bad' is left out")
+    assert "1 of 2 documents were left out" in end
+    assert [" ".join(tree.forms) for tree in read_conllu(io.StringIO(text))] == ["Go ."]
 
 
-@over("form", ["conllu", "horizontal", "text", "lines"])
+@over("form", ["conllu", "horizontal", "text", "lines", "jsonl"])
 def test_nothing_to_parse(run, tmp_path, monkeypatch, form):
     empty, out = tmp_path / "empty", tmp_path / "out"
     empty.write_text("\n" * (form != "text"))

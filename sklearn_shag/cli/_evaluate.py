@@ -69,7 +69,11 @@ class LeftOut:
             warn(message, UserWarning)
 
 
-def iter_sentences(files, on_error, form=CONLLU):
+def _read_conllu(path):
+    return CONLLU.sentences(CONLLU.pieces([path]))
+
+
+def iter_sentences(files, on_error, read=_read_conllu):
     """Read files of :func:`list_sources`, one after the other.
 
     Parameters
@@ -77,7 +81,8 @@ def iter_sentences(files, on_error, form=CONLLU):
     files : list of str
     on_error : {"stop", "skip"}
         What to do at an invalid sentence. With "skip", its error takes the place of its tree.
-    form : TextFormat or SplitterFormat, default=CONLLU
+    read : function
+        Yields the sentences of a file as formats do.
 
     Yields
     ------
@@ -85,8 +90,7 @@ def iter_sentences(files, on_error, form=CONLLU):
         Its number counts from 1 in each file.
     """
     for path in files:
-        trees = chain.from_iterable(map(form.sentences, form.pieces([path])))
-        for number, (_, _, tree) in enumerate(trees, start=1):
+        for number, (*_, tree) in enumerate(read(path), start=1):
             if on_error == "stop" and isinstance(tree, ConlluError):
                 raise tree
             yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree)

@@ -1,6 +1,7 @@
 """The commands `suggest` and `check`, which tell annotators where to look."""
 
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from sklearn_shag.cli._evaluate import (
     print_json,
 )
 from sklearn_shag.cli._models import check_output, open_model
-from sklearn_shag.cli._parse import choose_form, list_files
+from sklearn_shag.cli._parse import SUFFIXES, choose_form, read_items
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences, suspicious_arcs
 from sklearn_shag.network import BiaffineParser
@@ -65,7 +66,7 @@ def suggest(options):
         If the file holds no parser, there are no sentences or no unknown heads, or all sentences
         are left out.
     """
-    files = list_files(options)
+    files = list_sources(options.file, SUFFIXES.get(options.input, ".txt"))
     if options.output is not None:
         check_output(options.output, [options.model, *files])
     model = open_model(options, files)
@@ -148,9 +149,9 @@ def _iter_new(options, form, files, invalid):
     seen = set()
     for path in files:
         is_conllu = form == CONLLU or path.endswith((".conllu", ".conllu.gz"))
-        own = CONLLU if is_conllu else form
-        sentences = invalid.drop(iter_sentences([path], options.on_error, own), find_invalid)
-        for sentence in sentences:
+        read = partial(_read_file, options, CONLLU if is_conllu else form)
+        sentences = iter_sentences([path], options.on_error, read)
+        for sentence in invalid.drop(sentences, find_invalid):
             tree = sentence.tree
             if form != CONLLU and tree.forms in seen:
                 continue
@@ -163,6 +164,11 @@ def _iter_new(options, form, files, invalid):
             tree = tree if tree.text else tree.with_text(join_text([tree]).strip())
             known = None if options.ignore_heads else forget_guesses(tree)
             yield sentence._replace(tree=tree.with_heads(None) if known is None else known)
+
+
+def _read_file(options, form, path):
+    """Read the sentences of a file as formats do."""
+    return chain.from_iterable(map(form.sentences, read_items(options, [path], form)))
 
 
 def _list_suggestions(options, opened, part, place):

@@ -22,6 +22,7 @@ from sklearn_shag.cli._evaluate import (
     iter_sentences,
     name_impossible,
 )
+from sklearn_shag.cli._info import list_parts, make_card
 from sklearn_shag.cli._models import (
     LEARNERS,
     check_output,
@@ -35,7 +36,7 @@ from sklearn_shag.cli._models import (
 from sklearn_shag.conditional import tell_trees
 from sklearn_shag.ensembles import AveragedParser, DistilledParser
 from sklearn_shag.inspection import assign_folds
-from sklearn_shag.metrics import score_report
+from sklearn_shag.metrics import raw_text_scores, score_report
 from sklearn_shag.model_files import save_model
 from sklearn_shag.network import LEARNED, list_known_columns
 from sklearn_shag.treebank import (
@@ -45,6 +46,8 @@ from sklearn_shag.treebank import (
     iter_horizontal,
     list_sources,
     nonprojective_arcs,
+    read_conllu,
+    to_text,
 )
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import find_splitter, open_member, weight_name
@@ -79,8 +82,8 @@ def train(options):
     options : argparse.Namespace
         With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
         `context`, `context_for`, `raw_text`, `teacher`, `helpers`, `text`, `min_count`, `seed`,
-        `max_iter`, `set`, pairs of a name and a value, `set_aside`, `cv`, `weight`, `on_error` and
-        `n_jobs`.
+        `max_iter`, `set`, pairs of a name and a value, `set_aside`, `cv`, `weight`, `note`,
+        `on_error` and `n_jobs`.
 
     Raises
     ------
@@ -94,7 +97,9 @@ def train(options):
         raise ValueError(
             "--cv is for trees alone: leave out --raw-text, --helpers, --weight and --continue."
         )
-    check_output(options.output, list_sources([*options.file, *(options.helpers or [])]))
+    named = [list_parts(name)[0] for name in [*options.file, *(options.helpers or [])]]
+    files = list_sources([*chain.from_iterable(named)])
+    check_output(options.output, files)
     if options.output == STANDARD and getattr(sys.stdout, "isatty", bool)():
         raise ValueError("A model is not text for a terminal; name a file with -o, or redirect.")
     told = sys.stderr if options.output == STANDARD else sys.stdout
@@ -121,9 +126,13 @@ def train(options):
     expected = _cross_validate(model, treebank, options.cv) if options.cv else {}
     _fit_model(model, learner, treebank, raw, options)
     _set_verbosity(model, 0)  # depends on this terminal, not on the model
-    save_model(model, options.output)
+    card = make_card(files, options, trees=treebank.n_sentences, tokens=treebank.n_tokens)
+    if options.output != STANDARD:  # scores may take a while, and belong to the card
+        save_model(model, options.output, card=card)
     _print_kind(open_member(model).parser, treebank, tried, told)
-    gains = _print_scores(model, treebank, helpers, told)
+    gains, scores = _print_scores(model, treebank, helpers, told)
+    if scores or options.output == STANDARD:
+        save_model(model, options.output, card=card | {"scores": scores})
     _warn_of_harm(gains, chain(treebank, raw), helpers, options)
     several = f" in {len(treebank.files)} files" if len(treebank.files) > 1 else ""
     several += f", {len(helpers)} of helpers" if helpers else ""
@@ -135,7 +144,7 @@ def train(options):
     n_relations = len(getattr(open_member(model).parser, "labels_", ()))
     print(
         f"Learned {type(learner).__name__} from {treebank.count_learned(learner)} sentences"
-        f"{several} with {treebank.n_words} words and {n_relations} relations, in "
+        f"{several} with {treebank.n_tokens} words and {n_relations} relations, in "
         f"{perf_counter() - began:.0f} s; saved to {printable(options.output)}. It parses "
         f"{_tell_input(model)}. Its expected score {advice}.",
         file=told,
@@ -275,36 +284,40 @@ def _find_script(sentences):
 
 
 def _print_scores(model, treebank, helpers, told):
-    """Print the scores of models on the sentences of each treebank that were set aside.
+    """Print scores on the sentences of each treebank that were set aside, and on its test set.
 
     The teacher of a student is scored too, and a network that has learned without raw text, or
-    from own trees alone. Return how many more heads of each sentence the student has right.
+    from own trees alone. Return how many more heads of each sentence the student has right, and
+    the scores for the card.
     """
     student = _open_student(model)
-    models, gains = {"model": model}, []
+    models, gains, rows = {"model": model}, [], []
     if isinstance(student, DistilledParser):
         models = {"student": model, "teacher": student.teacher_}
         if not isinstance(student.teacher, FrozenEstimator):
             models |= {NO_RAW_TEXT: student.teacher_.estimators_[0]}
         elif helpers and any(treebank.set_aside):
             models |= {NO_HELPERS: _fit_alone(student.parser, list(treebank))}
-    for name, trees in zip(treebank.names, treebank.set_aside, strict=True):
-        n_right = {}
-        for kind, each in models.items() if trees else ():
+    for words, treebank_name, trees in treebank.list_held_out():
+        n_right, words = {}, f"{len(trees)} sentences {words}"
+        for kind, each in models.items():
             transform, parser = open_member(each)
             parsed = parser.parse(transform(trees))
-            scores = score_report(trees, parsed, n_resamples=1).scores
-            shown = [
-                f"{key.upper()} {100 * scores[key].score:.1f}" for key in SHOWN if key in scores
-            ]
             n_right[kind] = [sum(a.heads == b.heads) for a, b in zip(trees, parsed, strict=True)]
-            title = f"{kind}: {', '.join(shown)}"
-            print(
-                f"{title:<38}({len(trees)} sentences set aside from {printable(name)})", file=told
-            )
+            found = score_report(trees, parsed, n_resamples=1).scores
+            scores = {kind: {key: found[key].score for key in SHOWN if key in found}}
+            if each is model and find_splitter(model) is not None:
+                found = raw_text_scores(trees, model.parse_text(to_text(trees)[0]))
+                scores[f"{kind}, from text"] = {key: found[key.upper()].f1 for key in SHOWN}
+            for name, of_kind in scores.items():
+                shown = [f"{key.upper()} {100 * score:.1f}" for key, score in of_kind.items()]
+                title = f"{name}: {', '.join(shown)}".ljust(38)
+                print(f"{title}({words} {printable(treebank_name)})", file=told)
+                about = {"of": name, "on": f"{words} {os.path.basename(treebank_name)}"}
+                rows += [about | of_kind] if each is model else []
         if len(n_right) > 2:
             gains.extend(np.subtract(n_right["student"], [*n_right.values()][-1]))
-    return gains
+    return gains, rows
 
 
 def _fit_alone(student, trees):
@@ -348,7 +361,8 @@ class _Treebank:
 
     def __init__(self, options):
         self.names, self.weights, self.on_error = options.file, options.weight, options.on_error
-        self.files_of = [list_sources(name) for name in self.names]
+        parts = [list_parts(name) for name in self.names]
+        self.files_of, self.tests = [train for train, _ in parts], [test for _, test in parts]
         self.files = list(chain.from_iterable(self.files_of))
         if self.weights is not None and len(self.weights) != len(self.names):
             raise ValueError(
@@ -358,7 +372,7 @@ class _Treebank:
         several = options.raw_text is not None or len(options.file) > 1
         every = EVERY_OF_FEW if options.helpers else EVERY if several else 0
         self.every = every if options.set_aside is None else options.set_aside
-        self.needs_heads, self.n_sentences, self.n_words, self.kept = False, 0, 0, []
+        self.needs_heads, self.n_sentences, self.kept = False, 0, []
         self.is_file = all(p != STANDARD and os.path.isfile(expand_user(p)) for p in self.files)
 
     def __iter__(self):
@@ -381,7 +395,7 @@ class _Treebank:
     def read(self):
         """Read the files once, and yield their trees after checking them for the learner."""
         self.n_sentences = self.n_without = self.n_impossible = 0
-        self.n_arcs = self.n_nonprojective = self.n_words = 0
+        self.n_arcs = self.n_nonprojective = self.n_tokens = 0
         self.invalid, self.counts = LeftOut(), [0] * len(self.names)
         self.set_aside = [[] for _ in self.names]
         pairs = [(k, path) for k, paths in enumerate(self.files_of) for path in paths]
@@ -401,7 +415,7 @@ class _Treebank:
                         continue
                     self.counts[k] += 1
                     self.n_sentences += 1
-                    self.n_words += len(sentence.tree)
+                    self.n_tokens += len(sentence.tree)
                     self.n_without += lack == "no heads"
                     if lack != "no heads":
                         self.n_arcs += int(np.count_nonzero(sentence.tree.heads > UNKNOWN))
@@ -414,6 +428,13 @@ class _Treebank:
         self.invalid.tell(self.files)
         if self.n_without == self.n_sentences:
             _refuse_file(" and ".join(self.files), Counter({"no heads": self.n_without}), 0)
+
+    def list_held_out(self):
+        """List the trees set aside and the test sets, with words and the treebank's name before."""
+        tests = [read_conllu(files) if files else [] for files in self.tests]
+        kinds = {"set aside from": self.set_aside, "of the test set of": tests}
+        pairs = [(words, zip(self.names, trees, strict=True)) for words, trees in kinds.items()]
+        return [(words, *pair) for words, of_kind in pairs for pair in of_kind if pair[1]]
 
     def list_weights(self):
         """List the weight of each sentence of the last reading, or return None without weights."""

@@ -27,6 +27,7 @@ from sklearn_shag.parsing import (
     encode_combinations,
     fit_together,
     learn_calibrations,
+    pick,
 )
 from sklearn_shag.sequences import join_names
 from sklearn_shag.treebank import DependencyTree
@@ -397,15 +398,18 @@ def _average_tagging(parser, members, batch):
             for k, (name, known) in enumerate(values.items())
         ]
 
-    def codes():
-        n_sentences, found = batch.indptr.size - 1, []
+    def codes(with_proba):
+        n_sentences, found, sure = batch.indptr.size - 1, [], []
         for piece in in_chunks(range(n_sentences), PIECE) if n_sentences > PIECE else [None]:
             of_columns = proba(piece)
             found.append(np.stack([p.argmax(axis=1) for p in of_columns], axis=1))
             if combinations:
                 logs = [np.log(np.maximum(p, np.finfo(float).tiny)) for p in of_columns]
                 fit_together(found[-1], logs, combinations)
-        return np.concatenate(found)
+            if with_proba:
+                sure.append(list(map(pick, of_columns, found[-1].T)))
+        shares = zip(values, np.concatenate(sure, axis=1), strict=True) if sure else ()
+        return np.concatenate(found), {name: each for name, each in shares if name != "lemma"}
 
     return Tagging(values, codes, proba, first.finish, known)
 

@@ -89,7 +89,7 @@ class FileSource(NamedTuple):
     max_bytes: int | None
 
 
-def save_model(model: BaseEstimator, path: FilePath) -> None:
+def save_model(model: BaseEstimator, path: FilePath, *, card: dict[str, Any] | None = None) -> None:
     """Save a fitted estimator, or a pipeline of them, to a file.
 
     Parameters
@@ -100,12 +100,16 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
     path : str or path-like
         The file, by convention ``.npz``. It is replaced only when everything is written. ``-`` is
         standard output, ``~`` the home folder.
+    card : None or dict, default=None
+        What the file says of the model, for :func:`read_card`: names with numbers, text, None, and
+        lists and dicts of them. It belongs to the file, and not to the model, which may be fitted
+        again.
 
     Raises
     ------
     TypeError
-        If the model, or one of its parameters, cannot be stored without pickling it, or `path` is
-        not a path.
+        If the model, one of its parameters, or the card cannot be stored without pickling it, or
+        `path` is not a path.
     ValueError
         If a parameter has been set to a value that `fit` would refuse.
     sklearn.exceptions.NotFittedError
@@ -116,6 +120,7 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
     See Also
     --------
     load_model : Loads the model.
+    read_card : Reads the card.
 
     Examples
     --------
@@ -127,8 +132,12 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
     >>> load_model(path).predict([["DET", "NOUN"]])[0]
     array([2, 0])
     """
+    if not isinstance(card, dict | None):
+        raise TypeError(f"card must be a dict, got {shorten(card)}.")
     contents = FileContents({}, {})
     header = {"format": FORMAT_VERSION, "model": _describe_model(model, "model", contents, True)}
+    if card:
+        header["card"] = card
     arrays, header["same"] = _keep_once(contents.arrays)
     arrays[HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with atomic_write(path, "wb") as file:
@@ -191,22 +200,65 @@ def load_model(
             f"embeddings must be a function from sentences to vectors in context, or have the "
             f"method transform, got {shorten(embeddings)}. Vectors of words are in the file."
         )
+    model, readers, _ = _load_file(path, max_bytes)
+    if embeddings is not None and not readers:
+        raise ValueError("This model reads no vectors in context; leave them out.")
+    for estimator in readers:
+        estimator.embeddings = embeddings
+    return model
+
+
+def read_card(path: FilePath) -> dict[str, Any]:
+    """Read what the file of a model says of it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    card : dict
+        Empty if the file has none. The command ``train`` writes `treebanks`, `trees`, `tokens`,
+        `date`, `version` (of this package), `scores` and `note`, as far as it knows them. What a
+        file says of itself is not checked.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a saved model, or is damaged.
+    OSError
+        If the file cannot be read.
+
+    See Also
+    --------
+    save_model : Writes the card.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn_shag import DeterministicSHAG, read_card, save_model
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.npz"
+    >>> model = DeterministicSHAG().fit([["DET", "NOUN"]], [[2, 0]])
+    >>> save_model(model, path, card={"note": "Of one tree.", "trees": 1})
+    >>> read_card(path)
+    {'note': 'Of one tree.', 'trees': 1}
+    """
+    return _load_file(path, MAX_BYTES)[-1]
+
+
+def _load_file(path, max_bytes):
+    """Return the model of a file, the estimators that read vectors in context, and the card."""
     data = read_bytes(path, max_bytes)
     shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
     try:
-        model, readers = _load_archive(data, max_bytes)
+        return _load_archive(data, max_bytes)
     except MemoryError:
         raise
     # Damaged archives raise errors of many kinds, from zipfile, zlib and json; checks raise those
     # of the estimators.
     except Exception as error:
         problem = str(error) if isinstance(error, ValueError) else repr(error)
-    else:
-        if embeddings is not None and not readers:
-            raise ValueError(f"{shown}: this model reads no vectors in context; leave them out.")
-        for estimator in readers:
-            estimator.embeddings = embeddings
-        return model
     # Raised outside of the handler: the first error may hold megabytes of the file.
     raise ModelFileError(printable(f"{shown} is not a saved model, or is damaged: {problem}"))
 
@@ -223,7 +275,8 @@ def _load_archive(data, max_bytes):
     archive.same = header.get("same", {})  # {} in earlier versions' files
     check_value(archive.same, dict[str, str], "same")
     source = FileSource(archive, {}, [], [], max_bytes)
-    return _restore_model(header.get("model"), "model", source, True), source.readers
+    model = _restore_model(header.get("model"), "model", source, True)
+    return model, source.readers, _take_item({"card": {}} | header, "card", dict, "its header")
 
 
 def _keep_once(arrays):

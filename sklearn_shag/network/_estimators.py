@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.conditional import run_passes
@@ -48,7 +48,7 @@ from sklearn_shag.network._parameters import (
 from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.network._tags import LEARNED, collect_tags, finish_lemmas
 from sklearn_shag.network._training import Trainer
-from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
+from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns, pick
 from sklearn_shag.treebank import Sentences
 from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import BaseEstimator, keep
@@ -380,8 +380,15 @@ class TagLearner(NetworkLearner):
             codes = self._encode(batch.sentences, None, batch.indptr, check=False)
             return batch._replace(codes=codes)
 
-        def codes():
-            return (reading or read_sentences(network, encoded())).tags
+        def codes(with_proba):
+            own = reading or read_sentences(network, encoded(), with_scores=with_proba)
+            columns = zip(values, network.tags, own.tags.T, strict=True) if with_proba else ()
+            return own.tags, {
+                name: np.exp(pick(scores, best) - logsumexp(scores, axis=1))
+                for name, part, best in columns
+                if name != "lemma"  # tables, too, say lemmas
+                for scores in [np.nan_to_num(own.tag_scores[:, part])]
+            }
 
         def proba(chosen=None):
             if reading is None:

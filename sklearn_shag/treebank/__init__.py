@@ -59,6 +59,7 @@ from sklearn_shag.treebank._text import (
     check_text,
     correct_ends,
     cut_sentences,
+    group_pieces,
     is_spelled,
     iter_horizontal,
     iter_text,
@@ -66,6 +67,8 @@ from sklearn_shag.treebank._text import (
     list_paragraphs,
     list_tokens,
     read_horizontal,
+    read_json_lines,
+    read_text_file,
     to_text,
     to_trees,
 )
