@@ -164,7 +164,7 @@ def suspicious_arcs(
 
 
 def assign_folds(trees, cv, seed=0):
-    """List positions of all other trees, and of those of each fold, by documents if possible."""
+    """List positions of trees to learn from and to judge, for each fold; of documents if known."""
     documents = np.cumsum([any(c.startswith("# newdoc") for c in t.comments) for t in trees])
     by_document = np.unique(documents).size >= cv
     splitter = (GroupKFold if by_document else KFold)(cv, shuffle=True, random_state=seed)
