@@ -1030,6 +1030,7 @@ class TestDemo:
 
 class TestHelp:
     @pytest.mark.filterwarnings("ignore:on the sentences that were set aside")  # too small to gain
+    @pytest.mark.filterwarnings("ignore:In 1 of 1 sentences, text is not split")
     @pytest.mark.parametrize("command", [None, *COMMANDS])
     def test_every_example_runs(self, capsys, monkeypatch, files, feed, tmp_path, command):
         with pytest.raises(SystemExit):
@@ -1037,8 +1038,9 @@ class TestHelp:
         examples = capsys.readouterr().out.split("\nexamples:\n")[1].rstrip("\n").splitlines()
         monkeypatch.chdir(tmp_path)
         make_networks_small(monkeypatch)
-        folder = tmp_path / "UD_English-EWT"
-        folder.mkdir()
+        monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path / "data"))
+        for name in ("UD_English-EWT", "data/UD_French-Sequoia"):
+            (tmp_path / name).mkdir(parents=True)
         for name, source in {
             "train.conllu": "few.conllu",
             "test.conllu": "xx_small-ud-test.conllu",
@@ -1054,6 +1056,8 @@ class TestHelp:
             "text.txt": "tokens.txt",
             "parsed.conllu": "parsed.conllu",
             "partial.conllu": "partial.conllu",
+            "data/UD_French-Sequoia/fr_sequoia-ud-train.conllu": "xx_small-ud-train.conllu",
+            "data/UD_French-Sequoia/fr_sequoia-ud-test.conllu": "xx_small-ud-test.conllu",
             "UD_English-EWT/en_ewt-ud-train.conllu": "xx_small-ud-train.conllu",
             "UD_English-EWT/en_ewt-ud-test.conllu": "xx_small-ud-test.conllu",
         }.items():

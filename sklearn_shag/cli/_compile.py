@@ -17,6 +17,7 @@ from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._estimators import find_splitter, open_member
 from sklearn_shag.utils._heads import UNKNOWN
 
+KEPT = {"confidence": True, "keep_heads": True}
 SEVERAL = {"n_best": 2, "confidence": True, "keep_heads": True}
 DRAWN = {"n_samples": 2, "random_state": 0, "keep_heads": True}
 
@@ -73,6 +74,6 @@ def _parse_in_all_ways(model):
     few = [tree.with_heads([*tree.heads[:1], *[UNKNOWN] * (len(tree) - 1)]) for tree in trees[:20]]
     for decoder in ("mbr", "max_marginal", "mst", "viterbi"):
         parser.set_params(decoder=decoder)
-        for sentences, way in (trees, {}), (few, SEVERAL), (few, DRAWN):
+        for sentences, way in (trees, {}), (few, KEPT), (few, SEVERAL), (few, DRAWN):
             with suppress(ValueError):  # nothing is compiled for what a model refuses
                 parser.parse(sentences, **way)
