@@ -66,7 +66,7 @@ def test_invalid_sentences_stop_or_are_left_out(run, folder, tmp_path):
     place = f"bad.conllu:{text.count(chr(10)) + 1}: 10 columns"
     for command, expected in (
         (("train", "--model", "crf", "--max-iter", "1", "bad.conllu", "-o", out), "from 5 of 7 s"),
-        ((*TRAIN, out, "bad.conllu"), "from 5 of 7 sentences;"),
+        ((*TRAIN, out, "bad.conllu"), "from 5 of 7 sentences with"),
         (("evaluate", "bad.conllu", "good.conllu"), "5 sentences, "),
         (("evaluate", "good.conllu", "bad.conllu"), "5 sentences, "),
         (("suggest", "m.npz", "bare-bad.conllu", "-n", 999), "bare-bad.conllu\t7\t"),
@@ -134,7 +134,7 @@ def test_known_heads_that_cross(run, tmp_path, by):
     status, out, (err,) = run("suggest", "m.npz", *names)
     assert (status, listed(out)) == (0, set(range(1, 9)))
     assert err.startswith("warning: 2 of 16 sentences were left out, since no projective tree ")
-    assert err.endswith("; the first: sentence 1 of crossing.conllu")
+    assert err.endswith("; the first: sentence 1 of crossing.conllu (sent_id crossing-1)")
     save_model(load_model("m.npz").set_params(decoder="mst"), tmp_path / "mst.npz")
     status, out, err = run("suggest", tmp_path / "mst.npz", *names)
     assert (status, listed(out), err) == (0, set(range(1, 10)), [])
@@ -147,7 +147,7 @@ def test_the_number_of_sentences_learned(run, tmp_path, english, model, n):
     roots = CROSSING.with_heads([0, 0, 1, 1])
     write_conllu([*english[:5], CROSSING, roots, *bare], tmp_path / "in.conllu")
     command = "train", tmp_path / "in.conllu", "-o", tmp_path / "m", "--max-iter", 1
-    assert f"from {n} of 10 sentences;" in run(*command, "--model", *model.split())[1]
+    assert f"from {n} of 10 sentences with" in run(*command, "--model", *model.split())[1]
 
 
 @over("encoding", ["ascii", "cp1252"])

@@ -85,6 +85,7 @@ from sklearn_shag.inspection import (
     DFATransitions,
     MarginalReport,
     RefinementTable,
+    SuspiciousArcs,
     UncertainArcs,
     UncertainSentences,
     approximate_dfa,
@@ -95,6 +96,7 @@ from sklearn_shag.inspection import (
     inspect_marginals,
     least_certain_arcs,
     least_certain_sentences,
+    suspicious_arcs,
     top_modifiers,
     top_refinements,
 )
@@ -375,6 +377,10 @@ def parse(folder: Path) -> None:
     listed = least_certain_sentences(model, [["DET", "NOUN", "VERB"]])
     assert_type(listed, UncertainSentences)
     assert_type(listed.error_rates, NDArray[np.float64])
+    found = suspicious_arcs(CRFParser(["upos"]), load_english().data[:40], cv=2, n_jobs=2)
+    assert_type(found, SuspiciousArcs)
+    assert_type(found.tokens, NDArray[np.int64])
+    assert_type(found.scores, NDArray[np.float64])
 
     X, y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]], [[2, 3, 0], [2, 0]]
     assert_type(SpectralSHAG.published(4), SpectralSHAG)

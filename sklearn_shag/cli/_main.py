@@ -154,7 +154,7 @@ def make_parser(prog="sklearn-shag"):
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     of_models = _add_demo, _add_train, _add_parse, _add_suggest, _add_evaluate, _add_serve
-    for add in (*of_models, _add_draw, _add_info, _add_compile):
+    for add in (*of_models, _add_check, _add_draw, _add_info, _add_compile):
         add(commands)
     return parser
 
@@ -241,6 +241,8 @@ def _add_train(commands):
     help = """set aside every Nth sentence of each treebank, and print scores on these; 0 for none
     (default: 10 with --helpers, 20 with several treebanks or --raw-text, otherwise 0)"""
     parser.add_argument("--set-aside", type=partial(_parse_count, least=0), metavar="N", help=help)
+    help = "tell the score to expect by cross-validation with N parts (default: none)"
+    parser.add_argument("--cv", type=partial(_parse_count, least=2), metavar="N", help=help)
     help = "weights of sentences, one for each FILE (default: 1, or 5 for a teacher with --helpers)"
     parser.add_argument("--weight", type=float, metavar="W", nargs="+", help=help)
     help = """replace symbols seen fewer than N times by one rare symbol; for crf, biaffine and
@@ -281,11 +283,7 @@ def _add_parse(commands):
     files = _add_files(parser, "file", "sentences", nargs="+", default=[STANDARD])
     files.required = False  # with nargs="*", argparse would find no file behind an option
     files.help += " (default: standard input)"
-    help = """format of the input: CoNLL-U, or one sentence per line with spaces between its
-    tokens, for models that need no tags. For models of train --text: raw text, whole or one
-    sentence per line, or JSON lines with id and text (default: %(default)s)"""
-    forms = ["conllu", "horizontal", "text", "lines", "jsonl"]
-    parser.add_argument("--input", choices=forms, default="conllu", help=help)
+    _add_input(parser)
     help = """file to write, one for all inputs; compressed if it ends in .gz. It is OUT.part until
     it is complete (default: standard output)"""
     parser.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help=help)
@@ -335,23 +333,50 @@ def _add_suggest(commands):
       %(prog)s model.npz partial.conllu -n 100 --json
       %(prog)s model.npz partial.conllu --by sentences
       %(prog)s model.npz partial.conllu --by sentences -n 50 -o next.conllu
+      %(prog)s english text.txt --input text -n 200 -o next.conllu
     """
     parser = _add_command(commands, "suggest", "cli._suggest", _add_suggest)
     _add_model(parser)
     _add_files(parser, "file", "sentences, whose known heads are taken as true", nargs="+")
-    help = "maximum number to list (default: %(default)s)"
-    parser.add_argument("-n", "--number", type=int, default=10, metavar="N", help=help)
-    help = """what to list: words with uncertain heads (arcs); sentences by their expected share of
-    wrong heads (sentences), or by the probability of their whole trees (trees)
-    (default: %(default)s)"""
-    parser.add_argument("--by", choices=["arcs", "sentences", "trees"], default="arcs", help=help)
-    help = """CoNLL-U file to write for annotators, with --by sentences or trees: the listed
-    sentences with their predicted trees (default: none)"""
+    _add_input(parser)
+    help = "take all heads as unknown, such as those written by parse (default: they are known)"
+    parser.add_argument("--ignore-heads", action="store_true", help=help)
+    help = "maximum number to list, with heads-in-sentences of sentences (default: %(default)s)"
+    parser.add_argument("-n", "--number", type=_parse_count, default=10, metavar="N", help=help)
+    help = """what to list: words with uncertain heads (arcs), or all of these in the sentences that
+    hold most (heads-in-sentences). Or sentences, by their expected share of wrong heads
+    (sentences), or by the probability of their whole trees (trees) (default: %(default)s)"""
+    kinds = ["arcs", "heads-in-sentences", "sentences", "trees"]
+    parser.add_argument("--by", choices=kinds, default="arcs", help=help)
+    help = """CoNLL-U file to write for annotators, with predicted trees. In MISC, Check=Yes marks
+    words to look at, and Predicted=Yes heads that train takes as unknown (default: none)"""
     parser.add_argument("-o", "--output", metavar="OUT", help=help)
     help = "print one JSON object (default: a table, with tabs between columns)"
     parser.add_argument("--json", action="store_true", help=help)
     _add_on_error(parser, "leave it out")
     _add_n_jobs(parser, default="that of the model")
+
+
+def _add_check(commands):
+    """List the heads, relations and tags of a treebank that may be errors.
+
+    examples:
+      %(prog)s train.conllu
+      %(prog)s train.conllu -n 200 -o marked.conllu
+      %(prog)s train.conllu --tags upos --json
+    """
+    parser = _add_command(commands, "check", "cli._suggest", _add_check)
+    _add_files(parser, "file", "annotated trees", nargs="+")
+    help = "maximum number to list (default: %(default)s)"
+    parser.add_argument("-n", "--number", type=_parse_count, default=50, metavar="N", help=help)
+    help = "columns to judge too, by a network, which takes longer (default: none)"
+    parser.add_argument("--tags", metavar="COLUMNS", help=help)
+    help = "CoNLL-U file to write, with Check=Yes and the likely value in MISC (default: none)"
+    parser.add_argument("-o", "--output", metavar="OUT", help=help)
+    help = "print one JSON object (default: a table, with tabs between columns)"
+    parser.add_argument("--json", action="store_true", help=help)
+    _add_on_error(parser, "leave it out")
+    _add_n_jobs(parser)
 
 
 def _add_evaluate(commands):
@@ -374,6 +399,11 @@ def _add_evaluate(commands):
     parser.add_argument("--ignore-punctuation", action="store_true", help=help)
     help = "word whose symbol is shown in the table of right heads (default: %(default)s)"
     parser.add_argument("--by", choices=["head", "modifier"], default="head", help=help)
+    help = """also show the N worst sentences side by side, confused relations, and right heads by
+    relation, by distance, of arcs that cross, and with --train of unknown words (default: none)"""
+    parser.add_argument("--errors", type=_parse_count, metavar="N", help=help)
+    help = "with --errors, the treebank that the model has learned from (default: none)"
+    parser.add_argument("--train", metavar="FILE", help=help)
     help = "print one JSON object, with scores from 0 to 1 (default: a table in percent)"
     parser.add_argument("--json", action="store_true", help=help)
     _add_on_error(parser, "leave it out on both sides")
@@ -472,6 +502,14 @@ def _add_context(parser):
     parser.add_argument("--context", metavar="FOLDER", help=help)
 
 
+def _add_input(parser):
+    help = """format of the input: CoNLL-U, or one sentence per line with spaces between its
+    tokens, for models that need no tags. For models of train --text: raw text, whole or one
+    sentence per line, or JSON lines with id and text (default: %(default)s)"""
+    forms = ["conllu", "horizontal", "text", "lines", "jsonl"]
+    parser.add_argument("--input", choices=forms, default="conllu", help=help)
+
+
 def _add_files(parser, name, what, **options):
     help = f"{what}: CoNLL-U, possibly .gz; a folder, a quoted pattern, or - for standard input"
     return parser.add_argument(name, metavar=name.upper(), help=help, **options)
@@ -496,7 +534,8 @@ def _parse_setting(text):
 def _parse_count(text, least=1):
     if not text.isdecimal() or int(text) < least:
         kind = "positive " if least else ""
-        raise argparse.ArgumentTypeError(f"{text!r} is not a {kind}whole number")
+        rest = f" of at least {least}" if least > 1 else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {kind}whole number{rest}")
     return int(text)
 
 

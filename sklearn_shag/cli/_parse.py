@@ -20,6 +20,7 @@ from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
     ConlluError,
+    forget_guesses,
     group_pieces,
     list_sources,
     read_json_lines,
@@ -100,6 +101,8 @@ class PieceParser(NamedTuple):
         if not trees:
             return []
         transform, parser = self.opened
+        if self.options["keep_heads"]:
+            trees = [forget_guesses(tree) or tree.with_heads(None) for tree in trees]
         # Steps before the parser change tags, which are written, and symbols, which are not.
         rows = parser._find_answers(transform(trees), None, **self.options)
         keeps, found = self.options["keep_heads"], []
@@ -250,7 +253,7 @@ def parse(options):
         check_output(options.output + ending, [options.model, *files])
     model = open_model(options, files)
     work = _make_work(options, model)
-    items, issued = tee(_read_items(options, files, work))
+    items, issued = tee(read_items(options, files, work.form))
     n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
     output = Output(work.is_json, isinstance(work.form, SplitterFormat), work.skips)
     counts, shown, key = output.counts, set(), _describe_run(options, files)
@@ -287,14 +290,6 @@ def parse(options):
 def _make_work(options, model):
     """Make the function that parses pieces, and check the options of parsing."""
     opened, is_json = open_member(model), options.output_format == "jsonl"
-    form = CONLLU if options.input == "conllu" else HORIZONTAL
-    if options.input not in ("conllu", "horizontal"):
-        splitter = find_splitter(model)
-        if splitter is None:
-            raise ValueError(
-                f"{options.model} has not learned to split text; give a model of train --text."
-            )
-        form = SplitterFormat(splitter, options.input == "lines", options.input == "jsonl")
     # The progress bar of the command is for all pieces.
     opened.parser.set_params(verbose=0, **list_given(options, "max_tokens", "decoder"))
     opened.parser._check_ready()  # bad options are not errors of sentences
@@ -303,15 +298,30 @@ def _make_work(options, model):
     answers["confidence"] = "all" if is_json and options.confidence else options.confidence
     answers["keep_heads"] = options.keep_heads
     answers["unique_relations"] = "auto" if groups == [("auto",)] else groups
-    return PieceParser(opened, form, answers, options.on_error == "skip", is_json)
+    return PieceParser(
+        opened, choose_form(options, model), answers, options.on_error == "skip", is_json
+    )
 
 
-def _read_items(options, files, work):
-    """Iterate over lists of pieces that are parsed together."""
+def choose_form(options, model):
+    """Choose the format of the option `input`; of text, it has the splitter of the model."""
     if options.input in ("conllu", "horizontal"):
-        return ([piece] for piece in work.form.pieces(files))
+        return CONLLU if options.input == "conllu" else HORIZONTAL
+    splitter = find_splitter(model)
+    if splitter is None:
+        raise ValueError(
+            f"{options.model} has not learned to split text; give a model of train --text."
+        )
+    return SplitterFormat(splitter, options.input == "lines", options.input == "jsonl")
+
+
+def read_items(options, files, form):
+    """Iterate over lists of pieces that are parsed together."""
+    if not isinstance(form, SplitterFormat):
+        return ([piece] for piece in form.pieces(files))
     names = _name_documents(files)
-    texts = (read_text_file(path, names.get(path), work.skips) for path in files)
+    skips = options.on_error == "skip"
+    texts = (read_text_file(path, names.get(path), skips) for path in files)
     pieces = chain.from_iterable(map(read_json_lines, files) if options.input == "jsonl" else texts)
     return group_pieces(pieces, GROUP)
 

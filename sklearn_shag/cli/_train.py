@@ -8,6 +8,7 @@ import warnings
 from argparse import Namespace
 from collections import Counter
 from itertools import chain, islice
+from time import perf_counter
 
 import numpy as np
 from sklearn.base import clone
@@ -34,12 +35,14 @@ from sklearn_shag.cli._models import (
 )
 from sklearn_shag.conditional import tell_trees
 from sklearn_shag.ensembles import AveragedParser, DistilledParser
+from sklearn_shag.inspection import assign_folds
 from sklearn_shag.metrics import raw_text_scores, score_report
 from sklearn_shag.model_files import save_model
 from sklearn_shag.network import LEARNED, list_known_columns
 from sklearn_shag.treebank import (
     HORIZONTAL,
     UnknownSymbolWarning,
+    forget_guesses,
     iter_horizontal,
     list_sources,
     nonprojective_arcs,
@@ -79,16 +82,21 @@ def train(options):
     options : argparse.Namespace
         With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
         `context`, `context_for`, `raw_text`, `teacher`, `helpers`, `text`, `min_count`, `seed`,
-        `max_iter`, `set`, pairs of a name and a value, `set_aside`, `weight`, `note`, `on_error`
-        and `n_jobs`.
+        `max_iter`, `set`, pairs of a name and a value, `set_aside`, `cv`, `weight`, `note`,
+        `on_error` and `n_jobs`.
 
     Raises
     ------
     ValueError
         If there is nothing to learn from, or the output is a terminal or one of the inputs.
     """
+    began = perf_counter()
     if not options.file and not options.helpers:
         raise ValueError("Name a FILE of trees, or treebanks of other languages with --helpers.")
+    if options.cv and (options.raw_text or options.helpers or options.weight or options.continue_):
+        raise ValueError(
+            "--cv is for trees alone: leave out --raw-text, --helpers, --weight and --continue."
+        )
     treebank = _Treebank(options)
     of_helpers = (list_parts(name)[0] for name in options.helpers or [])
     files = list_sources([*treebank.files, *chain.from_iterable(of_helpers)])
@@ -115,25 +123,51 @@ def train(options):
     tried = _agree_on_trees(model, treebank)
     if helpers:
         _fit_teacher(model, treebank, helpers)
+    expected = _cross_validate(model, treebank, options.cv) if options.cv else {}
     _fit_model(model, learner, treebank, raw, options)
     _set_verbosity(model, 0)  # depends on this terminal, not on the model
     card = make_card(files, options, trees=treebank.n_sentences, tokens=treebank.n_tokens)
     if options.output != STANDARD:  # scores may take a while, and belong to the card
         save_model(model, options.output, card=card)
-    several = f" in {len(treebank.files)} files" if len(treebank.files) > 1 else ""
-    several += f", {len(helpers)} of helpers" if helpers else ""
-    of_raw = f" and {len(raw)} of raw text ({sum(map(len, raw))} words)" if raw else ""
-    print(
-        f"Learned {printable(' '.join(str(learner).split()), 200)} from "
-        f"{treebank.count_learned(learner)} sentences{several}{of_raw}; saved to "
-        f"{printable(options.output)}",
-        file=told,
-    )
     _print_kind(open_member(model).parser, treebank, tried, told)
     gains, scores = _print_scores(model, treebank, helpers, told)
     if scores or options.output == STANDARD:
         save_model(model, options.output, card=card | {"scores": scores})
     _warn_of_harm(gains, chain(treebank, raw), helpers, options)
+    several = f" in {len(treebank.files)} files" if len(treebank.files) > 1 else ""
+    several += f", {len(helpers)} of helpers" if helpers else ""
+    several += f" and {len(raw)} of raw text ({sum(map(len, raw))} words)" if raw else ""
+    advice = "is above" if scores else "is not known: test it, or add --cv 5"
+    for name in [name for name in SHOWN if name in expected]:
+        score, low, high = (100 * value for value in expected[name])
+        advice = f"is {name.upper()} {score:.1f} ({low:.1f} to {high:.1f})"
+    n_relations = len(getattr(open_member(model).parser, "labels_", ()))
+    print(
+        f"Learned {type(learner).__name__} from {treebank.count_learned(learner)} sentences"
+        f"{several} with {treebank.n_tokens} words and {n_relations} relations, in "
+        f"{perf_counter() - began:.0f} s; saved to {printable(options.output)}. It parses "
+        f"{_tell_input(model)}. Its expected score {advice}.",
+        file=told,
+    )
+
+
+def _tell_input(model):
+    """Describe the input that a model can parse."""
+    if find_splitter(model) is not None:
+        return "raw text"
+    tags = [value for name, value in model.get_params().items() if name.split("__")[-1] == "tags"]
+    return "words without tags" if any(tags) else "words with the columns that it learned from"
+
+
+def _cross_validate(model, treebank, n_folds):
+    """Compute the scores, with intervals, of models on trees that they did not learn from."""
+    trees = [tree for tree in treebank if tree.heads is not None]
+    true, parsed = [], []
+    for rest, held_out in assign_folds(trees, n_folds):
+        transform, parser = open_member(clone(model).fit([trees[s] for s in rest]))
+        part = [trees[s] for s in held_out]
+        true, parsed = true + part, parsed + parser.parse(transform(part))
+    return score_report(true, parsed).scores
 
 
 def _set_verbosity(model, level):
@@ -370,6 +404,9 @@ class _Treebank:
             for k, path in pairs:
                 sentences = self.invalid.drop(iter_sentences([path], self.on_error), find_invalid)
                 for n_read, sentence in enumerate(sentences):
+                    sentence = sentence._replace(tree=forget_guesses(sentence.tree))
+                    if sentence.tree is None:
+                        continue
                     lack = find_lack(sentence)
                     if lack and self.needs_heads:
                         found = Counter(map(find_lack, chain([sentence], sentences)))

@@ -50,6 +50,7 @@ from sklearn_shag.treebank import (
     require_trees,
     to_text,
     to_trees,
+    words_guessed,
 )
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import warn
@@ -289,6 +290,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         self._check_sizes()
         compile_patterns(self.patterns)
         trees, rng = _check_trees(X), check_random_state(self.random_state)
+        # Boundaries that nobody has confirmed would confirm themselves.
+        trees = [tree for tree in trees if not words_guessed(tree)] or trees
         _warn_if_spaces_are_unknown(trees)
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
         text, ends = _compose_ends(*to_text(trees, set(alone.tolist())))
