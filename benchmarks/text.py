@@ -35,10 +35,6 @@ WORKER = """
 import sys, time, warnings
 import numpy as np
 from sklearn_shag import load_model
-from sklearn_shag.cli._parse import PieceParser
-from sklearn_shag.network import SplitterFormat
-from sklearn_shag.treebank import iter_text
-from sklearn_shag.utils._estimators import find_splitter, open_member
 
 def seconds(function):
     begin = time.process_time()
@@ -46,8 +42,7 @@ def seconds(function):
     return time.process_time() - begin
 
 def parse():
-    found = [work(piece) for piece in pieces]
-    return b"".join(text for part in found for texts in part.texts for text in texts)
+    return "".join(tree.to_conllu() for tree in model.parse_text(text))
 
 def parse_sentences():
     for _ in range(50):
@@ -56,9 +51,8 @@ def parse_sentences():
 warnings.simplefilter("ignore")
 model = load_model(sys.argv[1])
 words = "This is the first sentence of a short text .".split()
-work = PieceParser(open_member(model), SplitterFormat(find_splitter(model), False), {}, False)
-pieces = list(iter_text([sys.argv[2]]))
-with open(sys.argv[3], "wb") as file:
+text = open(sys.argv[2], encoding="utf-8").read()
+with open(sys.argv[3], "w", encoding="utf-8") as file:
     file.write(parse())
 matrix = np.random.default_rng(0).random((512, 512), dtype=np.float32)
 for _ in sys.stdin:

@@ -45,6 +45,7 @@ _MODULES = {
     "TextParser": "documents._features",
     "load_model": "model_files._persistence",
     "make_parser_pipeline": "ensembles._pipeline",
+    "read_card": "model_files._persistence",
     "save_model": "model_files._persistence",
 }
 _FOLDERS = (
@@ -89,6 +90,7 @@ if typing.TYPE_CHECKING:  # twice the same name: what is named so is public
     from sklearn_shag.lexical._lexicalized import LexicalizedSHAG as LexicalizedSHAG
     from sklearn_shag.model_files._archive import ModelFileError as ModelFileError
     from sklearn_shag.model_files._persistence import load_model as load_model
+    from sklearn_shag.model_files._persistence import read_card as read_card
     from sklearn_shag.model_files._persistence import save_model as save_model
     from sklearn_shag.network._biaffine import BiaffineParser as BiaffineParser
     from sklearn_shag.network._splitter import Splitter as Splitter

@@ -760,15 +760,24 @@ class Parser(BaseEstimator, ABC):
         [2 0 2 2] ('# score = -0.6853',) Confidence=0.5041
         [2 0 2 3] ('# score = -0.7013',) Confidence=0.4959
         """
-        several = n_best is not None or n_samples is not None
+        trees = {"n_best": n_best, "n_samples": n_samples, "random_state": random_state}
+        rows = self._find_answers(X, allowed, keep_heads, unique_relations, confidence, **trees)
+        found = [make_trees(sentence, answer, keep_heads) for sentence, answer in rows]
+        is_one = n_best is None and n_samples is None
+        return [tree for (tree,) in found] if is_one else found
+
+    def _find_answers(self, X, allowed, keep_heads, unique_relations, confidence, **trees):
+        """Iterate over pairs of a sentence and its Answer, by the arguments of `parse`.
+
+        With "all" as confidence, there are probabilities of labels and tags, too.
+        """
+        several = trees["n_best"] is not None or trees["n_samples"] is not None
         groups = self._group_labels(unique_relations)
         batch = self._batch(X, allowed, keep_heads, any_member=several)
-        find, batch = self._choose_trees(batch, n_best, n_samples, random_state)
-        want = partial(list_answers, find, groups, several or confidence, confidence)
-        answers = ask(self, want, batch)
-        rows = zip(batch.sentences, answers, strict=True)
-        trees = [make_trees(sentence, answer, keep_heads) for sentence, answer in rows]
-        return trees if several else [tree for (tree,) in trees]
+        find, batch = self._choose_trees(batch, **trees)
+        wanted = several or confidence, confidence, confidence == "all"
+        want = partial(list_answers, find, groups, *wanted)
+        return zip(batch.sentences, ask(self, want, batch), strict=True)
 
     def _choose_trees(self, batch, n_best, n_samples, random_state):
         """Return a function that lists the trees of `parse` in a forest, and the batch for it."""

@@ -10,6 +10,7 @@ import warnings
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
@@ -17,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 import sklearn_shag
 from sklearn_shag import DeterministicSHAG, EMAutomaton, MixtureSHAG, SpectralAutomaton, save_model
 from sklearn_shag.datasets import load_english
+from sklearn_shag.model_files._archive import HEADER
 from sklearn_shag.treebank import TokenFeature, read_conllu, write_conllu
 from tests.estimators import ESTIMATORS, TRANSFORMERS
 
@@ -91,6 +93,15 @@ def write_release(folder):
         save_model(model, folder / file_name(name))
         expected[file_name(name)] = answers(model, trees)
     (folder / EXPECTED).write_text(json.dumps(expected) + "\n", encoding="utf-8")
+
+
+def read_without_card(path):
+    """Return the header and the arrays of a model file, but not what it was learned from."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(arrays.pop(HEADER).tobytes())
+    header.pop("card", None)
+    return header, {name: (each.dtype.str, each.tobytes()) for name, each in arrays.items()}
 
 
 if __name__ == "__main__":

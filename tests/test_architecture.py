@@ -51,8 +51,8 @@ for _folder, _others in {
     "model_files": "utils treebank encoding sequences operators automata parsing learning lexical "
     "features conditional network ensembles",
     "documents": "utils treebank datasets ensembles model_files",
-    "cli": "utils treebank parsing datasets metrics inspection _parser learning lexical features "
-    "conditional network ensembles model_files",
+    "cli": "utils treebank parsing automata datasets metrics inspection _parser learning lexical "
+    "features conditional network ensembles model_files",
 }.items():
     ALLOWED[_folder] = set(_others.split())
 FOLDERS = sorted(ALLOWED)
@@ -145,7 +145,7 @@ def test_modules_are_short_and_few():
     paths = list(ROOT.rglob("*.py"))
     for path in paths:
         assert count_code_lines(path) <= 400, path
-    assert len(paths) <= 163
+    assert len(paths) <= 171
     assert len(list(ROOT.glob("*.py"))) == 4
 
 

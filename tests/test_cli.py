@@ -2,6 +2,7 @@
 
 import argparse
 import gc
+import hashlib
 import io
 import json
 import locale
@@ -14,6 +15,7 @@ import warnings
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from socketserver import TCPServer
 
 import numpy as np
 import pytest
@@ -35,9 +37,10 @@ from sklearn_shag import (
     Tagger,
     load_model,
     make_parser_pipeline,
+    read_card,
     save_model,
 )
-from sklearn_shag.cli import _demo, _main, _models, _train, main
+from sklearn_shag.cli import _demo, _main, _models, _serve, _train, main
 from sklearn_shag.cli._evaluate import iter_sentences
 from sklearn_shag.features import TransformerVectors, _transformer
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
@@ -45,6 +48,8 @@ from sklearn_shag.metrics import (
     attachment_breakdown,
     exact_match_score,
     is_punctuation,
+    labeled_attachment_score,
+    raw_text_scores,
     score_report,
     unlabeled_attachment_score,
 )
@@ -55,6 +60,7 @@ from sklearn_shag.treebank import (
     iter_pieces,
     read_conllu,
     read_horizontal,
+    to_text,
     write_conllu,
 )
 from sklearn_shag.treebank import _pieces as _reading
@@ -65,7 +71,8 @@ from tests.loops import over
 
 MODEL = ("--model", "spectral")
 SMALL_NETWORK = BiaffineParser(hidden_layer_sizes=[4], max_iter=1)
-COMMANDS = ["demo", "train", "parse", "suggest", "evaluate", "draw"]
+COMMANDS = ["demo", "train", "parse", "suggest", "check", "evaluate", "draw", "info", "compile"]
+COMMANDS += ["serve"]
 
 
 def make_networks_small(monkeypatch):
@@ -76,6 +83,21 @@ def make_networks_small(monkeypatch):
     monkeypatch.setattr(_models, "Tagger", small)
     small = partial(Splitter, hidden_layer_sizes=[4], max_iter=1)
     monkeypatch.setattr(_models, "Splitter", small)
+
+
+def stop_servers(monkeypatch):
+    """Let the command serve take any free port, and be interrupted before the first request."""
+
+    def bind(server):
+        server.server_address = ("127.0.0.1", 0)
+        TCPServer.server_bind(server)
+
+    def interrupt(server):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_serve.ParserServer, "server_bind", bind)
+    monkeypatch.setattr(_serve.ParserServer, "serve_forever", interrupt)
+    monkeypatch.setattr(_serve.signal, "signal", lambda *_: None)
 
 
 @pytest.fixture(scope="module")
@@ -296,8 +318,10 @@ class TestTrain:
         loaded = loaded if isinstance(loaded, Pipeline) else [loaded]
         for ours, theirs in zip(loaded, model.fit(read_conllu(train)), strict=True):
             assert_same_model(ours, theirs)
-        assert out.startswith(f"Learned {type(model[-1]).__name__}(")
-        assert f"from 80 sentences; saved to {tmp_path / 'model.npz'}\n" in out
+        *_, last = out.splitlines()
+        assert last.startswith(f"Learned {type(model[-1]).__name__} from 80 sentences with ")
+        assert f" s; saved to {tmp_path / 'model.npz'}. It parses words with the columns" in last
+        assert last.endswith("Its expected score is not known: test it, or add --cv 5.")
         assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
 
     def test_tokens_alone(self, run, fail, monkeypatch, train, test, tmp_path):
@@ -442,6 +466,109 @@ class TestRawText:
         assert_same_model(load_model(out), expected)
         err = fail("train", train, few, "-o", out, "--weight", "1")
         assert "--weight needs a number for each FILE, 2, got 1" in err
+
+
+class TestNamedTreebank:
+    """`train` of a treebank by its name, and what the file of the model says of it."""
+
+    @pytest.fixture
+    def home(self, monkeypatch, tmp_path, english):
+        folder = tmp_path / "home" / "ud-treebanks-v2.15" / "UD_Test-Tiny"
+        folder.mkdir(parents=True)
+        write_conllu(english[:60], folder / "te_tiny-ud-train.conllu")
+        write_conllu(english[60:70], folder / "te_tiny-ud-dev.conllu.gz")
+        write_conllu(english[70:100], folder / "te_tiny-ud-test.conllu.gz")
+        (folder / "README.md").write_text("# Summary\nTiny.\n\nLicense: CC BY 4.0\nGenre: news\n")
+        (folder / "LICENSE.txt").write_text("Not looked at.\n")
+        monkeypatch.setenv("SKLEARN_SHAG_DATA", str(folder.parent))
+        monkeypatch.chdir(tmp_path)
+        return folder.parent
+
+    def test_scores_on_test(self, run, home, tmp_path, english):
+        """What is printed and kept are the scores of other functions on files that are the same."""
+        note = "Two\nlines \u2603"
+        out = run("train", "UD_Test-Tiny", "-o", "m.npz", *MODEL, "--note", note)
+        expected = make_pipeline(TokenFeature("upos"), SpectralSHAG()).fit(english[:60])
+        test = english[70:100]
+        parsed = expected[-1].parse(test)
+        uas = unlabeled_attachment_score(test, [tree.heads for tree in parsed])
+        las = labeled_attachment_score(test, parsed)
+        row = f"model: UAS {100 * uas:.1f}, LAS {100 * las:.1f}"
+        assert f"{row:<38}(30 sentences of the test set of UD_Test-Tiny)\n" in out
+        assert "from 60 sentences;" in out
+        card = read_card("m.npz")
+        place = "30 sentences of the test set of UD_Test-Tiny"
+        assert card.pop("scores") == [{"of": "model", "on": place, "uas": uas, "las": las}]
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", card.pop("date"))
+        treebank = {"name": "UD_Test-Tiny", "release": "2.15", "licence": "CC BY 4.0"}
+        assert card == {
+            "treebanks": [treebank],
+            "trees": 60,
+            "tokens": sum(map(len, english[:60])),
+            "version": sklearn_shag.__version__,
+            "note": note,
+        }
+        about = json.loads(run("info", "m.npz"))
+        assert about["sha256"] == hashlib.sha256(Path("m.npz").read_bytes()).hexdigest()
+        assert about["model"].startswith(
+            "ParserPipeline(steps=[('tokenfeature', TokenFeature()), ("
+        )
+        assert {**about, **card} == about
+        assert set(run("info", "m.npz")) <= {*map(chr, range(32, 127)), "\n", "\u2603"}
+
+    def test_text(self, run, home, monkeypatch, english):
+        """A model that splits text is scored from text, too."""
+        make_networks_small(monkeypatch)
+        out = run("train", "UD_Test-Tiny", "-o", "m.npz", "--model", "biaffine", "--text")
+        test = english[70:100]
+        text, _ = to_text(test)
+        found = raw_text_scores(test, load_model("m.npz").parse_text(text))
+        row = f"model, from text: UAS {100 * found['UAS'].f1:.1f}, LAS {100 * found['LAS'].f1:.1f}"
+        assert row in out
+        of_tokens, of_text = read_card("m.npz")["scores"]
+        assert (of_text["uas"], of_text["las"]) == (found["UAS"].f1, found["LAS"].f1)
+        assert of_tokens["of"] == "model"
+
+    def test_files_come_first(self, run, home, english):
+        """A folder of that name here is read as any folder; what is set aside is scored."""
+        folder = Path("UD_Test-Tiny")
+        folder.mkdir()
+        write_conllu(english[:20], folder / "own.conllu")
+        (folder / "LICENSE.txt").write_text("First\nparagraph.\n\nSecond.")
+        out = run("train", "UD_Test-Tiny", "-o", "m.npz", *MODEL, "--set-aside", "4")
+        assert "from 15 of 20 sentences" in out or "from 15 sentences" in out
+        card = read_card("m.npz")
+        assert card["treebanks"] == [{"name": "UD_Test-Tiny", "licence": "First paragraph."}]
+        assert [row["on"] for row in card["scores"]] == ["5 sentences set aside from UD_Test-Tiny"]
+
+    def test_continued(self, run, home, monkeypatch, train):
+        """The card of the model that went on is part of the next; paths are not."""
+        make_networks_small(monkeypatch)
+        run("train", "UD_Test-Tiny", "-o", "a.npz", "--model", "biaffine")
+        run("train", train, "-o", "b.npz", "--continue", "a.npz", "--max-iter", "1")
+        card = read_card("b.npz")
+        assert card["continues"] == read_card("a.npz")
+        assert card["treebanks"] == [{"name": "xx_small-ud-train.conllu"}]
+        assert str(Path(train).parent) not in json.dumps(card)
+
+    def test_standard_output_has_scores_too(self, home, tmp_path):
+        learner = start("train", "UD_Test-Tiny", "-o", "-", *MODEL, stdout=subprocess.PIPE)
+        Path("m.npz").write_bytes(learner.stdout.read())
+        learner.stdout.close()
+        learner.stderr.close()
+        assert learner.wait(timeout=60) == 0
+        assert read_card("m.npz")["scores"][0]["of"] == "model"
+
+    def test_errors(self, fail, home, monkeypatch):
+        (home / "UD_Test-Tiny" / "te_tiny-ud-train.conllu").unlink()
+        assert "UD_Test-Tiny has no training set" in fail("train", "UD_Test-Tiny", "-o", "m.npz")
+        monkeypatch.setitem(sys.modules, "pooch", None)
+        assert "needs pooch: pip install" in fail("train", "UD_Test-Other", "-o", "m.npz")
+
+    def test_models_that_say_nothing(self, run, model):
+        about = json.loads(run("info", model))
+        assert about.keys() == {"model", "sha256"}
+        assert json.loads(run("info", "english"))["licence"] == "CC BY-SA 4.0"
 
 
 class TestHelpers:
@@ -696,7 +823,7 @@ class TestSuggest:
             assert row[:2] == [partial, str(s + 1)]
             assert row[3:] == [*map(cell, numbers), " ".join(trees[s].forms)]
 
-    @over("by", ["arcs", "sentences"])
+    @over("by", ["arcs", "sentences", "heads-in-sentences"])
     def test_json(self, run, model, partial, by):
         printed = json.loads(run("suggest", model, partial, "--json", "--by", by))
         assert (printed["files"], printed["by"]) == ([partial], by)
@@ -713,11 +840,13 @@ class TestSuggest:
         table = run("suggest", model, partial, *chosen)
         assert run("suggest", model, partial, *chosen, "-o", out) == table
         places = [int(line.split("\t")[1]) - 1 for line in table.splitlines()[1:]]
+        places.sort()
         expected = load_model(model)[-1].parse([trees[s] for s in places], keep_heads=True)
-        write_conllu(expected, tmp_path / "expected.conllu")
-        assert out.read_bytes() == (tmp_path / "expected.conllu").read_bytes()
+        for tree, s, parsed in zip(read_conllu(out), places, expected, strict=True):
+            assert tree == parsed
+            marks = [set(misc.split("|")) & {"Check=Yes", "Predicted=Yes"} for misc in tree.misc]
+            assert [len(each) for each in marks] == [2 * (head == -1) for head in trees[s].heads]
         assert run("suggest", model, partial, *chosen, "-o", "-").encode() == out.read_bytes()
-        assert "--by sentences" in fail("suggest", model, partial, "-o", out)
         assert "same file" in fail("suggest", model, partial, *chosen, "-o", partial)
 
     def test_letters_are_not_escaped(self, run, tmp_path, model):
@@ -740,16 +869,17 @@ class TestSuggest:
             for line in run("suggest", model, tmp_path, "-n", "1000").splitlines()[1:]
         ]
         whole = run("suggest", model, partial, "-n", "1000").splitlines()[1:]
-        unnamed = [row for row in rows if row[2] == "_"]
+        unnamed = [row for row in rows if row[2] == "b-19"]
         assert {(*row[:2],) for row in unnamed} == {(str(tmp_path / "b.conllu"), "19")}
-        assert [row[2:] for row in rows if row[2] != "_"] == [row.split("\t")[2:] for row in whole]
+        assert [row[2:] for row in rows if row[2] != "b-19"] == [
+            row.split("\t")[2:] for row in whole
+        ]
         feed(partial)
         out = run("suggest", model, "-", "-n", "1000").replace("<stdin>\t", f"{partial}\t")
         assert out.splitlines()[1:] == whole
 
     def test_errors(self, fail, model, test, tmp_path):
         assert "All heads of the sentences in X are known" in fail("suggest", model, test)
-        assert "'n' parameter" in fail("suggest", model, test, "-n", "0")
         (tmp_path / "empty.conllu").write_text("\n")
         empty = tmp_path / "empty.conllu"
         assert f"There are no sentences in {empty}" in fail("suggest", model, empty)
@@ -850,7 +980,9 @@ class TestStandardStreams:
         said = learner.stderr.read().decode()
         assert learner.wait(timeout=60) == 0
         learner.stderr.close()
-        assert re.fullmatch(r"Learned .* from 80 sentences; saved to -\n0 % of the arcs .*\n", said)
+        assert re.fullmatch(
+            r"0 % of the arcs .*\nLearned SpectralSHAG from 80 sentences .*; saved to -.*\n", said
+        )
 
     def test_model_for_a_terminal(self, fail, train, monkeypatch):
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
@@ -1007,6 +1139,7 @@ class TestDemo:
 
 class TestHelp:
     @pytest.mark.filterwarnings("ignore:on the sentences that were set aside")  # too small to gain
+    @pytest.mark.filterwarnings("ignore:In 1 of 1 sentences, text is not split")
     @pytest.mark.parametrize("command", [None, *COMMANDS])
     def test_every_example_runs(self, capsys, monkeypatch, files, feed, tmp_path, command):
         with pytest.raises(SystemExit):
@@ -1014,8 +1147,9 @@ class TestHelp:
         examples = capsys.readouterr().out.split("\nexamples:\n")[1].rstrip("\n").splitlines()
         monkeypatch.chdir(tmp_path)
         make_networks_small(monkeypatch)
-        folder = tmp_path / "UD_English-EWT"
-        folder.mkdir()
+        monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path / "data"))
+        for name in ("UD_English-EWT", "data/UD_French-Sequoia"):
+            (tmp_path / name).mkdir(parents=True)
         for name, source in {
             "train.conllu": "few.conllu",
             "test.conllu": "xx_small-ud-test.conllu",
@@ -1026,16 +1160,21 @@ class TestHelp:
             "model.npz": "model.npz",
             "linear.npz": "linear.npz",
             "tagging.npz": "tagging.npz",
+            "fr.npz": "tagging.npz",
             "tokens.txt": "tokens.txt",
             "text.txt": "tokens.txt",
             "parsed.conllu": "parsed.conllu",
             "partial.conllu": "partial.conllu",
+            "data/UD_French-Sequoia/fr_sequoia-ud-train.conllu": "xx_small-ud-train.conllu",
+            "data/UD_French-Sequoia/fr_sequoia-ud-test.conllu": "xx_small-ud-test.conllu",
             "UD_English-EWT/en_ewt-ud-train.conllu": "xx_small-ud-train.conllu",
             "UD_English-EWT/en_ewt-ud-test.conllu": "xx_small-ud-test.conllu",
         }.items():
             (tmp_path / name).write_bytes((files / source).read_bytes())
+        (tmp_path / "text.jsonl").write_text('{"id": "a", "text": "Dogs bark."}\n')
         write_encoder(tmp_path / "e5", ["Dogs", "bark", "."])
         monkeypatch.setattr(_models, "VECTORS", tmp_path / "vectors")
+        stop_servers(monkeypatch)
         assert len(examples) >= 2
         for example in examples:
             program, *words = shlex.split(example.split(" > ")[0])
@@ -1044,7 +1183,7 @@ class TestHelp:
             if "<" in words:
                 feed(words.pop())
                 words.pop()
-            if command and words != ["demo"]:  # run elsewhere
+            if command and words != ["demo"] and command != "compile":  # run elsewhere
                 assert main(words) == 0, example
                 assert capsys.readouterr().err == ""
 

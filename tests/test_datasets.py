@@ -6,6 +6,7 @@ import gc
 import hashlib
 import http.server
 import io
+import json
 import re
 import socket
 import sys
@@ -20,15 +21,19 @@ import numpy as np
 import pytest
 from sklearn.utils import Bunch
 
+from sklearn_shag import DeterministicSHAG, load_model, make_parser_pipeline, save_model
+from sklearn_shag.cli._main import main
 from sklearn_shag.datasets import (
     _universal_dependencies,
     fetch_treebank,
     get_data_home,
     load_english,
+    load_parser,
     make_treebank,
 )
+from sklearn_shag.datasets._parsers import PARSERS, NamedParser
 from sklearn_shag.operators import Operators
-from sklearn_shag.treebank import read_conllu, write_conllu
+from sklearn_shag.treebank import TokenFeature, read_conllu, write_conllu
 from tests.loops import over
 
 LEFT, RIGHT = 0, 1
@@ -582,3 +587,102 @@ class TestDownload:
             "ud-treebanks-v2.16/UD_Test-Other",
             "ud-treebanks-v2.16/UD_Test-Other/te_tiny-ud-train.conllu",
         ]
+
+
+@pytest.mark.usefixtures("needs_pooch")
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+class TestLoadParser:
+    """Models at addresses: downloaded once, known by their SHA-256."""
+
+    @pytest.fixture
+    def file(self, tmp_path_factory, english):
+        path = tmp_path_factory.mktemp("parser") / "tiny.npz"
+        model = make_parser_pipeline(TokenFeature("upos"), DeterministicSHAG()).fit(english[:30])
+        save_model(model, path, card={"note": "tiny"})
+        return path
+
+    @pytest.fixture
+    def load(self, served, file, tmp_path):
+        served.answers["/lab/ti%20ny.npz?x=1"] = file.read_bytes()
+        address = f"http://127.0.0.1:{served.port}/lab/ti%20ny.npz?x=1"
+        return functools.partial(load_parser, address, data_home=tmp_path)
+
+    def test_kept_and_the_same(self, load, file, served, tmp_path, english, monkeypatch):
+        known_hash = hashlib.sha256(file.read_bytes()).hexdigest()
+        expected = load_model(file).parse(english[30:50])
+        assert load(known_hash=known_hash).parse(english[30:50]) == expected
+        assert leftovers(tmp_path) == ["parsers", f"parsers/{known_hash}.npz"]
+        monkeypatch.setitem(sys.modules, "pooch", None)  # what is kept needs neither
+        served.answers.clear()
+        assert load(known_hash=known_hash).parse(english[30:50]) == expected
+        assert served.requests == ["/lab/ti%20ny.npz?x=1"]
+
+    def test_another_file(self, load, tmp_path):
+        wrong = "0" * 64
+        with pytest.raises(ValueError, match=f"does not match the known hash: expected {wrong}"):
+            load(known_hash=wrong)
+        assert leftovers(tmp_path) == ["parsers"]
+
+    def test_a_kept_file_that_has_changed_is_fetched_again(self, load, file, served, tmp_path):
+        known_hash = hashlib.sha256(file.read_bytes()).hexdigest()
+        load(known_hash=known_hash)
+        (kept,) = (tmp_path / "parsers").iterdir()
+        kept.write_bytes(kept.read_bytes()[:-1] + b"x")
+        load(known_hash=known_hash)
+        assert kept.read_bytes() == file.read_bytes()
+        assert len(served.requests) == 2
+
+    def test_errors(self, load, served, tmp_path):
+        served.answers.clear()
+        with pytest.raises(OSError, match=r"404 Client Error.*for url: http://127"):
+            load(known_hash="a" * 64)
+        for name, known_hash in [
+            ("klingon", None),
+            ("english", "a" * 64),
+            (3, None),
+            ("https://127.0.0.1/a.npz", None),
+            ("https://127.0.0.1/a.npz", "a" * 63),
+            ("https://127.0.0.1/a.npz", "sha256:" + "a" * 64),
+            ("ftp://127.0.0.1/a.npz", "a" * 64),
+        ]:
+            with pytest.raises(ValueError, match="name must be one of english, or an address"):
+                load_parser(name, known_hash=known_hash, data_home=tmp_path)
+
+    def test_names_are_a_table(self, served, file, tmp_path, english, monkeypatch, capsys):
+        """A name with an address serves load_parser and all commands."""
+        served.answers["/fr.npz"] = file.read_bytes()
+        known_hash = hashlib.sha256(file.read_bytes()).hexdigest()
+        address = f"http://127.0.0.1:{served.port}/fr.npz"
+        named = NamedParser(address, known_hash, {"licence": "CC0"})
+        monkeypatch.setitem(PARSERS, "french", named)
+        monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path / "home"))
+        monkeypatch.chdir(tmp_path)
+        write_conllu(english[30:40], tmp_path / "test.conllu")
+        assert main(["parse", "french", "test.conllu", "-o", "parsed.conllu"]) == 0
+        expected = load_model(file).parse(english[30:40])
+        assert [t.heads.tolist() for t in read_conllu(tmp_path / "parsed.conllu")] == [
+            t.heads.tolist() for t in expected
+        ]
+        capsys.readouterr()
+        assert main(["info", "french"]) == 0
+        said = capsys.readouterr().out
+        about = json.loads(said)
+        assert (about["licence"], about["note"], about["sha256"]) == ("CC0", "tiny", known_hash)
+        assert served.requests == ["/fr.npz"]
+        (tmp_path / "french").write_bytes(b"own")  # a file of that name comes first
+        assert main(["parse", "french", "test.conllu"]) == 1
+
+    def test_the_english_parser(self):
+        """The table is right about the file, and agrees with the guide."""
+        named = PARSERS["english"]
+        file = Path(load_english().filename).with_name("english_parser.npz")
+        assert hashlib.sha256(file.read_bytes()).hexdigest() == named.known_hash
+        root = Path(__file__).parents[1]
+        if (guide := root / "doc" / "guide" / "text.rst").exists():
+            text = guide.read_text(encoding="utf-8")
+            header = re.split(r"  +", re.search(r"^parser .*UAS.*$", text, re.M)[0])
+            row = re.split(r"\s+", re.search(r"^rounded +UD_English-EWT .*$", text, re.M)[0])
+            (scores,) = named.card["scores"]
+            for name in ("UAS", "LAS"):
+                assert float(row[header.index(name)]) == 100 * scores[name.lower()]
+        assert named.card["licence"] in (root / "doc/guide/text.rst").read_text(encoding="utf-8")

@@ -536,3 +536,16 @@ def test_parts_of_what_is_read_hold_sentences(rng, monkeypatch):
         ]
         for whole, *parts in zip(together, *alone, strict=True):
             assert_array_equal(whole, np.concatenate(parts))
+
+
+@pytest.mark.parametrize("n_rows", [3, 50])  # fewer than the rows of the table, and more
+def test_tables_of_half_precision_are_read_as_they_are(n_rows):
+    rng = np.random.default_rng(0)
+    half = rng.standard_normal((20, 4)).astype(np.float16)
+    half[0] = [2.0**-24, -(2.0**-20), 65504, -0.0]
+    group = Group((0, 1), (12, 8), 1.0, 0.0)
+    codes = np.column_stack([rng.integers(0, 12, n_rows), rng.integers(0, 8, n_rows)])
+    tokens = Tokens(codes.astype(np.int32), np.array([0, n_rows]))
+    x, _ = embed_tokens([half], [group], tokens)
+    expected, _ = embed_tokens([half.astype(np.float32)], [group], tokens)
+    assert_array_equal(x, expected)

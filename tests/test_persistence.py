@@ -12,6 +12,7 @@ import re
 import tracemalloc
 import zipfile
 from functools import cache, partial
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -34,6 +35,7 @@ from sklearn_shag import (
     SpectralSHAG,
     SpectralSHAGCV,
     load_model,
+    read_card,
     save_model,
 )
 from sklearn_shag.model_files._checks import check_model, check_value
@@ -858,3 +860,51 @@ class TestNotStorable:
         with pytest.raises(TypeError, match=message):
             load_model(path)
         assert list(tmp_path.iterdir()) == []
+
+
+class TestCard:
+    """What a file says of its model belongs to the file alone."""
+
+    CARD = {
+        "treebanks": [{"name": "UD_Test-Tiny", "licence": "CC0"}],
+        "trees": 2,
+        "scores": [{"uas": 0.5}],
+        "note": "\u2603\n\x1b",
+        "none": None,
+    }
+
+    def test_round_trip(self, english, tmp_path):
+        model = DeterministicSHAG().fit(english[:9])
+        save_model(model, tmp_path / "with.npz", card=self.CARD)
+        save_model(model, tmp_path / "without.npz")
+        assert read_card(tmp_path / "with.npz") == self.CARD
+        assert read_card(tmp_path / "without.npz") == {}
+        loaded = load_model(tmp_path / "with.npz")
+        assert vars(loaded).keys() == vars(load_model(tmp_path / "without.npz")).keys()
+        assert loaded.get_params() == model.get_params()
+        # It may be fitted again, so a file of it says nothing unless it is told.
+        save_model(loaded.fit(english[9:18]), tmp_path / "again.npz")
+        assert read_card(tmp_path / "again.npz") == {}
+
+    @pytest.mark.parametrize(
+        "path", sorted(Path(__file__).parent.glob("data/models/*/*.npz"))[:3], ids=lambda p: p.stem
+    )
+    def test_older_files_have_none(self, path):
+        assert read_card(path) == {}
+
+    def test_refused(self, english, tmp_path):
+        model, path = DeterministicSHAG().fit(english[:9]), tmp_path / "m.npz"
+        for card in ("text", ["x"], {"x": np.ones(2)}, {"x": {1, 2}}):
+            with pytest.raises(TypeError, match=r"card must be a dict|not JSON serializable"):
+                save_model(model, path, card=card)
+        assert not path.exists()
+        save_model(model, path, card={"a": 1})
+        arrays = dict(np.load(path))
+        header = json.loads(arrays["header"].tobytes())
+        assert header["card"] == {"a": 1}
+        header["card"] = ["no dict"]
+        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        np.savez(path, **arrays)
+        for read in (read_card, load_model):
+            with pytest.raises(ModelFileError, match="its header has no 'card', or none that is"):
+                read(path)

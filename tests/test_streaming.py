@@ -21,7 +21,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag.cli import _suggest, _train, main
+from sklearn_shag.cli import _parse, _suggest, _train, main
 from sklearn_shag.treebank import (
     ConlluError,
     _pieces,
@@ -35,6 +35,7 @@ from sklearn_shag.treebank import (
 from sklearn_shag.utils import _io
 from sklearn_shag.utils._parallel import map_in_processes
 from tests.loops import over
+from tests.model_files import read_without_card
 
 CHUNKS = [1, 7, 100, 1000, 10**6]
 
@@ -58,6 +59,7 @@ def read_at_once(monkeypatch, size):
     """Let files be read in chunks of so many bytes."""
     monkeypatch.setattr(_pieces, "_CHUNK", size)
     monkeypatch.setattr(_io, "_CHUNK", size)
+    monkeypatch.setattr(_parse, "GROUP", size)
 
 
 @over("size", CHUNKS)
@@ -317,7 +319,8 @@ def test_words_and_tags_are_counted_in_parts(folder, capsys, monkeypatch, size, 
                 paths = str(folder / source) if source != "-" else source, "-o"
                 assert main(["train", *paths, str(folder / target), *common]) == 0
             assert "from 60 sentences" in capsys.readouterr().out
-        assert (folder / "parts.npz").read_bytes() == (folder / "whole.npz").read_bytes()
+        in_parts, whole = (read_without_card(folder / f"{name}.npz") for name in ("parts", "whole"))
+        assert in_parts == whole
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
@@ -333,7 +336,7 @@ def test_training_on_a_pipe_with_a_name(folder, capsys, monkeypatch):
     writer.join()
     assert "from 60 sentences" in capsys.readouterr().out
     assert main(["train", str(folder / "in.conllu"), "-o", str(folder / "read.npz"), *MODEL]) == 0
-    assert (folder / "piped.npz").read_bytes() == (folder / "read.npz").read_bytes()
+    assert read_without_card(folder / "piped.npz") == read_without_card(folder / "read.npz")
 
 
 @over("parser", [CRFParser, BiaffineParser])

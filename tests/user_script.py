@@ -49,6 +49,7 @@ from sklearn_shag import (
     TextParser,
     load_model,
     make_parser_pipeline,
+    read_card,
     save_model,
 )
 from sklearn_shag.automata import HMM, NGrams
@@ -84,6 +85,7 @@ from sklearn_shag.inspection import (
     DFATransitions,
     MarginalReport,
     RefinementTable,
+    SuspiciousArcs,
     UncertainArcs,
     UncertainSentences,
     approximate_dfa,
@@ -94,6 +96,7 @@ from sklearn_shag.inspection import (
     inspect_marginals,
     least_certain_arcs,
     least_certain_sentences,
+    suspicious_arcs,
     top_modifiers,
     top_refinements,
 )
@@ -348,7 +351,8 @@ def parse(folder: Path) -> None:
     assert_type(model.statistics_, TreebankStatistics)
     assert_type(model.n_states, int)
 
-    save_model(model, folder / "model.npz")
+    save_model(model, folder / "model.npz", card={"note": "of a script"})
+    assert_type(read_card(folder / "model.npz"), dict[str, Any])
     try:
         load_model(folder / "model.npz", max_bytes=100)
     except (ModelFileError, OSError) as error:
@@ -373,6 +377,10 @@ def parse(folder: Path) -> None:
     listed = least_certain_sentences(model, [["DET", "NOUN", "VERB"]])
     assert_type(listed, UncertainSentences)
     assert_type(listed.error_rates, NDArray[np.float64])
+    found = suspicious_arcs(CRFParser(["upos"]), load_english().data[:40], cv=2, n_jobs=2)
+    assert_type(found, SuspiciousArcs)
+    assert_type(found.tokens, NDArray[np.int64])
+    assert_type(found.scores, NDArray[np.float64])
 
     X, y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]], [[2, 3, 0], [2, 0]]
     assert_type(SpectralSHAG.published(4), SpectralSHAG)
@@ -635,6 +643,8 @@ def use_scikit_learn(folder: Path) -> None:
     several = pipeline.parse_text("Dogs\nbark\n.", lines=True, n_best=2)
     assert_type(several, list[list[DependencyTree]])
     assert_type(pipeline.iter_parse_text(io.StringIO("Dogs\nbark\n.")), Iterator[Any])
+    with suppress(ValueError):
+        load_parser("https://127.0.0.1/fr.npz", known_hash="0", data_home=folder)
     bundled = load_parser("english")
     assert_type(bundled, ParserPipeline)
     assert_type(bundled.parse_text("Dogs\nbark\n."), list[DependencyTree])

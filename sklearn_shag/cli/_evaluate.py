@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.cli._errors import ErrorCounts
 from sklearn_shag.metrics import is_punctuation, raw_text_scores, score_report
 from sklearn_shag.parsing import has_projective_completion
 from sklearn_shag.treebank import CONLLU, ConlluError, DependencyTree, list_sources
@@ -68,7 +69,11 @@ class LeftOut:
             warn(message, UserWarning)
 
 
-def iter_sentences(files, on_error):
+def _read_conllu(path):
+    return CONLLU.sentences(CONLLU.pieces([path]))
+
+
+def iter_sentences(files, on_error, read=_read_conllu):
     """Read files of :func:`list_sources`, one after the other.
 
     Parameters
@@ -76,6 +81,8 @@ def iter_sentences(files, on_error):
     files : list of str
     on_error : {"stop", "skip"}
         What to do at an invalid sentence. With "skip", its error takes the place of its tree.
+    read : function
+        Yields the sentences of a file as formats do.
 
     Yields
     ------
@@ -83,8 +90,7 @@ def iter_sentences(files, on_error):
         Its number counts from 1 in each file.
     """
     for path in files:
-        trees = chain.from_iterable(map(CONLLU.sentences, CONLLU.pieces([path])))
-        for number, (_, _, tree) in enumerate(trees, start=1):
+        for number, (*_, tree) in enumerate(read(path), start=1):
             if on_error == "stop" and isinstance(tree, ConlluError):
                 raise tree
             yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree)
@@ -130,7 +136,8 @@ def evaluate(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `gold`, `system`, `raw`, `by`, `ignore_punctuation`, `on_error` and `json`.
+        With `gold`, `system`, `raw`, `by`, `ignore_punctuation`, `errors`, `train`, `on_error` and
+        `json`.
 
     Raises
     ------
@@ -140,19 +147,27 @@ def evaluate(options):
     """
     files = list_sources(options.gold), list_sources(options.system)
     _check_files(*files)
+    if options.raw and options.errors:
+        raise ValueError("--errors is for the same words on both sides; leave out --raw.")
     if options.raw:
         _evaluate_raw(options, *files)
         return
-    pairs = tee(_iter_tree_pairs(options, *files))
+    if options.train and not options.errors:
+        raise ValueError("--train is for unknown words among errors; add --errors 10.")
+    errors = ErrorCounts(options.errors, options.train)
+    pairs = tee(errors.watch(_iter_tree_pairs(options, *files)))
     trees = (map(itemgetter(side), copy) for side, copy in enumerate(pairs))
     ignore = is_punctuation if options.ignore_punctuation else None
     report = score_report(*trees, ignore=ignore, by=options.by)
     if report.n_unknown == report.n_tokens:
         raise ValueError(f"{options.gold} is without heads, so it cannot be scored.")
     if options.json:
-        print_json({"gold": files[0], "system": files[1], **_as_json(report, options)})
-    else:
-        _print_report(report, options)
+        content = {"gold": files[0], "system": files[1], **_as_json(report, options)}
+        print_json(content | ({"errors": errors.summarize()} if options.errors else {}))
+        return
+    _print_report(report, options)
+    if options.errors:
+        errors.print_tables()
 
 
 def _evaluate_raw(options, *files):

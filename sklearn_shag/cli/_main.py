@@ -74,7 +74,7 @@ def main(argv=None, prog="sklearn-shag"):
     except MemoryError as error:
         print(f"{program}: error: out of memory. {_one_line(error)}".rstrip(" ."), file=sys.stderr)
         return 1
-    except (OSError, TypeError, ValueError) as error:
+    except (ImportError, OSError, TypeError, ValueError) as error:
         message = str(error)
         if isinstance(error, OSError) and error.strerror is not None:  # an error of the system
             message = f"{error.filename or 'standard input or output'}: {error.strerror}"
@@ -153,7 +153,8 @@ def make_parser(prog="sklearn-shag"):
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    for add in (_add_demo, _add_train, _add_parse, _add_suggest, _add_evaluate, _add_draw):
+    of_models = _add_demo, _add_train, _add_parse, _add_suggest, _add_evaluate, _add_serve
+    for add in (*of_models, _add_check, _add_draw, _add_info, _add_compile):
         add(commands)
     return parser
 
@@ -181,7 +182,7 @@ def _add_train(commands):
       %(prog)s train.conllu -o model.npz
       %(prog)s train.conllu -o model.npz --tags upos
       %(prog)s train.conllu -o model.npz --tags upos,xpos,feats,lemma
-      %(prog)s train.conllu -o model.npz --text
+      %(prog)s UD_French-Sequoia -o fr.npz --text
       %(prog)s train.conllu -o model.npz --text --raw-text text.txt
       %(prog)s own.conllu -o model.npz --helpers en.conllu --context e5 --raw-text tokens.txt
       %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
@@ -191,6 +192,7 @@ def _add_train(commands):
     parser = _add_command(commands, "train", "cli._train", _add_train)
     files = _add_files(parser, "file", "the treebank", nargs="+", default=[])
     files.required = False  # with --helpers
+    files.help += "; or the name of a treebank of Universal Dependencies (UD_French-Sequoia)"
     help = "model file to write, or - for standard output (required)"
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help=help)
     names = ["spectral", "em", "refined", "single", "first", "sibling", "words", "crf", "biaffine"]
@@ -239,11 +241,15 @@ def _add_train(commands):
     help = """set aside every Nth sentence of each treebank, and print scores on these; 0 for none
     (default: 10 with --helpers, 20 with several treebanks or --raw-text, otherwise 0)"""
     parser.add_argument("--set-aside", type=partial(_parse_count, least=0), metavar="N", help=help)
+    help = "tell the score to expect by cross-validation with N parts (default: none)"
+    parser.add_argument("--cv", type=partial(_parse_count, least=2), metavar="N", help=help)
     help = "weights of sentences, one for each FILE (default: 1, or 5 for a teacher with --helpers)"
     parser.add_argument("--weight", type=float, metavar="W", nargs="+", help=help)
     help = """replace symbols seen fewer than N times by one rare symbol; for crf, biaffine and
     taggers, this applies to the words they read (default: 1, for words 2)"""
     parser.add_argument("--min-count", type=int, metavar="N", help=help)
+    help = "text for the model file, which info prints (default: none)"
+    parser.add_argument("--note", metavar="TEXT", help=help)
     help = "random seed of training (default: %(default)s)"
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=help)
     help = """number of passes over the trees, for models that learn in passes
@@ -270,20 +276,23 @@ def _add_parse(commands):
       %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
       %(prog)s english text.txt -o parsed.conllu --input text
       %(prog)s english text.txt -o parsed.conllu --input lines
+      %(prog)s english text.jsonl -o parsed.jsonl.gz --input jsonl --output-format jsonl --resume
     """
     parser = _add_command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
     files = _add_files(parser, "file", "sentences", nargs="+", default=[STANDARD])
     files.required = False  # with nargs="*", argparse would find no file behind an option
     files.help += " (default: standard input)"
-    help = """format of the input: CoNLL-U; one sentence per line with spaces between its tokens,
-    for models that need no tags; or, for models of train --text, raw text, whole or one sentence
-    per line (default: %(default)s)"""
-    forms = ["conllu", "horizontal", "text", "lines"]
-    parser.add_argument("--input", choices=forms, default="conllu", help=help)
-    help = """CoNLL-U file to write, one for all inputs; compressed if it ends in .gz
-    (default: standard output)"""
+    _add_input(parser)
+    help = """file to write, one for all inputs; compressed if it ends in .gz. It is OUT.part until
+    it is complete (default: standard output)"""
     parser.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help=help)
+    help = """CoNLL-U, or JSON lines, one for each document, or each sentence if the input has no
+    documents (default: %(default)s)"""
+    forms = ["conllu", "jsonl"]
+    parser.add_argument("--output-format", choices=forms, default="conllu", help=help)
+    help = "go on with OUT.part, which a run has left, if there is one (default: begin anew)"
+    parser.add_argument("--resume", action="store_true", help=help)
     help = """tree with the largest sum of log marginals (mbr) or of marginals (max_marginal); the
     most probable tree (viterbi, of deterministic automata only); or as mbr, allowing crossing
     arcs (mst) (default: that of the model)"""
@@ -292,7 +301,8 @@ def _add_parse(commands):
     (default: heads are ignored)"""
     parser.add_argument("--keep-heads", action="store_true", help=help)
     help = """write the probability of each arc into MISC, such as Confidence=0.9712, and the log
-    probability of the tree into a comment, such as "# score = -0.3567" (default: neither)"""
+    probability of the tree into a comment, such as "# score = -0.3567". JSON lines also have
+    those of relations and tags (default: neither)"""
     parser.add_argument("--confidence", action="store_true", help=help)
     several = parser.add_mutually_exclusive_group()
     help = """write the K most probable trees of each sentence, the best first, with their scores;
@@ -307,8 +317,8 @@ def _add_parse(commands):
     nsubj+csubj,obj, or "" for none. Subtypes count as their relation (default: %(default)s, nsubj
     and obj unless they cost accuracy in training)"""
     parser.add_argument("--unique-relations", default="auto", metavar="RELATIONS", help=help)
-    skip = """write it as it is; the same for one that cannot be parsed, but a file of raw text is
-    left out where it is no text"""
+    skip = """write it as it is; the same for one that cannot be parsed, but a document that is no
+    text is left out"""
     _add_on_error(parser, skip)
     help = "maximum length of a sentence; longer ones are errors (default: %(default)s)"
     parser.add_argument("--max-tokens", type=_parse_count, default=1000, metavar="N", help=help)
@@ -323,23 +333,50 @@ def _add_suggest(commands):
       %(prog)s model.npz partial.conllu -n 100 --json
       %(prog)s model.npz partial.conllu --by sentences
       %(prog)s model.npz partial.conllu --by sentences -n 50 -o next.conllu
+      %(prog)s english text.txt --input text -n 200 -o next.conllu
     """
     parser = _add_command(commands, "suggest", "cli._suggest", _add_suggest)
     _add_model(parser)
     _add_files(parser, "file", "sentences, whose known heads are taken as true", nargs="+")
-    help = "maximum number to list (default: %(default)s)"
-    parser.add_argument("-n", "--number", type=int, default=10, metavar="N", help=help)
-    help = """what to list: words with uncertain heads (arcs); sentences by their expected share of
-    wrong heads (sentences), or by the probability of their whole trees (trees)
-    (default: %(default)s)"""
-    parser.add_argument("--by", choices=["arcs", "sentences", "trees"], default="arcs", help=help)
-    help = """CoNLL-U file to write for annotators, with --by sentences or trees: the listed
-    sentences with their predicted trees (default: none)"""
+    _add_input(parser)
+    help = "take all heads as unknown, such as those written by parse (default: they are known)"
+    parser.add_argument("--ignore-heads", action="store_true", help=help)
+    help = "maximum number to list, with heads-in-sentences of sentences (default: %(default)s)"
+    parser.add_argument("-n", "--number", type=_parse_count, default=10, metavar="N", help=help)
+    help = """what to list: words with uncertain heads (arcs), or all of these in the sentences that
+    hold most (heads-in-sentences). Or sentences, by their expected share of wrong heads
+    (sentences), or by the probability of their whole trees (trees) (default: %(default)s)"""
+    kinds = ["arcs", "heads-in-sentences", "sentences", "trees"]
+    parser.add_argument("--by", choices=kinds, default="arcs", help=help)
+    help = """CoNLL-U file to write for annotators, with predicted trees. In MISC, Check=Yes marks
+    words to look at, and Predicted=Yes heads that train takes as unknown (default: none)"""
     parser.add_argument("-o", "--output", metavar="OUT", help=help)
     help = "print one JSON object (default: a table, with tabs between columns)"
     parser.add_argument("--json", action="store_true", help=help)
     _add_on_error(parser, "leave it out")
     _add_n_jobs(parser, default="that of the model")
+
+
+def _add_check(commands):
+    """List the heads, relations and tags of a treebank that may be errors.
+
+    examples:
+      %(prog)s train.conllu
+      %(prog)s train.conllu -n 200 -o marked.conllu
+      %(prog)s train.conllu --tags upos --json
+    """
+    parser = _add_command(commands, "check", "cli._suggest", _add_check)
+    _add_files(parser, "file", "annotated trees", nargs="+")
+    help = "maximum number to list (default: %(default)s)"
+    parser.add_argument("-n", "--number", type=_parse_count, default=50, metavar="N", help=help)
+    help = "columns to judge too, by a network, which takes longer (default: none)"
+    parser.add_argument("--tags", metavar="COLUMNS", help=help)
+    help = "CoNLL-U file to write, with Check=Yes and the likely value in MISC (default: none)"
+    parser.add_argument("-o", "--output", metavar="OUT", help=help)
+    help = "print one JSON object (default: a table, with tabs between columns)"
+    parser.add_argument("--json", action="store_true", help=help)
+    _add_on_error(parser, "leave it out")
+    _add_n_jobs(parser)
 
 
 def _add_evaluate(commands):
@@ -362,6 +399,11 @@ def _add_evaluate(commands):
     parser.add_argument("--ignore-punctuation", action="store_true", help=help)
     help = "word whose symbol is shown in the table of right heads (default: %(default)s)"
     parser.add_argument("--by", choices=["head", "modifier"], default="head", help=help)
+    help = """also show the N worst sentences side by side, confused relations, and right heads by
+    relation, by distance, of arcs that cross, and with --train of unknown words (default: none)"""
+    parser.add_argument("--errors", type=_parse_count, metavar="N", help=help)
+    help = "with --errors, the treebank that the model has learned from (default: none)"
+    parser.add_argument("--train", metavar="FILE", help=help)
     help = "print one JSON object, with scores from 0 to 1 (default: a table in percent)"
     parser.add_argument("--json", action="store_true", help=help)
     _add_on_error(parser, "leave it out on both sides")
@@ -384,6 +426,51 @@ def _add_draw(commands):
     parser.add_argument("--compact", action="store_true", help="draw smaller (default: not)")
 
 
+def _add_serve(commands):
+    """Serve models over HTTP, with the protocol of UDPipe.
+
+    examples:
+      %(prog)s english
+      %(prog)s english fr.npz --port 8002 --confidence
+    """
+    parser = _add_command(commands, "serve", "cli._serve", _add_serve)
+    _add_model(parser, nargs="+")
+    help = "address to listen at, 0.0.0.0 for all networks (default: %(default)s, this computer)"
+    parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help=help)
+    help = "port to listen at, 0 for any that is free (default: %(default)s)"
+    parser.add_argument("--port", type=partial(_parse_count, least=0), default=8001, help=help)
+    help = "answer with probabilities and scores, as of the command parse (default: without)"
+    parser.add_argument("--confidence", action="store_true", help=help)
+
+
+def _add_info(commands):
+    """Print a model's class, treebanks and scores, and the SHA-256 of its file, as JSON.
+
+    examples:
+      %(prog)s model.npz
+      %(prog)s english
+    """
+    parser = _add_command(commands, "info", "cli._info", _add_info)
+    help = "model file, or english, the model that comes with the package, if no file has that name"
+    parser.add_argument("model", metavar="MODEL", help=help)
+
+
+def _add_compile(commands):
+    """Compile the code that models need, so that no command has to wait for it.
+
+    examples:
+      %(prog)s
+      %(prog)s model.npz english
+      %(prog)s --all
+    """
+    parser = _add_command(commands, "compile", "cli._compile", _add_compile)
+    help = "model to parse with, or demo, for the command of that name (default: english demo)"
+    parser.add_argument("model", metavar="MODEL", nargs="*", help=help)
+    _add_context(parser)
+    help = "also compile what train and the models of all its kinds need (default: not)"
+    parser.add_argument("--all", action="store_true", help=help)
+
+
 def _add_command(commands, name, module, function):
     """Add a command, which runs the function called `name` in a module of the package."""
     texts = _make_help(function)
@@ -401,10 +488,10 @@ def _make_help(function):
     return {"description": description, "epilog": examples, "formatter_class": formatter}
 
 
-def _add_model(parser):
+def _add_model(parser, **options):
     help = """model file made by the command train, or - for standard input; or english, the model
     that comes with the package, if no file has that name"""
-    parser.add_argument("model", metavar="MODEL", help=help)
+    parser.add_argument("model", metavar="MODEL", help=help, **options)
     _add_context(parser)
 
 
@@ -417,6 +504,14 @@ def _add_context(parser):
     lemma, with tabs between them and _ for what is not known; the model gives each of these words
     one of its entries (default: the dictionary that the model has learned with, if any)"""
     parser.add_argument("--dictionary", metavar="FILE", help=help)
+
+
+def _add_input(parser):
+    help = """format of the input: CoNLL-U, or one sentence per line with spaces between its
+    tokens, for models that need no tags. For models of train --text: raw text, whole or one
+    sentence per line, or JSON lines with id and text (default: %(default)s)"""
+    forms = ["conllu", "horizontal", "text", "lines", "jsonl"]
+    parser.add_argument("--input", choices=forms, default="conllu", help=help)
 
 
 def _add_files(parser, name, what, **options):
@@ -443,7 +538,8 @@ def _parse_setting(text):
 def _parse_count(text, least=1):
     if not text.isdecimal() or int(text) < least:
         kind = "positive " if least else ""
-        raise argparse.ArgumentTypeError(f"{text!r} is not a {kind}whole number")
+        rest = f" of at least {least}" if least > 1 else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {kind}whole number{rest}")
     return int(text)
 
 

@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn_shag._parser import Parser
 from sklearn_shag.cli._main import N_VECTORS
 from sklearn_shag.conditional import CRFParser
-from sklearn_shag.datasets import BUNDLED, load_parser
+from sklearn_shag.datasets import PARSERS, find_parser
 from sklearn_shag.ensembles import (
     AveragedParser,
     DistilledParser,
@@ -243,6 +243,11 @@ def load_learner(options):
     return model, learner
 
 
+def find_model(name):
+    """Return the path of a model file, given by its path or by the name of a parser."""
+    return find_parser(name) if name in PARSERS and not os.path.exists(name) else name
+
+
 def open_model(options, files):
     """Load the model of a command that parses files.
 
@@ -266,16 +271,13 @@ def open_model(options, files):
     if [options.model, *files].count(STANDARD) > 1:
         raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
     words = None if options.dictionary is None else read_dictionary(options.dictionary)
-    if options.model in BUNDLED and not os.path.exists(options.model):
-        if options.context is not None:
-            raise ValueError(
-                f"--context {options.context}: the model {options.model} reads no vectors in "
-                f"context; leave them out."
-            )
-        model = load_parser(options.model, dictionary=words)
-    else:
-        context = open_context(options)
-        model = load_model(options.model, embeddings=context, dictionary=words)
+    path = find_model(options.model)
+    if path != options.model and options.context is not None:  # named parsers read none
+        raise ValueError(
+            f"--context {options.context}: the model {options.model} reads no vectors in context; "
+            f"leave them out."
+        )
+    model = load_model(path, embeddings=open_context(options), dictionary=words)
     parser = open_member(model).parser
     if not isinstance(parser, Parser):
         raise ValueError(

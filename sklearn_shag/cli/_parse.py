@@ -1,104 +1,235 @@
 """The command `parse`, which reads, parses and writes files piece by piece, in order."""
 
+import json
 import os
 import re
 import warnings
+from collections import Counter
 from contextlib import closing
-from functools import partial
-from itertools import chain, islice, starmap
+from itertools import chain, groupby, islice, tee
+from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from sklearn_shag import __version__
 from sklearn_shag.cli._models import check_output, choose_verbosity, list_given, open_model
 from sklearn_shag.network import SplitterFormat
-from sklearn_shag.treebank import CONLLU, HORIZONTAL, ConlluError, list_sources, set_comment
+from sklearn_shag.parsing import list_probabilities, make_trees
+from sklearn_shag.treebank import (
+    CONLLU,
+    HORIZONTAL,
+    ConlluError,
+    forget_guesses,
+    group_pieces,
+    list_sources,
+    read_json_lines,
+    read_text_file,
+    set_comment,
+)
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
-from sklearn_shag.utils._io import STANDARD, write_text
+from sklearn_shag.utils._io import PARTIAL, STANDARD, expand_user, write_resumable
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes, progress
 
-PART = 250  # sentences of a piece whose trees are in memory at once
-FEWEST = 4  # pieces that processes are started for: they take as long to start as to parse
+PART = 250  # sentences of pieces whose trees are in memory at once
+GROUP = 1 << 15  # characters of pieces of text that are parsed together, at least
+FEWEST = 4  # items that processes are started for: they take as long to start as to parse
+SUFFIXES = {"conllu": ".conllu", "jsonl": ".jsonl"}  # of files in folders; others end in .txt
+# Options that do not change the output, or that are described by themselves.
+OTHERS = {"command", "module", "program", "model", "context", "file", "output", "n_jobs", "resume"}
 
-
-class ParsedPiece(NamedTuple):
-    """The parses of a piece of text, with errors, warnings and the bytes read."""
-
-    texts: list[list[bytes]]  # of the trees of each sentence
-    errors: list[ConlluError]  # of skipped sentences, or of the one that ends parsing
-    warned: list[tuple[type, str]]
-    n_read: int
-    path: str
-    begins_file: bool  # of text; a piece may end within the first line
+_OF_OWN = re.compile(r"#\s*(sent_id|text)\s*=")  # comments that have a key of their own
 
 
 class PieceParser(NamedTuple):
-    """A callable that parses a piece of text; each worker has a copy."""
+    """A callable that parses pieces of text together; each worker has a copy.
+
+    It returns a list with a pair for each sentence, of the place of its piece and the texts of its
+    trees, before which may be a pair with its ConlluError; and a list of warnings.
+    """
 
     opened: OpenMember
-    form: Any  # TextFormat or SplitterFormat
+    form: Any  # TextFormat, of one piece at a time, or SplitterFormat
     options: dict[str, Any]  # of the method parse
     skips: bool  # whether to skip sentences without a parse, or to stop at them
+    is_json: bool
 
-    def __call__(self, piece):
+    def __call__(self, pieces):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            results = list(self._parse_parts(piece))
-        errors = [each for each in results if isinstance(each, ConlluError)]
-        texts = [texts for texts in results if isinstance(texts, list)]
-        shown = [(each.category, str(each.message)) for each in warned]
-        begins_file = not getattr(piece, "n_characters", 0)
-        return ParsedPiece(texts, errors, shown, piece.n_read, piece.path, begins_file)
+            found = list(self._parse_parts(pieces))
+        return found, [(each.category, str(each.message)) for each in warned]
 
-    def _parse_parts(self, piece):
-        """Yield the texts of each sentence, after its error if it has one that is skipped."""
-        for sentences in in_chunks(self.form.sentences(piece), PART):
-            results = self._parse_sentences(piece.path, sentences)
-            for (line, text, tree), result in zip(sentences, results, strict=True):
+    def _parse_parts(self, pieces):
+        for sentences in in_chunks(self._list_sentences(pieces), PART):
+            results = self._parse_sentences(pieces, sentences)
+            for (k, _, text, tree), result in zip(sentences, results, strict=True):
+                found = result
                 if isinstance(result, ConlluError):
-                    yield result
+                    yield k, result
                     if not self.skips:
                         return
-                    result = self._unparsed(text, tree)
-                if self.form == HORIZONTAL:
-                    result = [_name_sentence(piece.path, line, tree) + text for text in result]
-                yield result
+                    if self.form == CONLLU and not self.is_json:
+                        yield k, [text + CONLLU.boundary]
+                        continue
+                    found = [] if isinstance(tree, ConlluError) else [(tree, {})]
+                yield k, self._write(found)
 
-    def _parse_sentences(self, path, sentences):
-        """Return the parses of each sentence as texts, or its error."""
-        results = [tree for _, _, tree in sentences]
-        places = [k for k, result in enumerate(results) if not isinstance(result, ConlluError)]
+    def _list_sentences(self, pieces):
+        """Yield the place of the piece, line, text, and tree or error of each sentence."""
+        for k, line, text, tree in self.form.sentences(pieces):
+            is_named = self.form != HORIZONTAL or isinstance(tree, ConlluError)
+            yield k, line, text, tree if is_named else _name_sentence(pieces[k].path, line, tree)
+
+    def _parse_sentences(self, pieces, sentences):
+        """Return the parses of each sentence, or its error."""
+        known = [sentence for sentence in sentences if not isinstance(sentence[3], ConlluError)]
         try:
-            parsed = self._parse([results[k] for k in places])
-        except ValueError:  # parsing each alone finds the sentence at fault
-            parsed = [self._parse_alone(path, sentences[k][0], results[k]) for k in places]
-        for k, result in zip(places, parsed, strict=True):
-            results[k] = result
-        return results
+            parsed = iter(self._parse([tree for *_, tree in known]))
+        except ValueError as error:
+            if len(sentences) > 1:  # parsing each alone finds the sentence at fault
+                return [self._parse_sentences(pieces, [each])[0] for each in sentences]
+            ((k, line, *_),) = known
+            message = str(error).replace("X[0]", "the sentence", 1)
+            parsed = iter([ConlluError(pieces[k].path, line, message)])
+        return [tree if isinstance(tree, ConlluError) else next(parsed) for *_, tree in sentences]
 
     def _parse(self, trees):
+        """List pairs of a tree and its probabilities, for JSON, for each sentence."""
         if not trees:
             return []
         transform, parser = self.opened
+        if self.options["keep_heads"]:
+            trees = [forget_guesses(tree) or tree.with_heads(None) for tree in trees]
         # Steps before the parser change tags, which are written, and symbols, which are not.
-        answers = parser.parse(transform(trees), **self.options)
-        if not isinstance(answers[0], list):
-            answers = [[tree] for tree in answers]
-        return [[tree.to_conllu().encode() for tree in of_sentence] for of_sentence in answers]
+        rows = parser._find_answers(transform(trees), None, **self.options)
+        keeps, found = self.options["keep_heads"], []
+        for sentence, answer in rows:
+            if self.options["confidence"] == "all":
+                own = make_trees(sentence, answer._replace(marginals=None), keeps)
+                found.append(list(zip(own, list_probabilities(answer, own), strict=True)))
+            else:
+                found.append([(tree, {}) for tree in make_trees(sentence, answer, keeps)])
+        return found
 
-    def _parse_alone(self, path, line, tree):
-        try:
-            return self._parse([tree])[0]
-        except ValueError as error:
-            return ConlluError(path, line, str(error).replace("X[0]", "the sentence", 1))
+    def _write(self, found):
+        """Return the texts of the trees of a sentence; of no document, JSON is a line for all."""
+        if not self.is_json:
+            return [tree.to_conllu().encode() for tree, _ in found]
+        rows = [_describe_tree(*pair) for pair in found]
+        if isinstance(self.form, SplitterFormat) or not rows:
+            return list(map(_encode_json, rows))
+        tree, _ = found[0]
+        return [_encode_json({"id": tree.sent_id, "sentences": rows, "text": tree.text}) + b"\n"]
 
-    def _unparsed(self, text, tree):
-        """Return the text of a sentence without a parse; invalid horizontal text is dropped."""
-        if self.form == CONLLU:
-            return [text + CONLLU.boundary]
-        return [] if isinstance(tree, ConlluError) else [tree.to_conllu().encode()]
+
+def _encode_json(content):
+    """Return a value as JSON in bytes, on one line."""
+    return json.dumps(content, ensure_ascii=False).encode()
+
+
+def _describe_tree(tree, probabilities):
+    """Describe a tree as a dict for JSON, with the places and probabilities of its words."""
+    content = tree.to_dict()
+    del content["sent_id"]  # has its own place
+    comments = [each for each in content["comments"] if not _OF_OWN.match(each)]
+    begin, end = zip(*(span or (None, None) for span in tree.spans), strict=True)
+    return content | {"comments": comments, "begin": begin, "end": end} | probabilities
+
+
+class Output:
+    """Makes the output of the sentences of pieces, in order, and says how much there was.
+
+    Parameters
+    ----------
+    is_json : bool
+    has_documents : bool
+        Whether sentences belong to documents, each a line of JSON, and are numbered there.
+    skips : bool
+        Whether to go on behind errors.
+
+    Attributes
+    ----------
+    counts : Counter
+        Of sentences, unparsed ones, documents, refused and empty ones, and of sentences in the
+        document.
+    empty : list of str
+        Documents that are to be noted in the next one in CoNLL-U.
+    """
+
+    def __init__(self, is_json, has_documents, skips):
+        self.is_json, self.has_documents, self.skips = is_json, has_documents, skips
+        self.counts, self.empty, self._text = Counter(), [], []
+
+    def add(self, pieces, found):
+        """Yield the output of pieces, of which a PieceParser has found so much."""
+        by_piece = {k: list(rows) for k, rows in groupby(found, key=itemgetter(0))}
+        for k, piece in enumerate(pieces):
+            for _, result in by_piece.get(k, ()):
+                if isinstance(result, ConlluError):
+                    if not self.counts["unparsed"]:
+                        self._tell_error(result, "the sentence is passed on as it is")
+                    self.counts["unparsed"] += 1
+                else:
+                    self.counts.update(["sentences", "in_document"])
+                    yield from self._add_sentence(piece, result) if self.has_documents else result
+            if self.has_documents and piece.ends:
+                yield from self._end(piece)
+            self.read(piece)
+
+    def read(self, piece):
+        """Keep the text of a document, to be written at its end."""
+        if self.is_json and self.has_documents:
+            self._text = [] if piece.ends else [*self._text, piece.text]
+
+    def _add_sentence(self, piece, texts):
+        document, number = piece.document, self.counts["in_document"]
+        name = str(number) if document is None else f"{document}-{number}"
+        if self.is_json:
+            yield self._open_line(document) if number == 1 else b", "
+            head = b'{"sent_id": ' + _encode_json(name) + b", "
+            yield b", ".join(head + text[1:] for text in texts)
+            return
+        if document is not None and number == 1:
+            notes = "".join(f"# empty_document = {each}\n" for each in self.empty)
+            yield f"# newdoc id = {document}\n{notes}".encode()
+            self.empty = []
+        yield from (set_comment(text.decode(), "sent_id", name).encode() for text in texts)
+
+    def _end(self, piece):
+        """Yield the end of a document, which is left out if there is nothing but an error."""
+        document, is_refused = piece.document, piece.error is not None
+        is_empty = not self.counts.pop("in_document", 0)
+        if is_refused:
+            name = "the text" if document is None else f"document {document!r}"
+            self._tell_error(piece.error, f"{'' if is_empty else 'the rest of '}{name} is left out")
+        self.counts.update(documents=1, refused=is_refused, empty=is_empty and not is_refused)
+        if self.is_json and not (is_empty and is_refused):
+            yield self._open_line(document) if is_empty else b""
+            yield b'], "text": ' + _encode_json("".join(self._text)) + b"}\n"
+        elif is_empty and not (is_refused or document is None):
+            self.empty.append(str(document))
+
+    def _open_line(self, document):
+        return b'{"id": ' + _encode_json(document) + b', "sentences": ['
+
+    def _tell_error(self, error, message):
+        if not self.skips:
+            raise error
+        warn(f"{error}; {message}", UserWarning)
+
+    def summarize(self):
+        """Warn of sentences without a parse, and of documents that were left out."""
+        of, n = self.counts, self.counts["sentences"]
+        if of["unparsed"]:
+            message = f"{of['unparsed']} of {n} sentences were passed on without a parse"
+            warn(message, UserWarning)
+        if of["refused"]:
+            others = f"the others have {n} sentences (empty documents: {of['empty']})"
+            message = f"{of['refused']} of {of['documents']} documents were left out; {others}"
+            warn(message, UserWarning)
 
 
 def parse(options):
@@ -107,75 +238,92 @@ def parse(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `context`, `file`, `input`, `output`, `decoder`, `keep_heads`, `confidence`,
-        `k_best`, `sample`, `seed`, `unique_relations`, `on_error`, `max_tokens` and `n_jobs`.
+        With `model`, `context`, `file`, `input`, `output`, `output_format`, `resume`, `decoder`,
+        `keep_heads`, `confidence`, `k_best`, `sample`, `seed`, `unique_relations`, `on_error`,
+        `max_tokens` and `n_jobs`.
 
     Raises
     ------
     ValueError
-        If the file holds no parser, or a sentence is not valid or cannot be parsed; those before it
-        have been written to standard output.
+        If the file holds no parser, a document or sentence is not valid or cannot be parsed, or
+        `resume` is not possible; what comes before has been written to standard output.
     """
-    form = CONLLU if options.input == "conllu" else HORIZONTAL
-    is_text = options.input in ("text", "lines")
-    files = list_sources(options.file, form.suffix)
-    check_output(options.output, [options.model, *files])
+    files = list_sources(options.file, SUFFIXES.get(options.input, ".txt"))
+    for ending in ("",) if options.output == STANDARD else ("", *PARTIAL):
+        check_output(options.output + ending, [options.model, *files])
     model = open_model(options, files)
-    opened = open_member(model)
-    if is_text:
-        splitter = find_splitter(model)
-        if splitter is None:
-            raise ValueError(
-                f"{options.model} has not learned to split text; give a model of train --text."
-            )
-        form = SplitterFormat(splitter, options.input == "lines")
-    # The progress bar below is for all pieces.
+    work = _make_work(options, model)
+    items, issued = tee(read_items(options, files, work.form))
+    n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
+    output = Output(work.is_json, isinstance(work.form, SplitterFormat), work.skips)
+    counts, shown, key = output.counts, set(), _describe_run(options, files)
+    with write_resumable(options.output, key, options.resume) as (write, note, noted):
+        n_done, done, output.empty = noted or (0, {}, [])
+        counts.update(done)
+        for pieces in islice(issued, n_done):
+            next(items)
+            n_bytes -= sum(piece.n_read for piece in pieces)
+            any(map(output.read, pieces))
+        n_before, began = counts["sentences"], perf_counter()
+        with (
+            progress("Parsing", n_bytes, "B", choose_verbosity(), log=True) as advance,
+            closing(_parse_items(work, items)) as results,  # workers end before an error is shown
+        ):
+            for found, warned in results:
+                pieces, n_done = next(issued), n_done + 1
+                for category, message in warned:  # only the first of each category
+                    if category not in shown:
+                        shown.add(category)
+                        warn(message, category)
+                parts = []
+                try:
+                    parts.extend(output.add(pieces, found))
+                finally:  # before an error, too
+                    write(b"".join(parts))
+                note([n_done, counts, output.empty])
+                n_read, n = sum(piece.n_read for piece in pieces), counts["sentences"]
+                rate = (n - n_before) / (perf_counter() - began)
+                advance(n_read, f"{rate:,.0f} sentences/s", f"{n:,} sentences")
+    output.summarize()
+
+
+def _make_work(options, model):
+    """Make the function that parses pieces, and check the options of parsing."""
+    opened, is_json = open_member(model), options.output_format == "jsonl"
+    # The progress bar of the command is for all pieces.
     opened.parser.set_params(verbose=0, **list_given(options, "max_tokens", "decoder"))
     opened.parser._check_ready()  # bad options are not errors of sentences
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
     answers = {"n_best": options.k_best, "n_samples": options.sample, "random_state": options.seed}
-    answers |= {"confidence": options.confidence, "keep_heads": options.keep_heads}
+    answers["confidence"] = "all" if is_json and options.confidence else options.confidence
+    answers["keep_heads"] = options.keep_heads
     answers["unique_relations"] = "auto" if groups == [("auto",)] else groups
-    work = PieceParser(opened, form, answers, skips=options.on_error == "skip")
-    pieces = _read_texts(form, files) if is_text and work.skips else form.pieces(files)
-    n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
+    return PieceParser(
+        opened, choose_form(options, model), answers, options.on_error == "skip", is_json
+    )
+
+
+def choose_form(options, model):
+    """Choose the format of the option `input`; of text, it has the splitter of the model."""
+    if options.input in ("conllu", "horizontal"):
+        return CONLLU if options.input == "conllu" else HORIZONTAL
+    splitter = find_splitter(model)
+    if splitter is None:
+        raise ValueError(
+            f"{options.model} has not learned to split text; give a model of train --text."
+        )
+    return SplitterFormat(splitter, options.input == "lines", options.input == "jsonl")
+
+
+def read_items(options, files, form):
+    """Iterate over lists of pieces that are parsed together."""
+    if not isinstance(form, SplitterFormat):
+        return ([piece] for piece in form.pieces(files))
     names = _name_documents(files)
-    n_sentences, n_of_file, n_skipped, shown, began = 0, 0, 0, set(), perf_counter()
-    with (
-        write_text(options.output, streamed=True) as write,
-        progress("Parsing", n_bytes, "B", choose_verbosity()) as advance,
-        closing(_parse_pieces(work, pieces)) as results,  # workers end before an error is shown
-    ):
-        for parsed in results:
-            for category, message in parsed.warned:  # only the first of each category
-                if category not in shown:
-                    shown.add(category)
-                    warn(message, category)
-            texts = parsed.texts
-            if is_text:  # workers do not know the numbers
-                n_of_file *= not parsed.begins_file
-                number = partial(_number_trees, names.get(parsed.path))
-                texts = starmap(number, enumerate(texts, start=n_of_file + 1))
-            write(b"".join(chain.from_iterable(texts)))
-            n_sentences += len(parsed.texts)
-            n_of_file += len(parsed.texts)
-            n_skipped += len(parsed.errors)
-            advance(parsed.n_read, f"{n_sentences / (perf_counter() - began):,.0f} sentences/s")
-            if parsed.errors and not work.skips:
-                raise parsed.errors[0]
-            if parsed.errors and n_skipped == len(parsed.errors):
-                warn(f"{parsed.errors[0]}; the sentence is passed on as it is", UserWarning)
-    if n_skipped:
-        warn(f"{n_skipped} of {n_sentences} sentences were passed on without a parse", UserWarning)
-
-
-def _read_texts(form, files):
-    """Yield the pieces of text files; warn of files that are no text, and leave out their rest."""
-    for path in files:
-        try:
-            yield from form.pieces([path])
-        except ConlluError as error:
-            warn(f"{error}; this part of the file and the rest of it are left out", UserWarning)
+    skips = options.on_error == "skip"
+    texts = (read_text_file(path, names.get(path), skips) for path in files)
+    pieces = chain.from_iterable(map(read_json_lines, files) if options.input == "jsonl" else texts)
+    return group_pieces(pieces, GROUP)
 
 
 def _name_documents(files):
@@ -185,23 +333,31 @@ def _name_documents(files):
     return {path: printable(n) for path, n in zip(files, chosen, strict=True) if path != STANDARD}
 
 
-def _number_trees(document, number, texts):
-    """Set the sent_id of all trees of a sentence, and begin the document with the first one."""
-    name = str(number) if document is None else f"{document}-{number}"
-    texts = [set_comment(text.decode(), "sent_id", name).encode() for text in texts]
-    if document is not None and number == 1:
-        texts[0] = f"# newdoc id = {document}\n".encode() + texts[0]
-    return texts
+def _describe_run(options, files):
+    """Describe model, options and inputs of a run, for --resume."""
+    if options.resume and STANDARD in (options.model, *files):
+        raise ValueError("--resume needs names of files, and not standard input.")
+
+    def stamp(paths):
+        found = [Path(expand_user(path)).resolve() for path in paths]
+        found = [(str(path), path.stat()) for path in found if path.exists()]
+        return [[path, each.st_size, each.st_mtime_ns] for path, each in found]
+
+    given = {name: each for name, each in vars(options).items() if name not in OTHERS}
+    given["version"] = __version__
+    context = Path(expand_user(options.context)).iterdir() if options.context else ()
+    model = [options.model, *sorted(context)]
+    return {"the model": stamp(model), "the options": given, "the inputs": stamp(files)}
+
+
+def _parse_items(work, items):
+    """Yield parsed pieces, by as many processes as the parser may have if there are enough."""
+    first = list(islice(items, FEWEST))
+    n_workers = count_workers(work.opened.parser.n_jobs) if len(first) == FEWEST else 1
+    return map_in_processes(work, chain(first, items), n_workers)
 
 
 def _name_sentence(path, line, tree):
-    """Return the comments sent_id, made of file and line, and text of a sentence, in bytes."""
+    """Give a sentence the comments sent_id, made of file and line, and text."""
     name = "stdin" if path == STANDARD else Path(path).name.partition(".")[0]
-    return f"# sent_id = {name}-{line}\n# text = {' '.join(tree.forms)}\n".encode()
-
-
-def _parse_pieces(work, pieces):
-    """Yield parsed pieces, by as many processes as the parser may have if there are enough."""
-    first = list(islice(pieces, FEWEST))
-    n_workers = count_workers(work.opened.parser.n_jobs) if len(first) == FEWEST else 1
-    return map_in_processes(work, chain(first, pieces), n_workers)
+    return tree.with_comments([f"# sent_id = {name}-{line}", f"# text = {' '.join(tree.forms)}"])

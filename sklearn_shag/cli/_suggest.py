@@ -1,4 +1,11 @@
-"""The command `suggest`."""
+"""The commands `suggest` and `check`, which tell annotators where to look."""
+
+from functools import partial
+from itertools import chain, islice
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
 
 from sklearn_shag.cli._evaluate import (
     LeftOut,
@@ -9,14 +16,39 @@ from sklearn_shag.cli._evaluate import (
     print_json,
 )
 from sklearn_shag.cli._models import check_output, open_model
-from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
-from sklearn_shag.treebank import MISSING, list_sources
+from sklearn_shag.cli._parse import SUFFIXES, choose_form, read_items
+from sklearn_shag.conditional import CRFParser
+from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences, suspicious_arcs
+from sklearn_shag.network import BiaffineParser
+from sklearn_shag.treebank import (
+    ASKED,
+    CONLLU,
+    MISSING,
+    WORDS,
+    forget_guesses,
+    join_text,
+    list_sources,
+    mark_guesses,
+    write_conllu,
+)
 from sklearn_shag.utils._arrays import in_chunks, rows_of
 from sklearn_shag.utils._estimators import open_member
-from sklearn_shag.utils._io import STANDARD, write_text
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable
 
 CHUNK = 1000  # sentences held at once
+UNCERTAIN = 0.9  # predicted heads that are less probable are worth a look, in a sentence to be read
+COLUMNS = {"upos": "upos", "xpos": "xpos", "feats": "feats", "lemma": "lemmas"}
+
+
+# What is listed first has the smallest value, by its rows.
+DOUBTS = {
+    "arcs": lambda rows: rows[0]["margin"],
+    "heads-in-sentences": lambda rows: sum(row["probability"] - 1 for row in rows),
+    "sentences": lambda rows: -rows[0]["error_rate"],
+    "trees": lambda rows: rows[0]["tree_probability"],
+}
 
 
 def suggest(options):
@@ -25,7 +57,8 @@ def suggest(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `context`, `file`, `number`, `by`, `output`, `on_error`, `json` and `n_jobs`.
+        With `model`, `context`, `file`, `input`, `ignore_heads`, `number`, `by`, `output`,
+        `on_error`, `json` and `n_jobs`.
 
     Raises
     ------
@@ -33,58 +66,154 @@ def suggest(options):
         If the file holds no parser, there are no sentences or no unknown heads, or all sentences
         are left out.
     """
-    files = list_sources(options.file)
+    files = list_sources(options.file, SUFFIXES.get(options.input, ".txt"))
     if options.output is not None:
-        if options.by == "arcs":
-            raise ValueError("-o is for whole sentences with their trees; add --by sentences.")
         check_output(options.output, [options.model, *files])
-    opened = open_member(open_model(options, files))
-    doubt = {
-        "arcs": lambda row: row[0]["margin"],
-        "sentences": lambda row: -row[0]["error_rate"],
-        "trees": lambda row: row[0]["tree_probability"],
-    }[options.by]
+    model = open_model(options, files)
+    opened, form = open_member(model), choose_form(options, model)
     reason = ", since no projective tree with one root has their known heads"
     advice = " (correct them, or take a model of train --set decoder=mst, which lets arcs cross)"
     invalid, impossible = LeftOut(), LeftOut(reason + advice)
-    sentences = invalid.drop(iter_sentences(files, options.on_error), find_invalid)
+    sentences = _iter_new(options, form, files, invalid)
     find_fault = name_impossible if opened.parser._projective else lambda sentence: None
-    rows, part = [], []
+    found, part, place = [], [], 0
     for part in in_chunks(impossible.drop(sentences, find_fault), CHUNK):
         if any(map(find_lack, part)):
-            rows = sorted([*rows, *_list_rows(options, opened, part)], key=doubt)[: options.number]
+            found = [*found, *_list_suggestions(options, opened, part, place)]
+            found = sorted(found, key=itemgetter(0))[: options.number]
+        place += len(part)
     invalid.tell(files)
     impossible.tell(files)
-    rows = rows or _list_rows(options, opened, part)  # raises an error that no head is unknown
-    rows, trees = zip(*rows, strict=True)
+    # An error is raised if no head is unknown.
+    found = found or list(_list_suggestions(options, opened, part, place))
     if options.output is not None:
-        with write_text(options.output) as write:
-            for tree in opened.parser.parse(trees, keep_heads=True):
-                write(tree.to_conllu().encode())
-    if options.output == STANDARD:  # it holds the trees
+        _write_for_annotators(options, opened, found)
+    rows = [row for *_, of_sentence in found for row in of_sentence]
+    _print_rows(options, {"files": files, "by": options.by}, "suggestions", rows)
+
+
+def check(options):
+    """Print heads, relations and tags of trees that may be errors, the most suspicious first.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `file`, `number`, `tags`, `output`, `on_error`, `json` and `n_jobs`.
+
+    Raises
+    ------
+    ValueError
+        If there are no trees.
+    """
+    files = list_sources(options.file)
+    if options.output is not None:
+        check_output(options.output, files)
+    invalid = LeftOut()
+    read = list(invalid.drop(iter_sentences(files, options.on_error), find_invalid))
+    invalid.tell(files)
+    trees = [sentence.tree for sentence in read]
+    parser = BiaffineParser(tags=options.tags.split(",")) if options.tags else CRFParser()
+    found = suspicious_arcs(parser, trees, n_jobs=options.n_jobs)
+    rows, marks = [], {}
+    for s, token, column, given, other, *values in islice(rows_of(found), options.number):
+        path, number, tree = read[s]
+        row = {"file": path, "sentence": number, "sent_id": tree.sent_id, "token": token}
+        row |= {"form": tree.forms[token - 1], "column": column, "given": given, "likely": other}
+        names = ("given_probability", "probability", "score")
+        rows.append(row | dict(zip(names, values, strict=True)))
+        marks.setdefault(s, [None] * len(tree))[token - 1] = f"{column}:{other}".replace("|", ",")
+    if options.output is not None:
+        for s, likely in marks.items():
+            asked = trees[s].with_misc(ASKED, [mark and "Yes" for mark in likely])
+            trees[s] = asked.with_misc("Likely", likely)
+        write_conllu(trees, options.output)
+    _print_rows(options, {"files": files}, "suspicious", rows)
+
+
+def _print_rows(options, content, name, rows):
+    """Print rows, dicts with the same keys, as a table or as JSON, unless trees are printed."""
+    if options.output == STANDARD:
         return
     if options.json:
-        print_json({"files": files, "by": options.by, "suggestions": rows})
+        print_json(content | {name: rows})
         return
-    print("\t".join(rows[0]))
-    for row in rows:
+    for row in [dict(zip(rows[0], rows[0], strict=True)), *rows] if rows else ():
         print("\t".join(map(_format_field, row.values())))
 
 
-def _list_rows(options, opened, part):
-    """Yield rows of the least certain arcs or sentences, each with its transformed sentence."""
+def _iter_new(options, form, files, invalid):
+    """Yield sentences without guesses, and with names; of text, none that was read before.
+
+    Files that are named as CoNLL-U are always read as such.
+    """
+    seen = set()
+    for path in files:
+        is_conllu = form == CONLLU or path.endswith((".conllu", ".conllu.gz"))
+        read = partial(_read_file, options, CONLLU if is_conllu else form)
+        sentences = iter_sentences([path], options.on_error, read)
+        for sentence in invalid.drop(sentences, find_invalid):
+            tree = sentence.tree
+            if form != CONLLU and tree.forms in seen:
+                continue
+            seen.add(tree.forms)
+            if tree.sent_id is None or not is_conllu:
+                name = Path(sentence.path.strip("<>")).name.partition(".")[0]
+                tree = tree.with_sent_id(f"{name}-{sentence.number}")
+            if not is_conllu and options.input != "horizontal":
+                tree = mark_guesses(tree, [WORDS])
+            tree = tree if tree.text else tree.with_text(join_text([tree]).strip())
+            known = None if options.ignore_heads else forget_guesses(tree)
+            yield sentence._replace(tree=tree.with_heads(None) if known is None else known)
+
+
+def _read_file(options, form, path):
+    """Read the sentences of a file as formats do."""
+    return chain.from_iterable(map(form.sentences, read_items(options, [path], form)))
+
+
+def _list_suggestions(options, opened, part, place):
+    """Yield doubts, with the place of a sentence, its tree without guesses, and rows to list."""
     transform, parser = opened
-    trees = transform([sentence.tree for sentence in part])
-    if options.by == "arcs":
-        found, describe = least_certain_arcs(parser, trees, n=options.number), _describe_arc
-    else:
+    trees, together = transform([sentence.tree for sentence in part]), False
+    if options.by in ("sentences", "trees"):
         by = "trees" if options.by == "trees" else "errors"
         found = least_certain_sentences(parser, trees, n=options.number, by=by)
         describe = _describe_sentence
-    for s, *values in rows_of(found):
+    else:
+        together = options.by == "heads-in-sentences"
+        n = None if together else options.number
+        found, describe = least_certain_arcs(parser, trees, n=n), _describe_arc
+    groups = {}
+    for k, (s, *values) in enumerate(rows_of(found)):
         path, number, tree = part[s]
-        place = {"file": path, "sentence": number, "sent_id": tree.sent_id}
-        yield place | describe(tree.forms, *values), trees[s]
+        row = {"file": path, "sentence": number, "sent_id": tree.sent_id}
+        row |= describe(tree.forms, *values)
+        if not together or row["probability"] < UNCERTAIN:
+            groups.setdefault((s, together or k), []).append(row)
+    for (s, _), rows in groups.items():
+        yield DOUBTS[options.by](rows), place + s, part[s].tree, rows
+
+
+def _find_unknown(tree):
+    """Find the tokens without heads of a tree, from 0."""
+    heads = np.full(len(tree), UNKNOWN) if tree.heads is None else tree.heads
+    return np.flatnonzero(heads == UNKNOWN).tolist()
+
+
+def _write_for_annotators(options, opened, found):
+    """Write the sentences of suggestions in the order of reading, with predicted trees."""
+    transform, parser = opened
+    read, asked = {}, {}
+    for _, place, tree, rows in sorted(found, key=itemgetter(1)):
+        read[place] = tree
+        tokens = [row["token"] - 1 for row in rows if "token" in row]
+        asked.setdefault(place, []).extend(tokens or _find_unknown(tree))
+    parsed = parser.parse(transform(list(read.values())), keep_heads=True, confidence=True)
+    written = []
+    for tree, own, tokens in zip(parsed, read.values(), asked.values(), strict=True):
+        columns = [n for n, a in COLUMNS.items() if getattr(tree, a) != getattr(own, a)]
+        written.append(mark_guesses(tree, columns, _find_unknown(own), tokens))
+    write_conllu(written, options.output)
 
 
 def _describe_arc(forms, token, head, *values):

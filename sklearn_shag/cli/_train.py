@@ -8,6 +8,7 @@ import warnings
 from argparse import Namespace
 from collections import Counter
 from itertools import chain, islice
+from time import perf_counter
 
 import numpy as np
 from sklearn.base import clone
@@ -21,6 +22,7 @@ from sklearn_shag.cli._evaluate import (
     iter_sentences,
     name_impossible,
 )
+from sklearn_shag.cli._info import list_parts, make_card
 from sklearn_shag.cli._models import (
     LEARNERS,
     check_output,
@@ -34,15 +36,19 @@ from sklearn_shag.cli._models import (
 )
 from sklearn_shag.conditional import tell_trees
 from sklearn_shag.ensembles import AveragedParser, DistilledParser
-from sklearn_shag.metrics import score_report
+from sklearn_shag.inspection import assign_folds
+from sklearn_shag.metrics import raw_text_scores, score_report
 from sklearn_shag.model_files import save_model
 from sklearn_shag.network import LEARNED, list_known_columns
 from sklearn_shag.treebank import (
     HORIZONTAL,
     UnknownSymbolWarning,
+    forget_guesses,
     iter_horizontal,
     list_sources,
     nonprojective_arcs,
+    read_conllu,
+    to_text,
 )
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import find_splitter, open_member, weight_name
@@ -77,21 +83,28 @@ def train(options):
     options : argparse.Namespace
         With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
         `context`, `context_for`, `raw_text`, `teacher`, `helpers`, `text`, `min_count`, `seed`,
-        `max_iter`, `set`, pairs of a name and a value, `set_aside`, `weight`, `on_error` and
-        `n_jobs`.
+        `max_iter`, `set`, pairs of a name and a value, `set_aside`, `cv`, `weight`, `note`,
+        `on_error` and `n_jobs`.
 
     Raises
     ------
     ValueError
         If there is nothing to learn from, or the output is a terminal or one of the inputs.
     """
+    began = perf_counter()
     if not options.file and not options.helpers:
         raise ValueError("Name a FILE of trees, or treebanks of other languages with --helpers.")
-    check_output(options.output, list_sources([*options.file, *(options.helpers or [])]))
+    if options.cv and (options.raw_text or options.helpers or options.weight or options.continue_):
+        raise ValueError(
+            "--cv is for trees alone: leave out --raw-text, --helpers, --weight and --continue."
+        )
+    treebank = _Treebank(options)
+    of_helpers = (list_parts(name)[0] for name in options.helpers or [])
+    files = list_sources([*treebank.files, *chain.from_iterable(of_helpers)])
+    check_output(options.output, files)
     if options.output == STANDARD and getattr(sys.stdout, "isatty", bool)():
         raise ValueError("A model is not text for a terminal; name a file with -o, or redirect.")
     told = sys.stderr if options.output == STANDARD else sys.stdout
-    treebank = _Treebank(options)
     _warn_of_test_files(treebank.files)
     if options.continue_ is not None:
         model, learner = load_learner(options)
@@ -112,21 +125,51 @@ def train(options):
     tried = _agree_on_trees(model, treebank)
     if helpers:
         _fit_teacher(model, treebank, helpers)
+    expected = _cross_validate(model, treebank, options.cv) if options.cv else {}
     _fit_model(model, learner, treebank, raw, options)
     _set_verbosity(model, 0)  # depends on this terminal, not on the model
-    save_model(model, options.output)
+    card = make_card(files, options, trees=treebank.n_sentences, tokens=treebank.n_tokens)
+    if options.output != STANDARD:  # scores may take a while, and belong to the card
+        save_model(model, options.output, card=card)
+    _print_kind(open_member(model).parser, treebank, tried, told)
+    gains, scores = _print_scores(model, treebank, helpers, told)
+    if scores or options.output == STANDARD:
+        save_model(model, options.output, card=card | {"scores": scores})
+    _warn_of_harm(gains, chain(treebank, raw), helpers, options)
     several = f" in {len(treebank.files)} files" if len(treebank.files) > 1 else ""
     several += f", {len(helpers)} of helpers" if helpers else ""
-    of_raw = f" and {len(raw)} of raw text ({sum(map(len, raw))} words)" if raw else ""
+    several += f" and {len(raw)} of raw text ({sum(map(len, raw))} words)" if raw else ""
+    advice = "is above" if scores else "is not known: test it, or add --cv 5"
+    for name in [name for name in SHOWN if name in expected]:
+        score, low, high = (100 * value for value in expected[name])
+        advice = f"is {name.upper()} {score:.1f} ({low:.1f} to {high:.1f})"
+    n_relations = len(getattr(open_member(model).parser, "labels_", ()))
     print(
-        f"Learned {printable(' '.join(str(learner).split()), 200)} from "
-        f"{treebank.count_learned(learner)} sentences{several}{of_raw}; saved to "
-        f"{printable(options.output)}",
+        f"Learned {type(learner).__name__} from {treebank.count_learned(learner)} sentences"
+        f"{several} with {treebank.n_tokens} words and {n_relations} relations, in "
+        f"{perf_counter() - began:.0f} s; saved to {printable(options.output)}. It parses "
+        f"{_tell_input(model)}. Its expected score {advice}.",
         file=told,
     )
-    _print_kind(open_member(model).parser, treebank, tried, told)
-    gains = _print_scores(model, treebank, helpers, told)
-    _warn_of_harm(gains, chain(treebank, raw), helpers, options)
+
+
+def _tell_input(model):
+    """Describe the input that a model can parse."""
+    if find_splitter(model) is not None:
+        return "raw text"
+    tags = [value for name, value in model.get_params().items() if name.split("__")[-1] == "tags"]
+    return "words without tags" if any(tags) else "words with the columns that it learned from"
+
+
+def _cross_validate(model, treebank, n_folds):
+    """Compute the scores, with intervals, of models on trees that they did not learn from."""
+    trees = [tree for tree in treebank if tree.heads is not None]
+    true, parsed = [], []
+    for rest, held_out in assign_folds(trees, n_folds):
+        transform, parser = open_member(clone(model).fit([trees[s] for s in rest]))
+        part = [trees[s] for s in held_out]
+        true, parsed = true + part, parsed + parser.parse(transform(part))
+    return score_report(true, parsed).scores
 
 
 def _set_verbosity(model, level):
@@ -243,36 +286,41 @@ def _find_script(sentences):
 
 
 def _print_scores(model, treebank, helpers, told):
-    """Print the scores of models on the sentences of each treebank that were set aside.
+    """Print scores on the sentences of each treebank that were set aside, and on its test set.
 
     The teacher of a student is scored too, and a network that has learned without raw text, or
-    from own trees alone. Return how many more heads of each sentence the student has right.
+    from own trees alone. Return how many more heads of each sentence the student has right, and
+    the scores for the card.
     """
     student = _open_student(model)
-    models, gains = {"model": model}, []
+    models, gains, rows = {"model": model}, [], []
     if isinstance(student, DistilledParser):
         models = {"student": model, "teacher": student.teacher_}
         if not isinstance(student.teacher, FrozenEstimator):
             models |= {NO_RAW_TEXT: student.teacher_.estimators_[0]}
         elif helpers and any(treebank.set_aside):
             models |= {NO_HELPERS: _fit_alone(student.parser, list(treebank))}
-    for name, trees in zip(treebank.names, treebank.set_aside, strict=True):
-        n_right = {}
-        for kind, each in models.items() if trees else ():
+    for words, place, trees in treebank.list_held_out():
+        n_right, words = {}, f"{len(trees)} sentences {words}"
+        for kind, each in models.items():
             transform, parser = open_member(each)
             parsed = parser.parse(transform(trees))
-            scores = score_report(trees, parsed, n_resamples=1).scores
-            shown = [
-                f"{key.upper()} {100 * scores[key].score:.1f}" for key in SHOWN if key in scores
-            ]
             n_right[kind] = [sum(a.heads == b.heads) for a, b in zip(trees, parsed, strict=True)]
-            title = f"{kind}: {', '.join(shown)}"
-            print(
-                f"{title:<38}({len(trees)} sentences set aside from {printable(name)})", file=told
-            )
+            found = score_report(trees, parsed, n_resamples=1).scores
+            scores = {kind: {key: found[key].score for key in SHOWN if key in found}}
+            if each is model and find_splitter(model) is not None:
+                with warnings.catch_warnings(action="ignore"):  # tokens may be split badly
+                    found = raw_text_scores(trees, model.parse_text(to_text(trees)[0]))
+                scores[f"{kind}, from text"] = {key: found[key.upper()].f1 for key in SHOWN}
+            for name, of_kind in scores.items():
+                shown = [f"{key.upper()} {100 * score:.1f}" for key, score in of_kind.items()]
+                title = f"{name}: {', '.join(shown)}".ljust(38)
+                print(f"{title}({words} {printable(place)})", file=told)
+                about = {"of": name, "on": f"{words} {os.path.basename(place)}"}
+                rows += [about | of_kind] if each is model else []
         if len(n_right) > 2:
             gains.extend(np.subtract(n_right["student"], [*n_right.values()][-1]))
-    return gains
+    return gains, rows
 
 
 def _fit_alone(student, trees):
@@ -316,7 +364,8 @@ class _Treebank:
 
     def __init__(self, options):
         self.names, self.weights, self.on_error = options.file, options.weight, options.on_error
-        self.files_of = [list_sources(name) for name in self.names]
+        parts = [list_parts(name) for name in self.names]
+        self.files_of, self.tests = [train for train, _ in parts], [test for _, test in parts]
         self.files = list(chain.from_iterable(self.files_of))
         if self.weights is not None and len(self.weights) != len(self.names):
             raise ValueError(
@@ -349,7 +398,7 @@ class _Treebank:
     def read(self):
         """Read the files once, and yield their trees after checking them for the learner."""
         self.n_sentences = self.n_without = self.n_impossible = 0
-        self.n_arcs = self.n_nonprojective = 0
+        self.n_arcs = self.n_nonprojective = self.n_tokens = 0
         self.invalid, self.counts = LeftOut(), [0] * len(self.names)
         self.set_aside = [[] for _ in self.names]
         pairs = [(k, path) for k, paths in enumerate(self.files_of) for path in paths]
@@ -357,6 +406,9 @@ class _Treebank:
             for k, path in pairs:
                 sentences = self.invalid.drop(iter_sentences([path], self.on_error), find_invalid)
                 for n_read, sentence in enumerate(sentences):
+                    sentence = sentence._replace(tree=forget_guesses(sentence.tree))
+                    if sentence.tree is None:
+                        continue
                     lack = find_lack(sentence)
                     if lack and self.needs_heads:
                         found = Counter(map(find_lack, chain([sentence], sentences)))
@@ -366,6 +418,7 @@ class _Treebank:
                         continue
                     self.counts[k] += 1
                     self.n_sentences += 1
+                    self.n_tokens += len(sentence.tree)
                     self.n_without += lack == "no heads"
                     if lack != "no heads":
                         self.n_arcs += int(np.count_nonzero(sentence.tree.heads > UNKNOWN))
@@ -378,6 +431,13 @@ class _Treebank:
         self.invalid.tell(self.files)
         if self.n_without == self.n_sentences:
             _refuse_file(" and ".join(self.files), Counter({"no heads": self.n_without}), 0)
+
+    def list_held_out(self):
+        """List the trees set aside and the test sets, with words and the treebank's name before."""
+        tests = [read_conllu(files) if files else [] for files in self.tests]
+        kinds = {"set aside from": self.set_aside, "of the test set of": tests}
+        pairs = [(words, zip(self.names, trees, strict=True)) for words, trees in kinds.items()]
+        return [(words, *pair) for words, of_kind in pairs for pair in of_kind if pair[1]]
 
     def list_weights(self):
         """List the weight of each sentence of the last reading, or return None without weights."""

@@ -1,13 +1,17 @@
-"""Treebanks: bundled, generated, and downloaded; and parsers that are bundled."""
+"""Treebanks: bundled, generated, and downloaded; and parsers, bundled or downloaded.
 
-from sklearn_shag.datasets._generated import (
-    BUNDLED,
-    load_english,
-    load_parser,
-    make_sequences,
-    make_treebank,
+What other folders use of it is listed here.
+"""
+
+from sklearn_shag.datasets._generated import load_english, make_sequences, make_treebank
+from sklearn_shag.datasets._parsers import PARSERS, find_parser, load_parser
+from sklearn_shag.datasets._universal_dependencies import (
+    TREEBANK_NAME,
+    fetch_treebank,
+    find_files,
+    find_treebank,
+    get_data_home,
 )
-from sklearn_shag.datasets._universal_dependencies import fetch_treebank, get_data_home
 
 __all__ = [
     "fetch_treebank",

@@ -1,25 +1,21 @@
-"""A treebank and a parser that come with the package, and treebanks of random grammars."""
+"""A treebank that comes with the package, and treebanks of random grammars."""
 
 from __future__ import annotations
 
-from importlib import resources
 from numbers import Real
+from pathlib import Path
 from typing import Literal, overload
 
 import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils import Bunch, check_random_state
 
-import sklearn_shag
 from sklearn_shag.automata import EMAutomaton
 from sklearn_shag.encoding import Alphabet, decode_trees
 from sklearn_shag.operators import Operators, complete_grammar, expected_visits, sample_derivations
-from sklearn_shag.treebank import DependencyTree, Dictionary, read_conllu
-from sklearn_shag.utils._messages import shorten
+from sklearn_shag.treebank import DependencyTree, read_conllu
 from sklearn_shag.utils._param_validation import COUNT, Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import IndexArray, RandomSeed, Symbols
-
-BUNDLED = ("english",)  # parsers
 
 
 class BundledTreebank(Bunch):
@@ -93,69 +89,13 @@ def load_english(
     |   `-- day    NOUN   obl:tmod
     `-- .          PUNCT  punct
     """
-    folder = resources.files("sklearn_shag.datasets")
-    with resources.as_file(folder / "data" / "english.conllu") as path:
-        trees = read_conllu(path, symbols=symbols)
+    folder = Path(__file__).parent
+    trees = read_conllu(path := folder / "data" / "english.conllu", symbols=symbols)
     heads = [tree.heads for tree in trees]
     if return_X_y:
         return trees, heads
     description = (folder / "descr" / "english.rst").read_text(encoding="utf-8")
     return BundledTreebank(data=trees, target=heads, DESCR=description, filename=str(path))
-
-
-def load_parser(
-    name: str = "english", *, dictionary: Dictionary | None = None
-) -> sklearn_shag.ParserPipeline:
-    """Load a parser of raw text that comes with the package.
-
-    Parameters
-    ----------
-    name : {"english"}, default="english"
-        Language of the parser.
-    dictionary : None or Dictionary, default=None
-        As for :func:`~sklearn_shag.load_model`.
-
-    Returns
-    -------
-    model : ParserPipeline
-        A :class:`~sklearn_shag.Splitter` and a :class:`~sklearn_shag.BiaffineParser`, which fills
-        in UPOS, XPOS, features, lemmas, heads and relations.
-
-    Raises
-    ------
-    ValueError
-        If there is no parser of this name.
-
-    See Also
-    --------
-    sklearn_shag.ParserPipeline.parse_text : Parses a text.
-    sklearn_shag.load_model : Loads models from files.
-    fetch_treebank : Downloads a treebank of another language, to train a parser on.
-
-    Notes
-    -----
-    It was learned by ``benchmarks/bundled.py`` from the training sets of UD English EWT and GUM and
-    from raw text. Unlike the package, it is licensed under CC BY-SA 4.0. :ref:`english_parser`
-    names the sources, and has its scores.
-
-    Examples
-    --------
-    >>> from sklearn_shag.datasets import load_parser
-    >>> model = load_parser("english")
-    >>> for tree in model.parse_text("The cat sat on my mat. It slept."):
-    ...     print(tree.forms, tree.heads)
-    ('The', 'cat', 'sat', 'on', 'my', 'mat', '.') [2 3 0 6 6 3 3]
-    ('It', 'slept', '.') [2 0 2]
-    """
-    if name not in BUNDLED:
-        raise ValueError(
-            f"name must be one of {', '.join(BUNDLED)}, got {shorten(name)}. For others, train a "
-            f"parser: make_parser_pipeline(Splitter(), BiaffineParser(tags=...)).fit("
-            f"fetch_treebank(...).train)."
-        )
-    file = resources.files("sklearn_shag.datasets") / "data" / f"{name}_parser.npz"
-    with resources.as_file(file) as path:
-        return sklearn_shag.load_model(path, dictionary=dictionary)  # imports all learners
 
 
 @overload

@@ -21,6 +21,7 @@ from sklearn_shag.utils._typing import FilePath, Symbols
 # The repositories of the project itself; every release is a tag of each.
 ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags/r{version}.zip"
 DEFAULT_VERSION = "2.16"
+TREEBANK_NAME = r"UD_\w+-\w+"
 SPLITS = ("train", "dev", "test")
 _WANTED = re.compile(r"[\w.-]+\.conllu|(LICENSE|README)[\w.-]*")
 
@@ -175,27 +176,13 @@ def fetch_treebank(
     >>> len(treebank.train)                                    # doctest: +SKIP
     12544
     """
-    if not _is_like(name, r"UD_\w+-\w+"):
-        raise ValueError(f"name must be like 'UD_English-EWT', got {shorten(name)}.")
-    if version is not None and not _is_like(version, r"\d+\.\d+"):
-        raise ValueError(f"version must be a str such as '2.16', got {shorten(version)}.")
-    home = get_data_home(data_home)
-    released = home / f"ud-treebanks-v{version or DEFAULT_VERSION}" / name
-    folders = [released] if version else [home / name, released]
-    folder = next((folder for folder in folders if _find_files(folder)), None)
-    if folder is None:
-        if not download_if_missing:
-            looked_in = " and ".join(map(str, folders))
-            message = f"The treebank {name} is not in {looked_in}; allow its download."
-            raise OSError(printable(message))
-        folder = released
-        _check_target(folder)
-        limits = {"timeout": timeout, "max_bytes": max_bytes}
-        _fetch_release(name, version or DEFAULT_VERSION, folder, known_hash, progressbar, **limits)
+    limits = {"timeout": timeout, "max_bytes": max_bytes}
+    download = {"known_hash": known_hash, "progressbar": progressbar} | limits
+    folder = find_treebank(name, data_home, version, download_if_missing, **download)
     splits = {
         split: [
             tree
-            for path in _find_files(folder, f"-ud-{split}")
+            for path in find_files(folder, f"-ud-{split}")
             for tree in read_conllu(path, symbols=symbols, max_bytes=max_bytes)
         ]
         for split in SPLITS
@@ -203,7 +190,28 @@ def fetch_treebank(
     return FetchedTreebank(**splits, name=name, folder=folder)
 
 
-def _find_files(folder, end=""):
+def find_treebank(name, data_home=None, version=None, download_if_missing=True, **download):
+    """Return the folder of a treebank, downloaded if need be, by options of `fetch_treebank`."""
+    if not _is_like(name, TREEBANK_NAME):
+        raise ValueError(f"name must be like 'UD_English-EWT', got {shorten(name)}.")
+    if version is not None and not _is_like(version, r"\d+\.\d+"):
+        raise ValueError(f"version must be a str such as '2.16', got {shorten(version)}.")
+    home = get_data_home(data_home)
+    released = home / f"ud-treebanks-v{version or DEFAULT_VERSION}" / name
+    folders = [released] if version else [home / name, released]
+    folder = next((folder for folder in folders if find_files(folder)), None)
+    if folder is None:
+        if not download_if_missing:
+            looked_in = " and ".join(map(str, folders))
+            message = f"The treebank {name} is not in {looked_in}; allow its download."
+            raise OSError(printable(message))
+        folder = released
+        _check_target(folder)
+        _fetch_release(name, version or DEFAULT_VERSION, folder, **download)
+    return folder
+
+
+def find_files(folder, end=""):
     """List the CoNLL-U files of a folder, sorted; an unpacked file replaces its .gz."""
     packed = {path.stem: path for path in folder.glob(f"*{end}.conllu.gz")}
     unpacked = {path.name: path for path in folder.glob(f"*{end}.conllu")}
@@ -223,9 +231,15 @@ def _check_target(folder):
             raise FileExistsError(printable(message))
 
 
-def _fetch_release(name, version, folder, known_hash, progressbar, *, timeout, max_bytes):
+def retrieve(address, path, known_hash=None, progressbar=True, timeout=60.0):
+    """Download a file by pooch, which puts it at its path when it is complete and checked."""
+    pooch = import_optional("pooch", "fetch", "A download")
+    downloader = pooch.HTTPDownloader(progressbar=progressbar, timeout=timeout)
+    return pooch.retrieve(address, known_hash, path.name, path.parent, downloader=downloader)
+
+
+def _fetch_release(name, version, folder, *, max_bytes=MAX_BYTES, **download):
     """Download a release of a treebank and move its files into place in one step."""
-    pooch = import_optional("pooch", "fetch", "Downloading a treebank")
     url = ARCHIVE_URL.format(name=name, version=version)
     home = folder.parent.parent
     home.mkdir(parents=True, exist_ok=True)
@@ -233,13 +247,7 @@ def _fetch_release(name, version, folder, known_hash, progressbar, *, timeout, m
         dir=home, prefix=".sklearn_shag-fetch-", ignore_cleanup_errors=True
     ) as scratch:
         try:
-            archive = pooch.retrieve(
-                url,
-                known_hash=known_hash and f"sha256:{known_hash}",
-                path=scratch,
-                fname="archive.zip",
-                downloader=pooch.HTTPDownloader(progressbar=progressbar, timeout=timeout),
-            )
+            archive = retrieve(url, Path(scratch, "archive.zip"), **download)
         except OSError as error:
             raise OSError(
                 f"Could not download {name}, release {version}, from {url}: "

@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.datasets import BUNDLED, load_parser
+from sklearn_shag.datasets import PARSERS, load_parser
 from sklearn_shag.ensembles import ParserPipeline
 from sklearn_shag.model_files import load_model
 from sklearn_shag.treebank import (
@@ -148,7 +148,7 @@ class TextParser(TreeTransformer, auto_wrap_output_keys=None):
         if isinstance(self.parser, ParserPipeline):
             return self.parser
         path = os.fspath(self.parser)
-        return _open_file(path, None if path in BUNDLED else os.stat(path).st_mtime_ns)
+        return _open_file(path, None if path in PARSERS else os.stat(path).st_mtime_ns)
 
     def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
         """Name the column of documents, for the names of pipelines.

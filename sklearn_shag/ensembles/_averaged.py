@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_shag._parser import CalibratedMixin
 from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
 from sklearn_shag.ensembles._base import Ensemble
-from sklearn_shag.network import BiaffineParser, Tagger, look_up_tags
+from sklearn_shag.network import BiaffineParser, Tagger, look_up_tags, pick_proba
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
     TREES,
@@ -397,8 +397,8 @@ def _average_tagging(parser, members, batch):
             for k, (name, known) in enumerate(values.items())
         ]
 
-    def find():
-        n_sentences, found = batch.indptr.size - 1, []
+    def find(with_proba):
+        n_sentences, parts = batch.indptr.size - 1, []
         for piece in in_chunks(range(n_sentences), PIECE) if n_sentences > PIECE else [None]:
             of_columns = proba(piece)
             codes = np.stack([p.argmax(axis=1) for p in of_columns], axis=1)
@@ -406,8 +406,12 @@ def _average_tagging(parser, members, batch):
             if combinations:
                 fit_together(codes, logs, combinations)
             given = values, codes, combinations, first.entries(piece)
-            found.append(look_up_tags(*given, lambda t, logs=logs: [own[t] for own in logs]))
-        return {name: np.concatenate([each[name] for each in found]) for name in values}
+            found = look_up_tags(*given, lambda t, logs=logs: [own[t] for own in logs])
+            parts.append((found, pick_proba(values, found, of_columns) if with_proba else {}))
+        return tuple(
+            {name: np.concatenate([each[name] for each in own]) for name in own[0]}
+            for own in zip(*parts, strict=True)
+        )
 
     return Tagging(values, find, proba, first.finish, known, first.entries)
 

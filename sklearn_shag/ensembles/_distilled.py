@@ -280,7 +280,8 @@ def _ask_teacher(teacher, sentences, kinds):
 
 def _list_lessons(find, groups, kinds, forest):
     """List for each sentence of a forest its Answer, and arcs and shares as _ask_teacher does."""
-    answers, found, scored = list_answers(find, groups, False, False, forest), {}, forest.scored
+    answers = list_answers(find, groups, False, False, False, forest)
+    found, scored = {}, forest.scored
     exact = forest.exact
     arcs = [None] * len(answers) if exact is None else list_marginals(forest.batch, exact)
     if "labels" in kinds and scored.label_scores is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial, wraps
-from itertools import chain, count, islice
+from itertools import chain, count, islice, starmap
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack, overload
 
 from sklearn.pipeline import FeatureUnion, make_pipeline
@@ -15,7 +15,14 @@ from sklearn_shag._parser import OneTree, Parser, TreeLists
 from sklearn_shag.conditional import ArcParser, CRFParser
 from sklearn_shag.learning import GenerativeMixin
 from sklearn_shag.network import TagLearner
-from sklearn_shag.treebank import DependencyTree, Heads, Sentences
+from sklearn_shag.treebank import (
+    DependencyTree,
+    Heads,
+    Sentences,
+    TextPiece,
+    check_text,
+    group_pieces,
+)
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._estimators import Pipeline, find_splitter, linked, open_member
 from sklearn_shag.utils._messages import shorten, warn
@@ -363,7 +370,7 @@ class ParserPipeline(ParserMethods, Pipeline):
         self._splitter()
         self.parse([], **options)  # refuses options that are wrong
         pairs = zip(count() if ids is None else ids, texts, strict=ids is not None)
-        chunks = _group_texts(pairs, chunk_size)
+        chunks = group_pieces(starmap(_make_piece, pairs), chunk_size)
         parse = partial(_parse_documents, self, lines, options)
         found = chain.from_iterable(map_in_processes(parse, chunks, count_workers(n_jobs)))
         return map(partial(_report_refused, on_error), found)
@@ -379,36 +386,27 @@ class ParserPipeline(ParserMethods, Pipeline):
         return splitter
 
 
-def _group_texts(documents, size):
-    """Yield lists of pairs of id and text with about so many characters."""
-    group, n_characters = [], 0
-    for name, text in documents:
-        if not str(name) or len(str(name).splitlines()) > 1:
-            raise ValueError(f"The id of a text must be one line, got {shorten(name)}.")
-        group.append((name, text))
-        n_characters += 1 + (len(text) if isinstance(text, str) else 0)
-        if n_characters >= size:
-            yield group
-            group, n_characters = [], 0
-    if group:
-        yield group
+def _make_piece(name, text):
+    if not str(name) or len(str(name).splitlines()) > 1:
+        raise ValueError(f"The id of a text must be one line, got {shorten(name)}.")
+    return TextPiece("", 0, 0, text, document=name)
 
 
-def _parse_documents(pipeline, lines, options, documents):
+def _parse_documents(pipeline, lines, options, pieces):
     """Parse texts together; return pairs of the id of each and its trees, or its error."""
     try:
-        split = find_splitter(pipeline)._split_texts(documents, lines)
-        sentences = list(chain.from_iterable(split))
-        trees = iter(pipeline.parse(sentences, **options))
+        for piece in pieces:
+            check_text(piece.text)
+        split = list(map(list, find_splitter(pipeline)._split_pieces(pieces, None, lines)))
+        trees = iter(pipeline.parse(list(chain.from_iterable(split)), **options))
     except (TypeError, ValueError) as error:
-        if len(documents) == 1:
-            return [(documents[0][0], error)]
-        half = len(documents) // 2  # halves of halves find the text at fault
-        halves = documents[:half], documents[half:]
+        if len(pieces) == 1:
+            return [(pieces[0].document, error)]
+        half = len(pieces) // 2  # halves of halves find the text at fault
         parse = partial(_parse_documents, pipeline, lines, options)
-        return list(chain.from_iterable(map(parse, halves)))
-    rows = zip(documents, split, strict=True)
-    return [(name, list(islice(trees, len(part)))) for (name, _), part in rows]
+        return list(chain.from_iterable(map(parse, (pieces[:half], pieces[half:]))))
+    rows = zip(pieces, split, strict=True)
+    return [(piece.document, list(islice(trees, len(part)))) for piece, part in rows]
 
 
 def _report_refused(on_error, document):

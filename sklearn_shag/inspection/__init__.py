@@ -24,6 +24,7 @@ from sklearn_shag.inspection._grammars import (
     top_modifiers,
 )
 from sklearn_shag.inspection._refinements import RefinementTable, top_refinements
+from sklearn_shag.inspection._suspicious import SuspiciousArcs, assign_folds, suspicious_arcs
 from sklearn_shag.inspection._trees import ArcMarginalsDisplay, DependencyTreeDisplay
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "DependencyTreeDisplay",
     "MarginalReport",
     "RefinementTable",
+    "SuspiciousArcs",
     "UncertainArcs",
     "UncertainSentences",
     "approximate_dfa",
@@ -52,6 +54,7 @@ __all__ = [
     "inspect_marginals",
     "least_certain_arcs",
     "least_certain_sentences",
+    "suspicious_arcs",
     "top_modifiers",
     "top_refinements",
 ]

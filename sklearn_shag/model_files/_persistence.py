@@ -90,7 +90,7 @@ class FileSource(NamedTuple):
     max_bytes: int | None
 
 
-def save_model(model: BaseEstimator, path: FilePath) -> None:
+def save_model(model: BaseEstimator, path: FilePath, *, card: dict[str, Any] | None = None) -> None:
     """Save a fitted estimator, or a pipeline of them, to a file.
 
     Parameters
@@ -101,12 +101,16 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
     path : str or path-like
         The file, by convention ``.npz``. It is replaced only when everything is written. ``-`` is
         standard output, ``~`` the home folder.
+    card : None or dict, default=None
+        What the file says of the model, for :func:`read_card`: names with numbers, text, None, and
+        lists and dicts of them. It belongs to the file, and not to the model, which may be fitted
+        again.
 
     Raises
     ------
     TypeError
-        If the model, or one of its parameters, cannot be stored without pickling it, or `path` is
-        not a path.
+        If the model, one of its parameters, or the card cannot be stored without pickling it, or
+        `path` is not a path.
     ValueError
         If a parameter has been set to a value that `fit` would refuse.
     sklearn.exceptions.NotFittedError
@@ -117,6 +121,7 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
     See Also
     --------
     load_model : Loads the model.
+    read_card : Reads the card.
 
     Examples
     --------
@@ -128,8 +133,11 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
     >>> load_model(path).predict([["DET", "NOUN"]])[0]
     array([2, 0])
     """
+    if not isinstance(card, dict | None):
+        raise TypeError(f"card must be a dict, got {shorten(card)}.")
     contents = FileContents({}, {})
     header = {"format": FORMAT_VERSION, "model": _describe_model(model, "model", contents, True)}
+    header |= {"card": card} if card else {}
     arrays, header["same"] = _keep_once(contents.arrays)
     arrays[HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with atomic_write(path, "wb") as file:
@@ -200,30 +208,80 @@ def load_model(
             f"embeddings must be a function from sentences to vectors in context, or have the "
             f"method transform, got {shorten(embeddings)}. Vectors of words are in the file."
         )
+    model, networks, _ = _load_file(path, max_bytes)
+    readers = [each for each in networks if each.embeddings_name_ is not None]
+    if embeddings is not None and not readers:
+        shown = _show_path(path)
+        raise ValueError(f"{shown}: this model reads no vectors in context; leave them out.")
+    for estimator in readers:
+        estimator.embeddings = embeddings
+    taggers = [each for each in networks if each._own_tagger().tag_values_]
+    if dictionary is not None and not taggers:
+        shown = _show_path(path)
+        raise ValueError(f"{shown}: this model tags no words; leave the dictionary out.")
+    for estimator in taggers if dictionary is not None else ():
+        estimator.dictionary = dictionary
+    return model
+
+
+def read_card(path: FilePath) -> dict[str, Any]:
+    """Read what the file of a model says of it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    card : dict
+        Empty if the file has none. The command ``train`` writes `treebanks`, `trees`, `tokens`,
+        `date`, `version` (of this package), `scores` and `note`, as far as it knows them. What a
+        file says of itself is not checked.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a saved model, or is damaged.
+    OSError
+        If the file cannot be read.
+
+    See Also
+    --------
+    save_model : Writes the card.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn_shag import DeterministicSHAG, read_card, save_model
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.npz"
+    >>> model = DeterministicSHAG().fit([["DET", "NOUN"]], [[2, 0]])
+    >>> save_model(model, path, card={"note": "Of one tree.", "trees": 1})
+    >>> read_card(path)
+    {'note': 'Of one tree.', 'trees': 1}
+    """
+    return _load_file(path, MAX_BYTES)[-1]
+
+
+def _load_file(path, max_bytes):
+    """Return the model of a file, its networks, and the card."""
     data = read_bytes(path, max_bytes)
-    shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
     try:
-        model, networks = _load_archive(data, max_bytes)
+        return _load_archive(data, max_bytes)
     except MemoryError:
         raise
     # Damaged archives raise errors of many kinds, from zipfile, zlib and json; checks raise those
     # of the estimators.
     except Exception as error:
         problem = str(error) if isinstance(error, ValueError) else repr(error)
-    else:
-        readers = [each for each in networks if each.embeddings_name_ is not None]
-        if embeddings is not None and not readers:
-            raise ValueError(f"{shown}: this model reads no vectors in context; leave them out.")
-        for estimator in readers:
-            estimator.embeddings = embeddings
-        taggers = [each for each in networks if each._own_tagger().tag_values_]
-        if dictionary is not None and not taggers:
-            raise ValueError(f"{shown}: this model tags no words; leave the dictionary out.")
-        for estimator in taggers if dictionary is not None else ():
-            estimator.dictionary = dictionary
-        return model
     # Raised outside of the handler: the first error may hold megabytes of the file.
-    raise ModelFileError(printable(f"{shown} is not a saved model, or is damaged: {problem}"))
+    raise ModelFileError(
+        printable(f"{_show_path(path)} is not a saved model, or is damaged: {problem}")
+    )
+
+
+def _show_path(path):
+    return "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
 
 
 def _load_archive(data, max_bytes):
@@ -238,7 +296,8 @@ def _load_archive(data, max_bytes):
     archive.same = header.get("same", {})  # {} in earlier versions' files
     check_value(archive.same, dict[str, str], "same")
     source = FileSource(archive, {}, {}, [], [], max_bytes)
-    return _restore_model(header.get("model"), "model", source, True), source.networks
+    model = _restore_model(header.get("model"), "model", source, True)
+    return model, source.networks, _take_item({"card": {}} | header, "card", dict, "its header")
 
 
 def _keep_once(arrays):

@@ -47,7 +47,13 @@ from sklearn_shag.network._parameters import (
     tabulate_embeddings,
 )
 from sklearn_shag.network._reading import read_sentences
-from sklearn_shag.network._tags import LEARNED, collect_tags, finish_lemmas, look_up_tags
+from sklearn_shag.network._tags import (
+    LEARNED,
+    collect_tags,
+    finish_lemmas,
+    look_up_tags,
+    pick_proba,
+)
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
 from sklearn_shag.treebank import Dictionary, Sentences, compose_words
@@ -393,20 +399,17 @@ class TagLearner(NetworkLearner):
                 return () if self.dictionary is None else all_entries()
             return [all_entries()[t] for t in places_of(batch.indptr, chosen)[1]]
 
-        def find():
-            known, parts = entries(), []
-
-            def look_up(tags, scores):
-                begin = sum(len(part) for part, _ in parts)
-                own = known[begin : begin + len(tags)]
-                given = values, tags, network.combinations, own
-                parts.append((tags, look_up_tags(*given, lambda t: [each[t] for each in scores])))
-
-            if reading is None:
-                read_sentences(network, encoded(), look_up=look_up)
-            else:
-                look_up(reading.tags, [reading.tag_scores[:, part] for part in network.tags])
-            return {name: np.concatenate([part[name] for _, part in parts]) for name in values}
+        def find(with_proba):
+            known = entries()
+            with_scores = with_proba or bool(known)
+            own = reading or read_sentences(network, encoded(), with_scores=with_scores)
+            scores = [own.tag_scores[:, part] for part in network.tags] if with_scores else []
+            given = values, own.tags, network.combinations, known
+            found = look_up_tags(*given, lambda t: [each[t] for each in scores])
+            if not with_proba:
+                return found, {}
+            columns = [softmax(np.nan_to_num(each), axis=1) for each in scores]
+            return found, pick_proba(values, found, columns)
 
         def proba(chosen=None):
             if reading is None:

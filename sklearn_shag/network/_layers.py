@@ -114,7 +114,11 @@ def _widen(table, rows):
     """Take rows of half precision, that no loop can read, into a table of their own."""
     if table.dtype != np.float16:
         return table, rows
-    return table[rows.ravel()].astype(np.float32), np.arange(rows.size).reshape(rows.shape)
+    if rows.size < len(table):
+        return table[rows.ravel()].astype(np.float32), np.arange(rows.size).reshape(rows.shape)
+    used = np.zeros(len(table), dtype=bool)  # of a long text, a tenth of the rows differ
+    used[rows] = True
+    return table[used].astype(np.float32), (np.cumsum(used) - 1)[rows]
 
 
 def embed_tokens_backward(rows, d_x, d_tables):

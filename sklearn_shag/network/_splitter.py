@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import accumulate, chain, count, pairwise
 from os.path import commonprefix
 from typing import Any, Literal, NamedTuple, Self, TextIO
@@ -49,6 +50,7 @@ from sklearn_shag.treebank import (
     require_trees,
     to_text,
     to_trees,
+    words_guessed,
 )
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import warn
@@ -74,22 +76,23 @@ PATTERNS = (
 
 
 class SplitterFormat(NamedTuple):
-    """Format of raw text, split by a splitter, with the methods of a TextFormat."""
+    """Format of raw text, split by a splitter: TextPieces are read in place of Pieces."""
 
     splitter: "Splitter"
     lines: bool  # whether each line is a sentence
+    one_line: bool = False  # whether each document is one line of its file
 
-    def pieces(self, sources):
-        """Read files of :func:`list_sources` piece by piece."""
-        return iter_text(sources)
-
-    def sentences(self, piece):
-        """Yield for each sentence of a piece its line number, None for its text, and its tree."""
-        line, place = piece.n_lines + 1, 0
-        for tree in self.splitter._split(piece, count(1), self.lines):
-            begin = tree.spans[0][0] - piece.n_characters
-            line, place = line + piece.text.count("\n", place, begin), begin
-            yield line, None, tree
+    def sentences(self, pieces):
+        """Yield the place of the piece, line, None for the text, and tree of each sentence."""
+        plain = [piece._replace(document=None) for piece in pieces]  # others number its sentences
+        split = self.splitter._split_pieces(plain, count(1), self.lines)
+        for k, (piece, trees) in enumerate(zip(pieces, split, strict=True)):
+            line, place = piece.n_lines + 1, 0
+            for tree in trees:
+                begin = tree.spans[0][0] - piece.n_characters
+                if not self.one_line:
+                    line, place = line + piece.text.count("\n", place, begin), begin
+                yield k, line, None, tree
 
 
 class Splitter(TreeTransformer, NetworkLearner):
@@ -287,6 +290,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         self._check_sizes()
         compile_patterns(self.patterns)
         trees, rng = _check_trees(X), check_random_state(self.random_state)
+        # Boundaries that nobody has confirmed would confirm themselves.
+        trees = [tree for tree in trees if not words_guessed(tree)] or trees
         _warn_if_spaces_are_unknown(trees)
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
         text, ends = _compose_ends(*to_text(trees, set(alone.tolist())))
@@ -337,7 +342,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         """
         check_is_fitted(self)
         check_text(text)
-        return list(self._split(TextPiece("", 0, 0, text, 0, True), count(1), lines))
+        return list(*self._split_pieces([TextPiece("", 0, 0, text)], count(1), lines))
 
     def iter_split_text(
         self, path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO], *, lines: bool = False
@@ -369,38 +374,28 @@ class Splitter(TreeTransformer, NetworkLearner):
         """
         check_is_fitted(self)
         numbers, pieces = count(1), iter_text(path_or_file)
-        return chain.from_iterable(self._split(piece, numbers, lines) for piece in pieces)
+        split = (self._split_pieces([piece], numbers, lines) for piece in pieces)
+        return chain.from_iterable(chain.from_iterable(split))
 
-    def _split_texts(self, documents, lines=False):
-        """Split texts together, and list the sentences of each.
+    def _split_pieces(self, pieces, numbers, lines=False):
+        """Yield an iterator over the sentences of each TextPiece; all are split together.
 
-        Parameters
-        ----------
-        documents : list of (object, str)
-            Pairs of id and text. Trees know their document; so do the names of sentences.
-        lines : bool, default=False
+        Pieces are whole documents, with their own numbers, or get `numbers`. With `lines`, each
+        line is one sentence.
         """
-        for _, text in documents:
-            check_text(text)
-        joined = "\n\n".join(text for _, text in documents)
+        joined = "\n\n".join(piece.text for piece in pieces)
         if not joined.strip():
-            return [[] for _ in documents]
-        lengths = np.array([len(text) for _, text in documents])
+            yield from ([] for _ in pieces)
+            return
+        lengths = np.array([len(piece.text) for piece in pieces])
         begins = np.cumsum(lengths + 2) - lengths - 2
-        ends = self._find_ends(joined, lines, (begins + lengths - 1)[lengths > 0])
-        found = []
-        for (name, text), begin in zip(documents, begins.tolist(), strict=True):
-            numbers, own = (f"{name}-{k}" for k in count(1)), ends[begin : begin + len(text)]
-            trees = to_trees(text, own, self._words_of, numbers, document=str(name))
-            found.append(list(trees))
-        return found
-
-    def _split(self, piece, numbers, lines):
-        """Yield the sentences of a TextPiece, numbered; with `lines`, each line is one."""
-        text = piece.text
-        if text.strip():
-            place = piece.n_characters, piece.begins_paragraph
-            yield from to_trees(text, self._find_ends(text, lines), self._words_of, numbers, *place)
+        stops = (begins + lengths - 1)[lengths > 0] if len(pieces) > 1 else None
+        ends = self._find_ends(joined, lines, stops)
+        for piece, begin in zip(pieces, begins.tolist(), strict=True):
+            text, name = piece.text, None if piece.document is None else str(piece.document)
+            own = numbers if name is None else map(partial("{}-{}".format, name), count(1))
+            place = piece.n_characters, piece.begins_paragraph, name
+            yield to_trees(text, ends[begin : begin + len(text)], self._words_of, own, *place)
 
     def _find_ends(self, text, lines=False, stops=None):
         """Predict the kind of end at each character, int8 (n_characters,).

@@ -272,6 +272,31 @@ def look_up_tags(values, codes, combinations, entries, scores_of):
     return found
 
 
+def pick_proba(values, found, proba):
+    """Pick the probabilities of the tags of tokens, which are no lemmas.
+
+    Parameters
+    ----------
+    values : dict of str ndarrays
+        The known values of each column.
+    found : dict of str ndarrays of shape (n_tokens,)
+        From :func:`look_up_tags`.
+    proba : sequence of ndarrays of shape (n_tokens, n_values)
+        Of the known values of each column.
+
+    Returns
+    -------
+    picked : dict of ndarrays of shape (n_tokens,)
+        0 for values that only a dictionary has.
+    """
+    picked = {}
+    for (name, known), own in zip(values.items(), proba, strict=True):
+        if name != "lemma":  # tables, too, say lemmas
+            codes = encode_labels([found[name]], known)
+            picked[name] = np.where(codes < 0, 0.0, own[np.arange(codes.size), codes])
+    return picked
+
+
 def _take_columns(columns, entry):
     return {name: entry[OF_ENTRIES.index(name)] for name in columns}
 

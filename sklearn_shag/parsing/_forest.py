@@ -43,7 +43,9 @@ class Tagging(NamedTuple):
     """Predictions of the learned columns of tokens, computed when they are needed."""
 
     values: dict[str, np.ndarray]  # the known values of each column
-    find: Callable  # returns the best values of each column, (n_tokens,), by its name
+    # Takes whether probabilities are wanted; returns the best values of tokens by column, each
+    # (n_tokens,), and a dict of their probabilities, without lemmas.
+    find: Callable
     # Takes places of sentences, or None for all; returns (n_tokens, n_values) of each column.
     proba: Callable
     finish: Callable | None = None  # takes found values by column, returns them with lemmas
@@ -250,12 +252,12 @@ class Forest:
             self.drawn_by[rung.places] = rung.number
         return samples
 
-    def label_codes(self, heads, *groupings):
+    def label_codes(self, scores, heads, *groupings):
         """Codes of the labels of the arcs of trees, for each grouping an array (n_tokens,).
 
         A grouping holds the group of each label, one of which goes with a head; None sets none.
         """
-        scores, proba = self.scored.label_scores(heads), self.scored.label_proba
+        proba = self.scored.label_proba
         found = [scores.argmax(axis=1) for _ in groupings]
         for labels, groups in zip(found, groupings, strict=True):
             if groups is not None:
@@ -266,18 +268,28 @@ class Forest:
         """Probabilities of the labels of the arcs of trees, (n_tokens, n_labels)."""
         return self.scored.label_proba(self.scored.label_scores(heads))
 
-    def labels(self, heads, groups=None):
-        """Labels of the arcs of trees, (n_tokens,) str objects; one of each group by head."""
-        (codes,) = self.label_codes(heads, groups)
-        return self.scored.label_names[codes]
+    def labels(self, heads, groups=None, with_proba=False):
+        """Labels of the arcs of trees, (n_tokens,) str objects; one of each group by head.
 
-    def columns(self):
-        """Values of the learned columns of tokens, by name, each (n_tokens,)."""
+        Behind them are their probabilities, or None if these are not wanted.
+        """
+        scores = self.scored.label_scores(heads)
+        (codes,) = self.label_codes(scores, heads, groups)
+        names = self.scored.label_names[codes]
+        if not with_proba:
+            return names, None
+        return names, self.scored.label_proba(scores)[np.arange(codes.size), codes]
+
+    def columns(self, with_proba=False):
+        """Values of the learned columns of tokens, by name, each (n_tokens,).
+
+        Behind them, if wanted, are the probabilities of those of tags.
+        """
         tagging = self.scored.tagging
         if tagging is None:
-            return {}
-        found = tagging.find()
-        return found if tagging.finish is None else tagging.finish(found)
+            return {}, {}
+        found, proba = tagging.find(with_proba)
+        return (found if tagging.finish is None else tagging.finish(found)), proba
 
 
 class Mixture(Forest):
@@ -447,7 +459,7 @@ def list_log_proba(decoder, forest):
 
 def list_arc_labels(decoder, groups, forest):
     """List the labels of the best trees, or with decoder=None of known ones."""
-    return list_heads(forest.batch, forest.labels(_find_heads(decoder, forest), groups))
+    return list_heads(forest.batch, forest.labels(_find_heads(decoder, forest), groups)[0])
 
 
 def list_label_proba(decoder, forest):
@@ -467,7 +479,8 @@ def list_uncertain(decoder, groups, forest):
         found = forest.label_proba(_find_heads(None, forest))
     if groups is not None:
         heads = forest.best(decoder)
-        predicted = np.stack([heads, *forest.label_codes(heads, None, groups)], axis=1)
+        scores = forest.scored.label_scores(heads)
+        predicted = np.stack([heads, *forest.label_codes(scores, heads, None, groups)], axis=1)
     parts = (list_heads(forest.batch, each) for each in (found, predicted))
     return list(zip(list_marginals(forest.batch, forest.marginals), *parts, strict=True))
 
@@ -478,11 +491,15 @@ def _find_heads(decoder, forest):
 
 def list_columns(forest):
     """List the values of learned columns of each sentence, by name."""
-    found = forest.columns()
-    if not found:
-        return [{}] * (forest.batch.indptr.size - 1)
-    rows = list_heads(forest.batch, np.stack(list(found.values()), axis=1))
-    return [dict(zip(found, of_sentence.T, strict=True)) for of_sentence in rows]
+    return split_columns(forest.batch, forest.columns()[0])
+
+
+def split_columns(batch, columns):
+    """Split columns, each (n_tokens,), into a list with a dict for each sentence."""
+    if not columns:
+        return [{}] * (batch.indptr.size - 1)
+    parts = (list_heads(batch, column) for column in columns.values())
+    return [dict(zip(columns, row, strict=True)) for row in zip(*parts, strict=True)]
 
 
 def list_samples(n_samples, forest):
@@ -517,43 +534,6 @@ def list_most_probable(k, n_samples, forest):
 
 def _split_rows(forest, rows):
     return np.split(rows, forest.batch.indptr[1:-1], axis=1)
-
-
-class Answer(NamedTuple):
-    """One or several trees of a sentence, with labels, columns, probabilities and marginals."""
-
-    heads: list  # of each tree, (n_tokens,)
-    labels: list  # of each tree, (n_tokens,), or None
-    columns: dict  # the values of each learned column
-    logs: list | None  # of each tree, its log probability
-    marginals: np.ndarray | None  # (n_tokens, n_tokens + 1)
-
-
-def list_answers(find, groups, with_logs, with_marginals, forest):
-    """List an Answer for each sentence; `find` lists the heads of its trees, (n_trees_i, N_i)."""
-    rows = find(forest)
-    n_sentences = len(rows)
-    labels, logs = _label_rows(forest, rows, groups), [None] * n_sentences
-    if with_logs:
-        ends = np.cumsum(list(map(len, rows)))[:-1]
-        logs = [part.tolist() for part in np.split(np.minimum(forest.log_proba(rows), 0.0), ends)]
-    marginals = list_corrected(forest) if with_marginals else [None] * n_sentences
-    parts = rows, labels, list_columns(forest), logs, marginals
-    return list(map(Answer, *parts))
-
-
-def _label_rows(forest, rows, groups):
-    """List the labels of the trees of each sentence; None for each tree if there are none."""
-    if forest.scored.label_scores is None:
-        return [[None] * len(heads) for heads in rows]
-    found = [[] for _ in rows]
-    for j in range(max(map(len, rows))):
-        # Sentences with fewer trees have the last of them labelled again, for nothing.
-        heads = np.concatenate([own[min(j, len(own) - 1)] for own in rows])
-        labels = list_heads(forest.batch, forest.labels(heads, groups))
-        for own, of_sentence, its_rows in zip(found, labels, rows, strict=True):
-            own += [of_sentence] * (j < len(its_rows))
-    return found
 
 
 def list_best_rows(decoder, forest):

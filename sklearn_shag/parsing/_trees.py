@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import compress
+from itertools import compress, repeat
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from sklearn_shag.encoding import check_allowed, describe_sentence
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
+from sklearn_shag.parsing._forest import list_corrected, list_heads, split_columns
 from sklearn_shag.treebank import (
     MISSING,
     DependencyTree,
@@ -289,6 +290,48 @@ def kept_relations(sentence, heads, labels):
     return [deprel if is_kept else label for deprel, is_kept, label in rows]
 
 
+class Answer(NamedTuple):
+    """One or several trees of a sentence, with labels, columns, probabilities and marginals."""
+
+    heads: list  # of each tree, (n_tokens,)
+    labels: list  # of each tree, and their probabilities, (n_tokens,); or twice None
+    columns: dict  # the values of each learned column
+    proba: dict  # those of the values of tags
+    logs: list | None  # of each tree, its log probability
+    marginals: np.ndarray | None  # (n_tokens, n_tokens + 1)
+
+
+def list_answers(find, groups, with_logs, with_marginals, with_proba, forest):
+    """List an Answer for each sentence; `find` lists the heads of its trees, (n_trees_i, N_i)."""
+    rows = find(forest)
+    logs = marginals = [None] * len(rows)
+    if with_logs:
+        ends = np.cumsum(list(map(len, rows)))[:-1]
+        logs = [part.tolist() for part in np.split(np.minimum(forest.log_proba(rows), 0.0), ends)]
+    labels = _label_rows(forest, rows, groups, with_proba)
+    columns, proba = forest.columns(with_proba)
+    columns = split_columns(forest.batch, columns)
+    proba = split_columns(forest.batch, proba) if proba else [{}] * len(rows)
+    marginals = list_corrected(forest) if with_marginals else marginals
+    return list(map(Answer, rows, labels, columns, proba, logs, marginals))
+
+
+def _label_rows(forest, rows, groups, with_proba):
+    """List pairs of labels and their probabilities for the trees of each sentence."""
+    if forest.scored.label_scores is None:
+        return [[(None, None)] * len(heads) for heads in rows]
+    found = [[] for _ in rows]
+    for j in range(max(map(len, rows))):
+        # Sentences with fewer trees have the last of them labelled again, for nothing.
+        heads = np.concatenate([own[min(j, len(own) - 1)] for own in rows])
+        labels, proba = forest.labels(heads, groups, with_proba)
+        labels = list_heads(forest.batch, labels)
+        proba = list_heads(forest.batch, proba) if with_proba else repeat(None, len(rows))
+        for own, its_rows, *pair in zip(found, rows, labels, proba, strict=True):
+            own += [pair] * (j < len(its_rows))
+    return found
+
+
 def make_trees(sentence, answer, keep_heads=False):
     """Make the trees of a sentence from an Answer.
 
@@ -305,7 +348,7 @@ def make_trees(sentence, answer, keep_heads=False):
     trees : list of DependencyTree
     """
     trees = []
-    for heads, labels in zip(answer.heads, answer.labels, strict=True):
+    for heads, (labels, _) in zip(answer.heads, answer.labels, strict=True):
         if keep_heads:
             labels = kept_relations(sentence, heads, labels)
         if trees:
@@ -323,6 +366,34 @@ def make_trees(sentence, answer, keep_heads=False):
     if answer.marginals is not None:
         trees = [_with_confidence(tree, answer.marginals) for tree in trees]
     return trees
+
+
+def list_probabilities(answer, trees):
+    """List the probabilities in an Answer for each of its trees.
+
+    Parameters
+    ----------
+    answer : Answer
+        With all probabilities.
+    trees : list of DependencyTree
+        From :func:`make_trees`.
+
+    Returns
+    -------
+    probabilities : list of dict
+        A list for each of "head_proba", "deprel_proba" and learned tags, such as "upos_proba": the
+        probability of each token's head, of its relation given that head, and of its tag. There are
+        none of relations if some were kept.
+    """
+    found = []
+    for tree, (labels, shares), log in zip(trees, answer.labels, answer.logs, strict=True):
+        (of_heads,) = head_probabilities([answer.marginals], [tree.heads])
+        columns = {"head": of_heads} | answer.proba
+        if shares is not None and tuple(labels) == tree.deprels:
+            columns["deprel"] = shares
+        rounded = {f"{name}_proba": np.round(p, 4).tolist() for name, p in columns.items()}
+        found.append({"score": round(log, 4) if log > -np.inf else None} | rounded)
+    return found
 
 
 def _with_confidence(tree, marginals):

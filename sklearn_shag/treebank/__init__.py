@@ -35,6 +35,7 @@ from sklearn_shag.treebank._conversions import (
 from sklearn_shag.treebank._dictionary import OF_ENTRIES, Dictionary, read_dictionary
 from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph, pad_cells
 from sklearn_shag.treebank._graphemes import compose, compose_text, compose_words
+from sklearn_shag.treebank._guesses import ASKED, WORDS, forget_guesses, mark_guesses, words_guessed
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
 from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces
 from sklearn_shag.treebank._projectivity import (
@@ -59,6 +60,7 @@ from sklearn_shag.treebank._text import (
     check_text,
     correct_ends,
     cut_sentences,
+    group_pieces,
     is_spelled,
     iter_horizontal,
     iter_text,
@@ -66,6 +68,8 @@ from sklearn_shag.treebank._text import (
     list_paragraphs,
     list_tokens,
     read_horizontal,
+    read_json_lines,
+    read_text_file,
     to_text,
     to_trees,
 )

@@ -50,17 +50,18 @@ class TextFormat(NamedTuple):
                 longest=longest,
             )
 
-    def sentences(self, piece):
-        """Yield line number, text, and tree or error of each sentence of a piece."""
-        for n_lines, text in self.split(piece):
-            line = piece.n_lines + n_lines + 1
-            try:
-                if piece.longest is not None and len(text) > piece.longest:
-                    raise _too_long(piece.path, line, piece.longest)
-                tree = self.parse(piece.path, line, text)
-            except ConlluError as error:
-                tree = error
-            yield line, text, tree
+    def sentences(self, pieces):
+        """Yield place of the piece, line, text, and tree or error of each sentence of pieces."""
+        for k, piece in enumerate(pieces):
+            for n_lines, text in self.split(piece):
+                line = piece.n_lines + n_lines + 1
+                try:
+                    if piece.longest is not None and len(text) > piece.longest:
+                        raise _too_long(piece.path, line, piece.longest)
+                    tree = self.parse(piece.path, line, text)
+                except ConlluError as error:
+                    tree = error
+                yield k, line, text, tree
 
     def trees(self, sources, on_error="raise", *, max_bytes=None, longest=None):
         """Yield the trees of files of :func:`list_sources`.
@@ -75,7 +76,7 @@ class TextFormat(NamedTuple):
         document = None
         for piece in self.pieces(sources, max_bytes=max_bytes, longest=longest):
             document = document if piece.n_lines else None  # of another file
-            for _, text, tree in self.sentences(piece):
+            for *_, text, tree in self.sentences([piece]):
                 is_error = isinstance(tree, ConlluError)
                 source = text.decode(errors="replace") if is_error else tree._source
                 document = find_document(source or "", document)
@@ -96,7 +97,7 @@ def _too_long(path, line, longest):
     return ConlluError(path, line, message)
 
 
-def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None):
+def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, raw=False):
     """Read a file piece by piece.
 
     Parameters
@@ -112,6 +113,8 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None):
         The largest size of the text, not compressed.
     longest : None or int, default=None
         Limit of the bytes of a sentence: more text without a boundary is an error.
+    raw : bool, default=False
+        Whether to change nothing in the text, and to read on in a file that seems to be none.
 
     Yields
     ------
@@ -131,11 +134,11 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None):
     path = "<stdin>" if source == STANDARD else source
     if is_open:
         path = str(getattr(source, "name", "<text>"))
-    chunks = _read_open(path, source) if is_open else _read_file(path, source)
+    chunks = _read_open(path, source) if is_open else _read_file(path, source, raw)
     held, n_lines, n_bytes, n_read, n_read_before, searched = bytearray(), 0, 0, 0, 0, 0
     size = n_chunks * _CHUNK
     try:
-        for chunk, n_read in _clean_chunks(chunks):
+        for chunk, n_read in chunks if raw else _clean_chunks(chunks):
             held += chunk
             n_bytes += len(chunk)
             if max_bytes is not None and n_bytes > max_bytes:
@@ -170,7 +173,7 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None):
         yield Piece(path, n_lines, bytes(held), n_read - n_read_before, longest)
 
 
-def _read_file(path, source):
+def _read_file(path, source, raw):
     """Yield chunks of the text of a file, each with the number of bytes read so far."""
     with open_bytes(source) as stream, gzip.open(stream) as unpacked:
         is_packed = stream.peek(2).startswith(_GZIP)
@@ -179,7 +182,7 @@ def _read_file(path, source):
             iter(lambda: unpacked.read1(_CHUNK), b"") if is_packed else iter_chunks(stream, _CHUNK)
         )
         for k, chunk in enumerate(chunks):
-            if not k and (found := describe_binary(chunk)):
+            if not (k or raw) and (found := describe_binary(chunk)):
                 problem, place = found
                 raise ConlluError(path, 1 + chunk.count(b"\n", 0, place), problem)
             yield chunk, stream.tell() if stream.seekable() else 0

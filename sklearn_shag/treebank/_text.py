@@ -1,5 +1,7 @@
 """Text without annotation: sentences of tokens, one per line, and raw text, to and from trees."""
 
+import io
+import json
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -12,6 +14,8 @@ from sklearn_shag.treebank._graphemes import find_joined
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
 from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
+from sklearn_shag.utils._io import STANDARD
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import COUNT, validate_params
 from sklearn_shag.utils._typing import Files
 
@@ -154,22 +158,27 @@ HORIZONTAL = TextFormat(".txt", b"\n", _split_lines, _parse_line)
 
 
 class TextPiece(NamedTuple):
-    """A part of a text file, with its position in lines and characters."""
+    """A part of a document, with its position in lines of a file and characters of the text."""
 
     path: str
     n_lines: int  # before it
     n_characters: int  # before it
     text: str
-    n_read: int  # bytes of the file that were read for it
-    begins_paragraph: bool
+    n_read: int = 0  # bytes of the file that were read for it
+    begins_paragraph: bool = True
+    document: str | int | None = None
+    ends: bool = False  # whether it is the last part
+    error: Exception | None = None  # for which the document breaks off here
 
 
-def iter_text(path_or_file):
+def iter_text(path_or_file, raw=False):
     """Read text files piece by piece.
 
     Parameters
     ----------
     path_or_file : str, os.PathLike, text file, or list or tuple of them
+    raw : bool, default=False
+        Whether to keep byte order marks and line ends as they are.
 
     Returns
     -------
@@ -177,13 +186,13 @@ def iter_text(path_or_file):
         Each ends with a blank line, or, within a paragraph of more than 128 kilobytes, with a line
         or a word. Together the pieces of a file are its text, with "\n" as line end.
     """
-    return _read_pieces(list_sources(path_or_file, ".txt"))
+    return _read_pieces(list_sources(path_or_file, ".txt"), raw)
 
 
-def _read_pieces(sources):
+def _read_pieces(sources, raw):
     for source in sources:
         n_characters, space = 0, "\n\n"  # a file begins a paragraph
-        for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES):
+        for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES, raw=raw):
             text = decode_lines(piece.path, piece.n_lines + 1, piece.text)
             if "\0" in text:
                 line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
@@ -192,6 +201,87 @@ def _read_pieces(sources):
             begins = _BLANK_LINES.search(space) is not None
             yield TextPiece(piece.path, piece.n_lines, n_characters, text, piece.n_read, begins)
             n_characters, space = n_characters + len(text), text[len(text.rstrip()) :]
+
+
+def read_text_file(path, document=None, whole=False):
+    """Yield the pieces of a document that is a text file.
+
+    Parameters
+    ----------
+    path : str
+    document : None or str, default=None
+        Its id.
+    whole : bool, default=False
+        Whether to read the file to its end first, so that nothing comes of one with an error. Not
+        of standard input.
+
+    Yields
+    ------
+    piece : TextPiece
+        The last one ends the document, without text, and has the error if there was one.
+    """
+    end = TextPiece(path, 0, 0, "", document=document, ends=True)
+    try:
+        for _ in iter_text(path) if whole and path != STANDARD else ():
+            pass
+        for piece in iter_text(path):
+            yield piece._replace(document=document)
+    except (ConlluError, OSError) as error:
+        end = end._replace(error=error)
+    yield end
+
+
+def read_json_lines(path):
+    """Yield the pieces of documents that are lines of JSON, each an object with `id` and `text`.
+
+    Pieces are those of :func:`read_text_file`. Of a document with an error only the end comes.
+    """
+    try:
+        for part in iter_pieces(path, b"\n", longest=MAX_BYTES, raw=True):
+            for k, line in enumerate(part.text.splitlines()):
+                if line.strip():
+                    end, text = _read_json(path, part.n_lines + k, line)
+                    for piece in iter_text(io.StringIO(text, newline=""), raw=True):
+                        own = piece.n_characters, piece.text, 0, piece.begins_paragraph
+                        yield TextPiece(path, end.n_lines, *own, end.document)
+                    yield end
+            yield TextPiece(path, 0, 0, "", part.n_read)  # reports the bytes
+    except ConlluError as error:  # of the file
+        yield TextPiece(path, 0, 0, "", ends=True, error=error)
+
+
+def _read_json(path, n_lines, line):
+    """Return the end of the document in a line of JSON, and its text, if there is no error."""
+    end = TextPiece(path, n_lines, 0, "", ends=True)
+    try:
+        content = json.loads(line.decode("utf-8-sig", errors="replace"))
+        if not (isinstance(content, dict) and content.keys() >= {"id", "text"}):
+            raise ValueError('the line is no JSON object with "id" and "text"')
+        name = content["id"]
+        if type(name) not in (str, int) or len(str(name).splitlines()) != 1:
+            raise ValueError(f"the id must be a number or one line of text, got {shorten(name)}")
+        check_text(str(name))
+        end = end._replace(document=name)
+        decode_lines(path, n_lines + 1, line)
+        check_text(content["text"])
+    except ConlluError as error:
+        return end._replace(error=error), ""
+    except (TypeError, ValueError, RecursionError) as error:
+        return end._replace(error=ConlluError(path, n_lines + 1, str(error))), ""
+    return end, content["text"]
+
+
+def group_pieces(pieces, least):
+    """Yield lists of TextPieces, of which all but the last have at least so many characters."""
+    group, size = [], 0
+    for piece in pieces:
+        group.append(piece)
+        size += 1 + len(str(piece.text))
+        if size >= least:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def to_text(trees, begin_paragraphs=()):

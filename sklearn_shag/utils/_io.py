@@ -4,15 +4,18 @@ import contextlib
 import errno
 import gzip
 import io
+import json
 import os
 import secrets
 import signal
 import sys
 import threading
+from functools import partial
 
 from sklearn_shag.utils._messages import printable, shorten
 
 STANDARD = "-"  # a path that stands for standard input or output
+PARTIAL = ".part", ".part.log"  # endings of the files beside one that can be gone on with
 _CHUNK = 1 << 20  # bytes that are read at once
 _SHOWN = 200  # characters of a path in messages
 
@@ -89,6 +92,8 @@ def iter_chunks(stream, size):
 
 def _describe_error(error, path):
     """Return the reason of an OSError in words, without number and path."""
+    if isinstance(error, BlockingIOError):  # from a lock
+        return "another run is writing it"
     is_denied = isinstance(error, PermissionError)
     return "permission is denied" if is_denied else error.strerror or str(error)
 
@@ -253,24 +258,27 @@ def atomic_write(path, mode="w"):
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            if os.path.exists(target):
-                os.chmod(temporary, os.stat(target).st_mode)
-            os.replace(temporary, target)
+            _replace(temporary, target)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
 
 
+def _replace(temporary, target):
+    """Let a complete file take the place of another one, with the permissions of that."""
+    if os.path.exists(target):
+        os.chmod(temporary, os.stat(target).st_mode)
+    os.replace(temporary, target)
+
+
 @contextlib.contextmanager
-def write_text(path, streamed=False):
+def write_text(path):
     """Open a file for text in UTF-8, of which one that ends in ".gz" is compressed.
 
     Parameters
     ----------
     path : str or os.PathLike
         Is written by :func:`atomic_write`.
-    streamed : bool, default=False
-        Whether standard output is written as the text comes, and not once it is complete.
 
     Yields
     ------
@@ -283,9 +291,6 @@ def write_text(path, streamed=False):
         If the file cannot be written.
     """
     path = expand_user(path)
-    if path == STANDARD and streamed:
-        yield _write_standard_output
-        return
     with atomic_write(path, "wb") as file:
         if path.endswith(".gz"):
             # Neither name nor time in the header: the same text gives the same bytes.
@@ -293,6 +298,98 @@ def write_text(path, streamed=False):
                 yield compressed.write
         else:
             yield file.write
+
+
+@contextlib.contextmanager
+def write_resumable(path, key, resume=False):
+    """Write a file through ``PATH.part`` beside it, which a later run can go on with.
+
+    It takes the place of the file once it is complete. Beside it, ``PATH.part.log`` holds the key
+    and notes of how far the text is. If the block ends with an error of its input (TypeError or
+    ValueError), both are removed; otherwise they stay.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        As for :func:`write_text`. What is no regular file is written as the text comes.
+    key : dict of str
+        Names of what the text depends on -> digests of that.
+    resume : bool, default=False
+        Whether to go on with the partial file, if there is one.
+
+    Yields
+    ------
+    write : callable
+        Takes bytes, which are compressed by themselves if the file is.
+    note : callable
+        Takes what JSON can hold, and notes it for the text so far.
+    noted : object
+        The last note for text that is in the partial file; the rest of that is dropped. None
+        without one.
+
+    Raises
+    ------
+    ValueError
+        If `resume` is not possible: the key has changed, or there is no file to go on with.
+    OSError
+        If the file cannot be written, or another run is writing it.
+    """
+    target = os.path.realpath(path := expand_user(path))
+    if path == STANDARD or (os.path.exists(target) and not os.path.isfile(target)):
+        if resume:
+            raise ValueError("--resume goes on with a file; name it with -o.")
+        to_file = contextlib.nullcontext(_write_standard_output) if path == STANDARD else None
+        with to_file or write_text(path) as write:
+            yield write, lambda _: None, None
+        return
+    check_target(path)
+    names = [target + ending for ending in PARTIAL]
+    pack = partial(gzip.compress, compresslevel=6, mtime=0) if path.endswith(".gz") else bytes
+    with _word_errors(path, target, *names):
+        with open(names[0], "ab") as file, open(names[1], "a+b") as log:
+            with contextlib.suppress(ImportError):  # not everywhere
+                import fcntl
+
+                fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            n_bytes, noted = _begin_log(log, file.tell(), key, resume)
+            file.truncate(n_bytes)
+            file.seek(0, os.SEEK_END)
+
+            def note(content):
+                file.flush()
+                log.write(json.dumps([file.tell(), content]).encode() + b"\n")
+                log.flush()
+
+            try:
+                yield lambda data: data and file.write(pack(data)), note, noted
+            except (TypeError, ValueError):
+                for each in (file, log):
+                    each.close()
+                    os.unlink(each.name)
+                raise
+            if not file.tell():
+                file.write(pack(b""))
+            file.flush()
+            os.fsync(file.fileno())
+        _replace(names[0], target)
+        os.unlink(names[1])
+
+
+def _begin_log(log, size, key, resume):
+    """Return length and content of the last note for a text of this size; or begin anew."""
+    log.seek(0)
+    *lines, _ = log.read().split(b"\n")  # the last one is empty, or not complete
+    if resume and size and len(lines) > 1:
+        header, *notes = map(json.loads, lines)
+        if changed := " and ".join(name for name in key if header.get(name) != key[name]):
+            made = f"changed since {printable(log.name)} was made; leave it out to begin anew"
+            raise ValueError(f"--resume: {changed} {made}.")
+        log.truncate(sum(map(len, lines)) + len(lines))
+        return next((note for note in reversed(notes) if note[0] <= size), (0, None))
+    log.truncate(0)
+    log.write(json.dumps(key).encode() + b"\n")
+    log.flush()
+    return 0, None
 
 
 @contextlib.contextmanager

@@ -6,10 +6,11 @@ import warnings
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from functools import cache
 from numbers import Integral
 from threading import Lock
-from time import sleep
+from time import perf_counter, sleep
 
 import numpy as np
 from joblib import effective_n_jobs, parallel_config
@@ -23,12 +24,13 @@ from sklearn_shag.utils._messages import warn
 
 # Work that is over sooner needs no bar, unless one asks for more than verbose=1.
 DELAY = 2.0  # seconds
+LOG_EVERY = 60.0  # seconds between lines of progress
 _PREPARED = []  # the function that a worker calls on each item
 
 
 @contextmanager
-def progress(description, n_steps, unit, verbose):
-    """Show a progress bar on standard error while the block runs.
+def progress(description, n_steps, unit, verbose, log=False):
+    """Show a progress bar, or lines of progress, on standard error while the block runs.
 
     Parameters
     ----------
@@ -39,16 +41,19 @@ def progress(description, n_steps, unit, verbose):
     unit : str
         What a step is; "B" for bytes.
     verbose : int
-        0 shows nothing, 1 a bar for work that takes more than two seconds, 2 one in any case.
+        0 shows no bar, 1 a bar for work that takes more than two seconds, 2 one in any case.
+    log : bool, default=False
+        Whether to write a line a minute where there is no bar.
 
     Yields
     ------
     advance : callable
-        ``advance(n=1)`` says that n more steps are done; any thread may. What else it is given
-        is shown behind the bar.
+        ``advance(n=1, note="", done="")`` says that n more steps are done; any thread may. The
+        note is shown behind the bar; a line has `done` before it.
     """
     if not verbose or sys.stderr is None:  # it is closed
-        yield lambda n=1, note="": None
+        no_log = not (log and sys.stderr)
+        yield (lambda n=1, note="", done="": None) if no_log else _log(description, n_steps)
         return
     from tqdm import tqdm
 
@@ -58,12 +63,29 @@ def progress(description, n_steps, unit, verbose):
     style = {"unit": unit if of_bytes else f" {unit}", "unit_scale": of_bytes}
     with tqdm(desc=description, total=n_steps, delay=delay, **style) as bar:
 
-        def advance(n=1, note=""):
+        def advance(n=1, note="", done=""):
             with lock:
                 bar.set_postfix_str(note, refresh=False)
                 bar.update(n)
 
         yield advance
+
+
+def _log(description, n_steps):
+    """Return a function like `advance` of a progress bar, for one thread, that writes lines."""
+    began = shown = perf_counter()
+    n_done = 0
+
+    def advance(n=1, note="", done=""):
+        nonlocal shown, n_done
+        n_done, now = n_done + n, perf_counter()
+        if now - shown >= LOG_EVERY:
+            shown, left = now, "an unknown time"
+            if n_steps and n_done:
+                left = timedelta(seconds=round((now - began) * (n_steps / n_done - 1)))
+            print(f"{description}: {done}, {note}, {left} left", file=sys.stderr, flush=True)
+
+    return advance
 
 
 def count_workers(n_jobs):

@@ -1,0 +1,78 @@
+"""The command `compile`: it runs the code of other commands, so that kernels are compiled."""
+
+import io
+import warnings
+from argparse import Namespace
+from contextlib import redirect_stdout, suppress
+from itertools import product
+
+from sklearn.base import clone
+
+from sklearn_shag.automata import EMAutomaton
+from sklearn_shag.cli._demo import demo
+from sklearn_shag.cli._models import LEARNERS, open_model
+from sklearn_shag.conditional import CRFParser
+from sklearn_shag.datasets import load_english, make_sequences
+from sklearn_shag.network import Splitter, Tagger
+from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.utils._estimators import find_splitter, open_member
+from sklearn_shag.utils._heads import UNKNOWN
+
+DECODERS = ("mbr", "max_marginal", "mst", "viterbi")
+WAYS = {}, {"n_best": 2, "confidence": True}, {"n_samples": 2, "random_state": 0}
+
+
+def compile(options):
+    """Compile the kernels that models need, and keep their code.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `model`, `context` and `all`.
+
+    Raises
+    ------
+    OSError
+        If the folder of compiled code cannot be written.
+    """
+    from sklearn_shag.utils._kernel_cache import can_write, code_folder  # imports numba
+
+    if not can_write(folder := code_folder()):
+        raise OSError(f"{folder} cannot be written; set NUMBA_CACHE_DIR to a folder that can.")
+    with redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in options.model or ["english", "demo"]:
+            if name == "demo":
+                demo(Namespace(text=None, treebank=None, n_jobs=None, program=""))
+            else:
+                one = Namespace(model=name, context=options.context, n_jobs=1)
+                _parse_in_all_ways(open_model(one, []))
+        if options.all:
+            _fit_all()
+    print(f"The code of {len(list(folder.iterdir()))} kernels is in {folder}")
+
+
+def _fit_all():
+    """Fit models of all kinds in few passes, and parse with all parsers among them."""
+    EMAutomaton(max_iter=2).fit(drawn := make_sequences(50, random_state=0)).score(drawn)
+    for model in (*LEARNERS.values(), CRFParser(trees="all"), Tagger(cv=2), Splitter()):
+        model = clone(model).set_params(**{"max_iter": 2} if hasattr(model, "max_iter") else {})
+        if hasattr(model.fit(load_english().data), "parse"):
+            _parse_in_all_ways(model)
+
+
+def _parse_in_all_ways(model):
+    """Parse sentences with a model in each way that a command has."""
+    transform, parser = open_member(model)
+    if find_splitter(model) is not None:
+        model.parse_text("It sleeps.")
+    trees = load_english().data
+    # A long sentence, and many sentences at once, have kernels of their own.
+    long = {n: 20 * getattr(trees[0], n) for n in ("forms", "lemmas", "upos", "xpos", "feats")}
+    trees = transform([*trees, DependencyTree(**long)])
+    parser.set_params(max_tokens=1000).parse(trees)
+    few = [tree.with_heads([*tree.heads[:1], *[UNKNOWN] * (len(tree) - 1)]) for tree in trees[:20]]
+    for decoder, keeps, way in product(DECODERS, (False, True), WAYS):
+        parser.set_params(decoder=decoder)
+        with suppress(ValueError):  # nothing is compiled for what a model refuses
+            parser.parse(few, keep_heads=keeps, **way)

@@ -1,0 +1,341 @@
+"""Suggest, mark, check: guesses never become gold, and errors of annotation are found."""
+
+import json
+import re
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+
+from sklearn_shag import BiaffineParser, CRFParser, load_model, save_model
+from sklearn_shag.cli import _suggest, main
+from sklearn_shag.inspection import suspicious_arcs
+from sklearn_shag.inspection._suspicious import (
+    LEAST_VALUE,
+    _condition_heads,
+    _count_crossed,
+    assign_folds,
+)
+from sklearn_shag.metrics import labeled_attachment_score, unlabeled_attachment_score
+from sklearn_shag.treebank import (
+    DependencyTree,
+    forget_guesses,
+    is_projective,
+    mark_guesses,
+    read_conllu,
+    words_guessed,
+    write_conllu,
+)
+from tests.loops import over
+from tests.test_cli import make_networks_small
+
+SETTINGS = ("--model", "crf", "--max-iter", "1", "--set", "n_features=4096", "--set-aside", "0")
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make_networks_small(monkeypatch)
+    monkeypatch.setattr(_suggest, "CRFParser", partial(CRFParser, n_features=2**12, max_iter=1))
+
+    def call(command):
+        assert main(command.split()) == 0
+        return capsys.readouterr().out
+
+    return call
+
+
+@pytest.fixture
+def files(tmp_path, english):
+    """A treebank, partial trees, and raw sentences of tokens."""
+    write_conllu(english[:60], tmp_path / "own.conllu")
+    partial = [tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)]) for tree in english[60:80]]
+    write_conllu(partial, tmp_path / "partial.conllu")
+    lines = "".join(f"{' '.join(tree.forms)}\n" for tree in english[80:100])
+    (tmp_path / "raw.txt").write_text(lines, encoding="utf-8")
+    return tmp_path
+
+
+def learn(run, *names, options=""):
+    run(f"train {' '.join(names)} -o model.npz {' '.join(SETTINGS)} {options}")
+    save_model(load_model("model.npz"), "bare.npz")  # the card names files
+    with open("bare.npz", "rb") as file:
+        return file.read()
+
+
+def sort_misc(text):
+    """As udapi writes it: MISC sorted, from behind here, so that the order does change."""
+    rows = (line.split("\t") for line in text.split("\n"))
+    rows = (
+        [*row[:9], "|".join(sorted(row[9].split("|"))[::-1])] if row[9:] else row for row in rows
+    )
+    return "\n".join(map("\t".join, rows))
+
+
+@over("by", ["arcs", "heads-in-sentences", "sentences", "trees"])
+def test_raw_text_that_comes_back_untouched_changes_no_bit(run, files, by):
+    before = learn(run, "own.conllu", options="--tags upos")
+    run(f"suggest model.npz raw.txt --input horizontal --by {by} -n 9 -o next.conllu")
+    text = (files / "next.conllu").read_text(encoding="utf-8")
+    assert "# predicted = upos\n" in text
+    assert "# sent_id = raw-" in text
+    assert learn(run, "own.conllu", "next.conllu", options="--tags upos") == before
+    (files / "next.conllu").write_text(sort_misc(text), encoding="utf-8")
+    assert learn(run, "own.conllu", "next.conllu", options="--tags upos") == before
+    (files / "next.conllu").write_text(text.replace("Predicted=Yes", "Old=Yes"), encoding="utf-8")
+    assert learn(run, "own.conllu", "next.conllu", options="--tags upos") != before
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+def test_text_that_comes_back_untouched_changes_no_bit(run, files):
+    """A splitter learns no boundaries that nobody has confirmed, though a head is."""
+    options = "--text --tags upos"
+    before = learn(run, "own.conllu", options=options)
+    run("suggest model.npz raw.txt --input lines -n 3 -o next.conllu")
+    assert "# predicted = upos,words\n" in (files / "next.conllu").read_text(encoding="utf-8")
+    assert learn(run, "own.conllu", "next.conllu", options=options) == before
+    splitter = load_model("model.npz")[0]
+    first = read_conllu("next.conllu")[0]
+    confirmed = first.with_misc("Predicted", [None] + ["Yes"] * (len(first) - 1))
+    assert words_guessed(confirmed)
+    assert forget_guesses(confirmed).upos == ("_",) * len(first)
+    write_conllu([confirmed], "next.conllu")
+    assert learn(run, "own.conllu", "next.conllu", options=options) != before
+    again = load_model("model.npz")[0]
+    assert [a.tobytes() for a in again.weights_] == [a.tobytes() for a in splitter.weights_]
+
+
+def test_partial_trees_come_back_as_they_were(run, files, english):
+    before = learn(run, "own.conllu", "partial.conllu")
+    run("suggest model.npz partial.conllu --by sentences -n 1000 -o next.conllu")
+    assert all(-1 not in tree.heads for tree in read_conllu("next.conllu"))
+    assert learn(run, "own.conllu", "next.conllu") == before
+    run("parse model.npz next.conllu --keep-heads -o kept.conllu")
+    run("parse model.npz partial.conllu --keep-heads -o expected.conllu")
+    assert read_conllu("kept.conllu") == read_conllu("expected.conllu")
+    run("suggest model.npz partial.conllu --ignore-heads --by sentences -n 1000 -o all.conllu")
+    assert all("Predicted=Yes" in misc for t in read_conllu("all.conllu") for misc in t.misc)
+
+
+def test_what_annotators_confirm(english):
+    tree = english[3]
+    n = len(tree)
+    marked = mark_guesses(tree, ["upos"], range(n), [1])
+    assert ["Check=Yes" in misc for misc in marked.misc] == [t == 1 for t in range(n)]
+    assert forget_guesses(marked) is None
+    for comment in ("# checked = yes", "#checked=Yes"):
+        checked = marked.with_comments([*marked.comments, comment])
+        assert forget_guesses(checked) is checked
+    one = marked.with_misc("Predicted", [None, *["Yes"] * (n - 1)])
+    known = forget_guesses(one)
+    assert known.heads.tolist() == [tree.heads[0], *[-1] * (n - 1)]
+    assert known.deprels == (tree.deprels[0], *["_"] * (n - 1))
+    assert known.upos == ("_",) * n
+    assert forget_guesses(DependencyTree.from_conllu(sort_misc(one.to_conllu()))) == known
+    assert forget_guesses(tree) is tree
+    other = tree.with_misc("Note", ["NotPredicted=Yes"] * n)
+    assert forget_guesses(other) is other
+
+
+def test_heads_in_sentences(run, files):
+    """All uncertain heads of the sentences with most of them, which one by one are in others."""
+    learn(run, "own.conllu", options="--tags upos")
+    options = "raw.txt --input horizontal --json"
+    ask = f"suggest model.npz {options} -n"
+    every = json.loads(run(f"{ask} 9999"))["suggestions"]
+    expected = {}
+    for row in every:
+        if row["probability"] < 0.9:
+            expected.setdefault(row["sentence"], []).append(row)
+    doubts = {s: sum(1 - row["probability"] for row in rows) for s, rows in expected.items()}
+    best = sorted(doubts, key=doubts.get, reverse=True)[:2]
+    found = json.loads(run(f"{ask} 2 --by heads-in-sentences"))["suggestions"]
+    assert found == [row for s in best for row in expected[s]]
+
+
+def test_sentences_are_not_asked_for_twice(run, files):
+    learn(run, "own.conllu", options="--tags upos")
+    run("suggest model.npz raw.txt --input horizontal --by sentences -n 5 -o next.conllu")
+    text = (files / "next.conllu").read_text(encoding="utf-8")
+    (files / "next.conllu").write_text(text.replace("|Predicted=Yes", ""), encoding="utf-8")
+    done = {tree.sent_id for tree in read_conllu("next.conllu")}
+    ask = "suggest model.npz next.conllu raw.txt --input horizontal --by sentences -n 99 --json"
+    rows = json.loads(run(ask))["suggestions"]
+    assert len(done) == 5
+    assert {row["sent_id"] for row in rows} == {f"raw-{k}" for k in range(1, 21)} - done
+
+
+def test_files_are_valid(run, files):
+    validator = pytest.importorskip("udtools")
+    learn(run, "own.conllu", options="--text --tags upos")
+    for options in ("raw.txt --input lines", "partial.conllu --by sentences --ignore-heads"):
+        run(f"suggest model.npz {options} -o next.conllu")
+        code = "import sys; from udtools.cli import main; sys.exit(main())"
+        command = [sys.executable, "-c", code, "--lang", "en", "--level", "2"]
+        found = subprocess.run(
+            [*command, "next.conllu"], capture_output=True, text=True, check=False
+        )
+        assert validator
+        assert "PASSED" in found.stdout + found.stderr
+
+
+def test_probabilities_given_all_other_heads(english):
+    """They are shares of the probabilities of whole trees that differ in one head."""
+    parser = CRFParser(["upos"], n_features=2**12, calibrate=False, random_state=0)
+    parser.fit(english[:60])
+    trees = [tree for tree in english[60:] if len(tree) == 7 and tree.is_projective][:4]
+    known = [np.array(tree.heads) for tree in trees]
+    judged = [{"head": np.full((7, 8), 0.1)} for _ in trees]
+    _condition_heads(parser, trees, known, judged)
+    for tree, found in zip(trees, judged, strict=True):
+        for token in range(7):
+            expected = np.zeros(8)
+            for head in range(8):
+                heads = tree.heads.copy()
+                heads[token] = head
+                if head != token + 1 and np.count_nonzero(heads == 0) == 1:
+                    try:
+                        other = tree.with_heads(heads)
+                    except ValueError:
+                        continue
+                    if is_projective(heads):
+                        log = parser.conditional_log_likelihood([other])[0]
+                        expected[head] = np.exp(log)
+            np.testing.assert_allclose(
+                found["given others"][token], expected / expected.sum(), atol=1e-9
+            )
+
+
+def test_arcs_that_cross_are_counted():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        heads = rng.integers(-1, 7, size=6)
+        arcs = [(min(h, t), max(h, t)) if h >= 0 else (t, t) for t, h in enumerate(heads, 1)]
+        expected = [sum(a < c < b < d or c < a < d < b for c, d in arcs) for a, b in arcs]
+        assert _count_crossed(heads).tolist() == expected
+
+
+def test_folds_are_of_documents(english):
+    trees = [
+        tree.with_comments(["# newdoc id = x"]) if k % 10 == 0 else tree
+        for k, tree in enumerate(english[:95])
+    ]
+    for seed in range(2):
+        folds = [fold for _, fold in assign_folds(trees, 5, seed)]
+        assert sorted(np.concatenate(folds).tolist()) == list(range(95))
+        documents = [set((fold // 10).tolist()) for fold in folds]
+        assert sum(map(len, documents)) == 10
+    assert [len(fold) for _, fold in assign_folds(english[:95], 5)] == [19] * 5
+
+
+def test_planted_errors_are_found(english):
+    """Wrong relations of some determiners; heads that are not known are not judged."""
+    trees, planted = list(english[:150]), set()
+    for s in [s for s, tree in enumerate(trees) if "det" in tree.deprels][::9]:
+        tree = trees[s]
+        t = tree.deprels.index("det")
+        deprels = [*tree.deprels[:t], "punct", *tree.deprels[t + 1 :]]
+        trees[s] = tree.with_heads(tree.heads, deprels)
+        planted.add((s, t + 1))
+    found = suspicious_arcs(CRFParser(["upos"], n_features=2**14), trees, cv=3)
+    top = list(zip(found.sentences.tolist(), found.tokens.tolist(), strict=True))
+    assert len(planted) >= 10
+    assert len(planted & set(top[: 2 * len(planted)])) >= 0.8 * len(planted)
+    assert len(set(top)) == len(top)
+    assert (np.diff(found.scores) <= 0).all()
+    for s, t, column, given, other, p, q, score in zip(*found, strict=True):
+        tree = trees[s]
+        value = str(tree.heads[t - 1]) if column == "head" else tree.deprels[t - 1]
+        assert (value == given) & (value != other) & (0 <= p <= 1) & (0 <= q <= 1)
+        if column == "deprel":
+            assert score == pytest.approx(np.log(q / max(p, LEAST_VALUE)))
+    bare = [tree.with_heads([-1] * 2 + list(tree.heads[2:])) for tree in trees]
+    assert suspicious_arcs(CRFParser(["upos"], n_features=2**12), bare, cv=2).tokens.min() > 2
+
+
+def test_tags_are_judged_if_they_are_learned(english):
+    parser = BiaffineParser(tags="upos", hidden_layer_sizes=[8], max_iter=2)
+    found = suspicious_arcs(parser, english[:60], cv=2)
+    assert set(found.columns) <= {"head", "deprel", "upos"}
+    assert "upos" in found.columns
+
+
+def test_check(run, files, english):
+    table = run("check own.conllu -n 4 -o marked.conllu").splitlines()
+    header, *rows = [line.split("\t") for line in table]
+    assert header[:5] == ["file", "sentence", "sent_id", "token", "form"]
+    trees = read_conllu("marked.conllu")
+    assert trees == english[:60]
+    marks = {
+        (str(s), str(t)): re.search(r"Likely=([^|]+)", misc)[1]
+        for s, tree in enumerate(trees, start=1)
+        for t, misc in enumerate(tree.misc, start=1)
+        if "Check=Yes" in misc.split("|")
+    }
+    assert marks == {(row[1], row[3]): f"{row[5]}:{row[7]}" for row in rows}
+    assert json.loads(run("check own.conllu -n 4 --json"))["suspicious"][0]["sentence"] > 0
+
+
+def test_cross_validation(run, files):
+    options = f"own.conllu -o model.npz {' '.join(SETTINGS)} --columns upos"
+    last = run(f"train {options} --cv 3").splitlines()[-1]
+    found = re.search(r"Its expected score is LAS ([0-9.]+) \(([0-9.]+) to ([0-9.]+)\)\.$", last)
+    score, low, high = map(float, found.groups())
+    trees, right = read_conllu("own.conllu"), []
+    for others, fold in assign_folds(trees, 3):
+        rest = [tree for k, tree in enumerate(trees) if k not in fold]
+        assert len(rest) == len(others)
+        parser = CRFParser(["upos"], n_features=4096, max_iter=1, random_state=0).fit(rest)
+        part = [trees[k] for k in fold]
+        right.append(labeled_attachment_score(part, parser.parse(part)) * sum(map(len, part)))
+    assert low <= score <= high
+    assert score == pytest.approx(100 * sum(right) / sum(map(len, trees)), abs=0.05)
+
+
+def test_errors_of_parsed_trees(run, files, english):
+    learn(run, "own.conllu")
+    write_conllu(english[100:150], files / "gold.conllu")
+    run("parse model.npz gold.conllu -o parsed.conllu")
+    ask = "evaluate gold.conllu parsed.conllu --errors 3 --train own.conllu"
+    found = json.loads(run(f"{ask} --json"))["errors"]
+    gold, parsed = read_conllu("gold.conllu"), read_conllu("parsed.conllu")
+    n, scores = sum(map(len, gold)), (unlabeled_attachment_score, labeled_attachment_score)
+    for group in ("relation", "distance", "arcs", "word"):
+        rows = [row for row in found["accuracy"] if row["group"] == group]
+        assert sum(row["words"] for row in rows) == n
+        shares = [sum(row[f"right_{name}"] for row in rows) / n for name in ("heads", "arcs")]
+        np.testing.assert_allclose(shares[0], scores[0](gold, parsed))
+        exact = sum(
+            a == b and c == d
+            for true, own in zip(gold, parsed, strict=True)
+            for a, b, c, d in zip(true.heads, own.heads, true.deprels, own.deprels, strict=True)
+        )
+        np.testing.assert_allclose(shares[1], exact / n)
+    known = {form for tree in read_conllu("own.conllu") for form in tree.forms}
+    unknown = next(row for row in found["accuracy"] if row["value"] == "unknown")
+    assert unknown["words"] == sum(form not in known for tree in gold for form in tree.forms)
+    wrong = [
+        sum(
+            (a, c) != (b, d)
+            for a, b, c, d in zip(x.heads, y.heads, x.deprels, y.deprels, strict=True)
+        )
+        for x, y in zip(gold, parsed, strict=True)
+    ]
+    assert [row["wrong_arcs"] for row in found["worst"]] == sorted(wrong, reverse=True)[:3]
+    table = run(ask)
+    assert len(re.findall(r"^Sentence \d+: \d+ wrong arcs", table, flags=re.M)) == 3
+    assert table.count("\n* ") == sum(sorted(wrong, reverse=True)[:3])
+
+
+def test_refusals(run, files, capsys):
+    learn(run, "own.conllu")
+    for command, expected in (
+        ("evaluate own.conllu partial.conllu --train own.conllu", "add --errors"),
+        ("evaluate own.conllu partial.conllu --errors 1 --raw", "leave out --raw"),
+        ("train own.conllu -o x.npz --cv 3 --continue model.npz", "--continue"),
+        ("check raw.txt", "raw.txt"),
+    ):
+        assert main(command.split()) == 1
+        assert expected in capsys.readouterr().err

@@ -1,0 +1,465 @@
+"""Long runs of the command parse: documents with faults, JSON lines, progress, resuming."""
+
+import contextlib
+import gzip
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from sklearn_shag import BiaffineParser, save_model
+from sklearn_shag.cli import _parse, main
+from sklearn_shag.datasets import load_parser
+from sklearn_shag.network import _biaffine, _estimators
+from sklearn_shag.parsing import head_probabilities
+from sklearn_shag.treebank import read_conllu, write_conllu
+from sklearn_shag.utils import _parallel
+from sklearn_shag.utils._io import write_resumable
+from tests.loops import over
+from tests.test_streaming import read_at_once
+
+TEXTS = {
+    "a": "The cat sat. It slept.\r\n\r\n\ufeffDogs don't bark at \u201cme\u201d.\n\nNo\u2028way!",
+    7: "  {braces} cost 5 \u20ac.  \n",
+    "empty": "",
+    "b c": "It rains.\n" * 30,
+    "last": "Cats purr.",
+}
+SKIP = "--on-error", "skip"
+JSON = "--input", "jsonl", "--output-format", "jsonl"
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return load_parser()
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run the command parse in a folder; give its status, output and complaints."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, model="english"):
+        status = main(["parse", model, *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return status, out, err.replace("sklearn-shag parse: ", "").splitlines()
+
+    return run
+
+
+def write_lines(path, texts):
+    lines = (json.dumps({"id": name, "text": text, "x": 1}) for name, text in texts.items())
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def list_ids(text):
+    return [json.loads(line)["id"] for line in text.split("\n")[:-1]]
+
+
+# JSON lines
+
+
+@over("size", [10, 10**6])
+@over("workers", ["1", "2"])
+def test_json_lines_hold_the_trees_of_their_texts(
+    run, tmp_path, monkeypatch, bundled, size, workers
+):
+    """As the library parses them, with offsets into the text as it was given."""
+    write_lines(tmp_path / "in.jsonl", TEXTS)
+    expected = bundled.parse_texts(TEXTS.values(), TEXTS)
+    read_at_once(monkeypatch, size)
+    status, out, err = run("in.jsonl", *JSON, "--n-jobs", workers)
+    assert (status, err) == (0, [])
+    lines = list(map(json.loads, out.split("\n")[:-1]))
+    assert [(line["id"], line["text"]) for line in lines] == list(TEXTS.items())
+    for line, trees in zip(lines, expected, strict=True):
+        assert len(line["sentences"]) == len(trees)
+        for sentence, tree in zip(line["sentences"], trees, strict=True):
+            content = tree.to_dict()
+            comments = [c for c in content.pop("comments") if "newdoc" not in c and " = " not in c]
+            spans = list(zip(sentence.pop("begin"), sentence.pop("end"), strict=True))
+            assert spans == list(tree.spans)
+            assert sentence == content | {"comments": comments}
+            inside = {
+                k for token in tree.multiword_tokens for k in range(token.first, token.last + 1)
+            }
+            for k, (form, span) in enumerate(zip(tree.forms, spans, strict=True), start=1):
+                assert k in inside or line["text"][slice(*span)] == form
+    status, out, _ = run("in.jsonl", "--input", "jsonl", "--n-jobs", workers)
+    found = read_conllu(io.StringIO(out))
+    notes = [k for k, tree in enumerate(found) if "# empty_document = empty" in tree.comments]
+    assert [found[k].sent_id for k in notes] == ["b c-1"]
+    found[notes[0]] = found[notes[0]].with_comments(
+        [each for each in found[notes[0]].comments if "empty" not in each]
+    )
+    assert [tree.to_conllu() for tree in found] == [
+        tree.to_conllu() for trees in expected for tree in trees
+    ]
+
+
+def test_files_are_documents_in_json(run, tmp_path, bundled):
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.txt").write_text(f"Dogs bark, {name}.\n\nYes.\n")
+    (tmp_path / "no.txt").write_text("")
+    status, out, _ = run("one.txt", "no.txt", "two.txt", *["--input", "text"], *JSON[2:])
+    assert status == 0
+    assert list_ids(out) == ["one", "no", "two"]
+    text = (tmp_path / "two.txt").read_text()
+    last = json.loads(out.split("\n")[:-1][-1])
+    assert last["text"] == text
+    ids = [sentence["sent_id"] for sentence in last["sentences"]]
+    assert ids == ["two-1", "two-2"]
+    assert json.loads(out.split("\n")[:-1][1])["sentences"] == []
+
+
+@over("form", ["conllu", "horizontal"])
+def test_sentences_without_documents_are_lines(run, tmp_path, english, form):
+    write_conllu(english[:3], tmp_path / "in.conllu")
+    (tmp_path / "in.txt").write_text("".join(" ".join(t.forms) + "\n" for t in english[:3]))
+    name = "in.conllu" if form == "conllu" else "in.txt"
+    _, out, _ = run(name, "--input", form)
+    trees = read_conllu(io.StringIO(out))
+    _, out, _ = run(name, "--input", form, *JSON[2:], "--k-best", "2")
+    lines = list(map(json.loads, out.split("\n")[:-1]))
+    assert [(line["id"], line["text"]) for line in lines] == [(t.sent_id, t.text) for t in trees]
+    for line, tree in zip(lines, trees, strict=True):
+        assert len(line["sentences"]) == 2
+        assert line["sentences"][0]["form"] == list(tree.forms)
+
+
+def test_probabilities_are_those_of_the_library(run, tmp_path, bundled, english):
+    write_conllu(english[:12], tmp_path / "in.conllu")
+    _, out, _ = run("in.conllu", *JSON[2:], "--confidence")
+    found = [json.loads(line)["sentences"][0] for line in out.split("\n")[:-1]]
+    trees, parser = bundled.parse(english[:12], confidence=True), bundled[-1]
+    heads = [tree.heads for tree in trees]
+    of_heads = head_probabilities(bundled.predict_marginals(english[:12]), heads)
+    of_labels = bundled.predict_label_proba(english[:12], heads)
+    labels = {name: k for k, name in enumerate(parser.labels_)}
+    batch = parser._batch(english[:12])
+    tagging = parser._forest(batch).scored.tagging
+    of_tags = dict(zip(tagging.values, tagging.proba(None), strict=True))
+    begin = 0
+    for sentence, tree, marginals, proba in zip(found, trees, of_heads, of_labels, strict=True):
+        n = len(tree)
+        assert sentence["head"] == tree.heads.tolist()
+        np.testing.assert_allclose(sentence["head_proba"], marginals, atol=6e-5)
+        own = [proba[k, labels[name]] for k, name in enumerate(tree.deprels)]
+        np.testing.assert_allclose(sentence["deprel_proba"], own, atol=6e-5)
+        for name in ("upos", "xpos", "feats"):
+            codes = {value: k for k, value in enumerate(tagging.values[name])}
+            rows = of_tags[name][begin : begin + n]
+            own = [rows[k, codes[value]] for k, value in enumerate(sentence[name])]
+            np.testing.assert_allclose(sentence[f"{name}_proba"], own, atol=6e-5)
+        assert f"# score = {sentence['score']:.4f}" in tree.comments
+        assert "Confidence" not in str(sentence["misc"])
+        begin += n
+
+
+def test_probabilities_take_no_other_pass(run, tmp_path, monkeypatch, english):
+    write_conllu(english[:12], tmp_path / "in.conllu")
+    read, n_calls = _estimators.read_sentences, []
+
+    def count(*arguments, **options):
+        n_calls.append(1)
+        return read(*arguments, **options)
+
+    monkeypatch.setattr(_estimators, "read_sentences", count)
+    monkeypatch.setattr(_biaffine, "read_sentences", count)
+    run("in.conllu", "--output-format", "conllu")
+    n_plain = len(n_calls)
+    run("in.conllu", *JSON[2:], "--confidence")
+    assert n_plain > 0
+    assert len(n_calls) == 2 * n_plain
+
+
+# Documents with faults
+
+
+LINES = {
+    "nul": (rb'{"id": "x", "text": "a\u0000b"}', "'x'", r"the character '\x00' at 1"),
+    "raw nul": (b'{"id": "x", "text": "a\0b"}', "the text", "control character"),
+    "Latin": (b'{"id": "x", "text": "caf\xe9"}', "'x'", "not valid UTF-8"),
+    "surrogate": (rb'{"id": "x", "text": "\ud800"}', "'x'", "no text file in UTF-8"),
+    "id": (rb'{"id": "x\ny", "text": "a"}', "the text", "the id must be"),
+    "no id": (rb'{"id": null, "text": "a"}', "the text", "the id must be"),
+    "no text": (rb'{"id": "x", "text": null}', "'x'", "text must be a str"),
+    "missing": (rb'{"id": "x"}', "the text", "no JSON object"),
+    "list": (b'["x", "y"]', "the text", "no JSON object"),
+    "cut": (b'{"id": "x", "te', "the text", "Unterminated string"),
+    "deep": (b"[" * 10**5, "the text", "recursion"),
+}
+
+
+@pytest.mark.filterwarnings("default")
+@over("workers", ["1", "2"])
+@over("size", [20, 10**6])
+def test_bad_lines_are_left_out(run, tmp_path, monkeypatch, workers, size):
+    good = json.dumps({"id": "a", "text": "Dogs bark."}).encode()
+    for bad, name, reason in LINES.values():
+        data = b"\n".join([bad, b"", good, bad, good.replace(b'"a"', b'"b"')])
+        (tmp_path / "in.jsonl").write_bytes(b"\xef\xbb\xbf" * (bad[:1] != b"[") + data)
+        with monkeypatch.context() as at:
+            read_at_once(at, size)
+            status, out, err = run("in.jsonl", *JSON, *SKIP, "--n-jobs", workers)
+        assert status == 0
+        assert list_ids(out) == ["a", "b"]
+        *told, last = err
+        assert [each.partition(": ")[2].partition(": ")[0] for each in told] == [
+            "in.jsonl:1",
+            "in.jsonl:4",
+        ]
+        assert all(reason in each and f"{name} is left out" in each for each in told)
+        assert last.startswith("warning: 2 of 4 documents were left out; the others have 2 ")
+        status, out, (err,) = run("in.jsonl", *JSON)
+        assert (status, out) == (1, "")
+        assert err.startswith("error: in.jsonl:1: ")
+
+
+def test_an_error_comes_after_the_documents_before(run, tmp_path):
+    write_lines(tmp_path / "in.jsonl", {"a": "Dogs bark.", "b": "a\0", "c": "No."})
+    status, out, (err,) = run("in.jsonl", *JSON)
+    assert (status, list_ids(out)) == (1, ["a"])
+    assert err.startswith("error: in.jsonl:2: ")
+    run("in.jsonl", *JSON, "-o", "out")
+    assert sorted(os.listdir()) == ["in.jsonl"]
+
+
+@pytest.mark.filterwarnings("default")
+@over("packed", [False, True])
+def test_bad_files_are_left_out_as_a_whole(run, tmp_path, monkeypatch, packed):
+    """Also where much of them has been read when the fault comes."""
+    read_at_once(monkeypatch, 50)
+    good, bad = b"It rains.\n\n" * 20, [b"a\0b", b"caf\xe9"]
+    contents = {"a": good, "b": good + bad[0], "c": b"", "d": good + bad[1], "e": b"Yes.\n"}
+    names = [f"{name}.txt{'.gz' * packed}" for name in contents]
+    for name, content in zip(names, contents.values(), strict=True):
+        (tmp_path / name).write_bytes(gzip.compress(content) if packed else content)
+    arguments = *names, "--input", "text", *SKIP, "--n-jobs", "2"
+    status, out, err = run(*arguments)
+    assert status == 0
+    trees = read_conllu(io.StringIO(out))
+    assert [tree.document for tree in trees] == ["a"] * 20 + ["e"]
+    assert "# empty_document = c" in trees[20].comments
+    assert [each.rpartition("; ")[2] for each in err] == [
+        "document 'b' is left out",
+        "document 'd' is left out",
+        "the others have 21 sentences (empty documents: 1)",
+    ]
+    assert err[0].startswith(f"warning: {names[1]}:41: NUL")
+    assert list_ids(run(*arguments, *JSON[2:])[1]) == ["a", "c", "e"]
+
+
+# Partial files
+
+
+PARTS = [b"one\n", b"", b"two" * 100, b"three\n"]
+
+
+def write_parts(path, resume, parts=PARTS, key="x"):
+    """Write parts, from the first one that is missing; tell which that was."""
+    with write_resumable(path, {"the key": key}, resume) as (write, note, noted):
+        begin = noted or 0
+        for k, part in enumerate(parts[begin:], start=begin + 1):
+            if isinstance(part, BaseException):
+                raise part
+            write(part)
+            note(k)
+    return begin
+
+
+@over("name", ["out", "out.gz"])
+def test_a_run_may_end_at_any_byte(tmp_path, name):
+    path = tmp_path / name
+    part, log = (tmp_path / f"{name}.part{end}" for end in ("", ".log"))
+    write_parts(path, False)
+    expected = path.read_bytes()
+    content = gzip.decompress(expected) if name.endswith("z") else expected
+    assert content == b"".join(PARTS)
+    assert os.listdir(tmp_path) == [name]
+    path.unlink()
+    with contextlib.suppress(KeyboardInterrupt):
+        write_parts(path, False, [*PARTS, KeyboardInterrupt()])
+    assert sorted(os.listdir(tmp_path)) == [f"{name}.part", f"{name}.part.log"]
+    texts = part.read_bytes(), log.read_bytes()
+    begins = set()
+    for n_text in range(len(texts[0]) + 1):
+        for n_log in {len(texts[1]), n_text % len(texts[1]), len(texts[1]) - 3}:
+            part.write_bytes(texts[0][:n_text])
+            log.write_bytes(texts[1][:n_log])
+            if n_text % 9 == 0:  # it ends a second time
+                with contextlib.suppress(KeyboardInterrupt):
+                    write_parts(path, True, [*PARTS[:3], KeyboardInterrupt()])
+            begins.add(write_parts(path, True))
+            assert path.read_bytes() == expected
+            path.unlink()
+    assert begins == {0, 1, 2, 3, 4}
+
+
+def test_partial_files_that_stay_or_go(tmp_path):
+    path = tmp_path / "out"
+    path.write_text("old")
+    for error, n_left in ((ValueError(), 0), (TypeError(), 0), (OSError("full"), 2)):
+        with pytest.raises(type(error)):
+            write_parts(path, False, [b"a", error])
+        assert len(os.listdir(tmp_path)) == 1 + n_left
+        assert path.read_text() == "old"
+    with pytest.raises(ValueError, match=r"the key changed since .*out\.part\.log was made"):
+        write_parts(path, True, key="y")
+    assert write_parts(path, True) == 1  # it was only refused
+    with open(path, "rb") as file:
+        assert file.read() == b"a" + b"".join(PARTS[1:])
+    assert write_parts(path, True) == 0  # nothing is left to go on with
+    path.unlink()
+    write_parts(tmp_path / "no.gz", True, [])
+    assert gzip.decompress((tmp_path / "no.gz").read_bytes()) == b""
+
+
+def test_two_runs_do_not_write_one_file(tmp_path):
+    pytest.importorskip("fcntl")
+    with write_resumable(tmp_path / "out", {}) as (write, *_):
+        write(b"a")
+        with pytest.raises(OSError, match="out cannot be written: another run is writing it"):
+            write_parts(tmp_path / "out", False)
+        write(b"b")
+    assert (tmp_path / "out").read_bytes() == b"ab"
+
+
+def start(folder, *arguments):
+    """Start the command in a session of its own, with small pieces."""
+    program = (
+        "import sys; from sklearn_shag.treebank import _pieces; _pieces._CHUNK = 300; "
+        "from sklearn_shag.cli import _parse, main; _parse.GROUP = 300; "
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "parse", "english", *arguments]
+    return subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, start_new_session=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs groups of processes")
+@over(
+    ("workers", "form", "end"),
+    [("1", "jsonl", ""), ("2", "conllu", ".gz")],
+)
+def test_killed_and_resumed_it_writes_the_same_bytes(tmp_path, workers, form, end):
+    texts = {f"d{k}": "The cat that you saw sat on my mat. " * (k % 30) for k in range(60)}
+    write_lines(tmp_path / "in.jsonl", texts | {"bad": "\0", "e": "", "f": "Yes."})
+    out = f"out.{workers}.{form}{end}"
+    given = "in.jsonl", "-o", out, "--input", "jsonl", "--output-format", form, *SKIP
+    whole = start(tmp_path, *given)
+    assert (whole.communicate()[0], whole.returncode) == (None, 0)
+    expected = (tmp_path / out).read_bytes()
+    (tmp_path / out).unlink()
+    part, sizes = tmp_path / f"{out}.part", []
+    for share in (3, 2):
+        process = start(tmp_path, *given, "--n-jobs", workers, "--resume")
+        while process.poll() is None:
+            if part.exists() and part.stat().st_size > len(expected) / share:
+                os.killpg(process.pid, signal.SIGKILL)
+            time.sleep(0.002)
+        process.communicate()
+        sizes.append(part.stat().st_size if part.exists() else None)
+        if part.exists() and share == 3:  # in mid-sentence
+            with part.open("r+b") as file:
+                file.truncate(sizes[0] - 100)
+    assert None not in sizes
+    process = start(tmp_path, *given, "--n-jobs", "1", "--resume")
+    _, told = process.communicate()
+    assert process.returncode == 0
+    assert b"1 of 63 documents were left out; the others have" in told
+    assert (tmp_path / out).read_bytes() == expected
+    assert sorted(os.listdir(tmp_path)) == sorted(
+        {"in.jsonl", out}
+        | {name for name in os.listdir(tmp_path) if name.startswith("out.") and "part" not in name}
+    )
+
+
+def test_another_run_is_not_resumed(run, tmp_path, english, monkeypatch):
+    """One clear error, and the partial file stays for the run that it belongs to."""
+    write_lines(tmp_path / "in.jsonl", dict.fromkeys("abcd", "Dogs bark. "))
+    monkeypatch.setattr(_parse, "GROUP", 10)
+    given = "in.jsonl", *JSON, "-o", "out"
+    assert run(*given)[0] == 0
+    expected = (tmp_path / "out").read_bytes()
+    add = _parse.Output.add
+
+    def interrupt(output, pieces, found):
+        if output.counts["documents"] == 2:
+            raise KeyboardInterrupt
+        return add(output, pieces, found)
+
+    with monkeypatch.context() as at:
+        at.setattr(_parse.Output, "add", interrupt)
+        assert run(*given)[0] == 130
+    before = (tmp_path / "in.jsonl").stat()
+    for changed, arguments in (
+        ("the options", [*given, "--confidence"]),
+        ("the options", [*given, *SKIP]),
+        ("the inputs", ["in.jsonl", *given]),
+    ):
+        status, out, (err,) = run(*arguments, "--resume")
+        assert (status, out) == (1, "")
+        assert err.startswith(f"error: --resume: {changed} changed since ")
+    os.utime("in.jsonl", ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    assert "the inputs changed" in run(*given, "--resume")[2][0]
+    os.utime("in.jsonl", ns=(before.st_atime_ns, before.st_mtime_ns))
+    with monkeypatch.context() as at:  # what is done is not parsed again
+        at.setattr(_parse.PieceParser, "__call__", forget_two(_parse.PieceParser.__call__))
+        assert run(*given, "--resume", "--n-jobs", "2") == (0, "", [])
+    assert (tmp_path / "out").read_bytes() == expected
+    assert "name it with -o" in run("in.jsonl", *JSON, "--resume")[2][0]
+    assert "not standard input" in run("-", *JSON, "-o", "out", "--resume")[2][0]
+    for name in ("out.part", "out.part.log"):
+        (tmp_path / name).write_text("{}")
+        assert "is the same file as the input" in run(name, *JSON, "-o", "out")[2][0]
+
+
+def forget_two(call):
+    def checked(work, pieces):
+        assert pieces[0].document not in ("a", "b")
+        return call(work, pieces)
+
+    return checked
+
+
+def test_another_model_is_not_resumed(run, tmp_path, english, monkeypatch):
+    write_conllu(english[:40], tmp_path / "in.conllu")
+    read_at_once(monkeypatch, 500)
+    model = BiaffineParser(max_iter=1, random_state=0).fit(english[:20])
+    save_model(model, tmp_path / "m.npz")
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    given = "in.conllu", "-o", "out"
+    with monkeypatch.context() as at:
+        at.setattr(_parallel, "_log", lambda *_: interrupt)  # after the first piece
+        assert run(*given, model="m.npz")[0] == 130
+    save_model(model.set_params(max_tokens=900), tmp_path / "m.npz")
+    status, _, (err,) = run(*given, "--resume", model="m.npz")
+    assert (status, "the model changed since" in err) == (1, True)
+
+
+# Progress
+
+
+def test_progress_in_logs_is_lines(run, tmp_path, english, monkeypatch):
+    monkeypatch.setattr(_parallel, "LOG_EVERY", 0)
+    read_at_once(monkeypatch, 500)
+    write_conllu(english[:60], tmp_path / "in.conllu")
+    lines = run("in.conllu", "-o", "out")[2]
+    pattern = r"Parsing: ([\d,]+) sentences, ([\d,]+) sentences/s, (\d+:\d\d:\d\d) left"
+    found = [re.fullmatch(pattern, line) for line in lines]
+    assert len(found) > 1
+    assert all(found)
+    assert found[-1][1] == "60"
+    assert found[-1][3] == "0:00:00"
+    monkeypatch.setattr(_parallel, "LOG_EVERY", 60)
+    assert run("in.conllu", "-o", "out")[2] == []
