@@ -183,6 +183,7 @@ from sklearn_shag.sequences import (
 from sklearn_shag.treebank import (
     ConlluError,
     DependencyTree,
+    Dictionary,
     EmptyNode,
     MultiwordToken,
     Token,
@@ -199,6 +200,7 @@ from sklearn_shag.treebank import (
     lift,
     nonprojective_arcs,
     read_conllu,
+    read_dictionary,
     read_horizontal,
     remove_punctuation,
     to_dataframe,
@@ -228,6 +230,9 @@ def read_and_write(folder: Path) -> None:
     print(to_dataframe, from_spacy, to_spacy, tree.misc, tree.deps)
     print(tree.with_sent_id("a").with_text("b").with_comments(["# c"]).with_deps(tree.deps))
     assert_type(trees, list[DependencyTree])
+    words = read_dictionary(io.StringIO("dogs\tNOUN\t_\tNumber=Plur\tdog\n"))
+    assert_type(words, Dictionary)
+    assert list(words.to_lines()) == ["dogs\tNOUN\t_\tNumber=Plur\tdog"]
     path = folder / "trees.conllu"
     write_conllu((tree for tree in trees), path)
     with open(path, encoding="utf-8") as file:
