@@ -400,16 +400,25 @@ class TagLearner(NetworkLearner):
             return [all_entries()[t] for t in places_of(batch.indptr, chosen)[1]]
 
         def find(with_proba):
-            known = entries()
-            with_scores = with_proba or bool(known)
-            own = reading or read_sentences(network, encoded(), with_scores=with_scores)
-            scores = [own.tag_scores[:, part] for part in network.tags] if with_scores else []
-            given = values, own.tags, network.combinations, known
-            found = look_up_tags(*given, lambda t: [each[t] for each in scores])
+            known, parts = entries(), []
+
+            def look_up(tags, scores):
+                begin = sum(len(part) for part, _ in parts)
+                own = known[begin : begin + len(tags)]
+                given = values, tags, network.combinations, own
+                parts.append((tags, look_up_tags(*given, lambda t: [each[t] for each in scores])))
+
+            own = reading
+            if own is None:
+                own = read_sentences(network, encoded(), with_proba, look_up)
+            else:
+                look_up(own.tags, [own.tag_scores[:, part] for part in network.tags])
+            found = {name: np.concatenate([part[name] for _, part in parts]) for name in values}
             if not with_proba:
                 return found, {}
-            columns = [softmax(np.nan_to_num(each), axis=1) for each in scores]
-            return found, pick_proba(values, found, columns)
+            scores = np.nan_to_num(own.tag_scores)
+            shares = [softmax(scores[:, part], axis=1) for part in network.tags]
+            return found, pick_proba(values, found, shares)
 
         def proba(chosen=None):
             if reading is None:

@@ -31,7 +31,7 @@ class Reading(NamedTuple):
     tag_scores: np.ndarray  # (n_tokens, n_tags), or (n_tokens, 0) if not wanted
 
 
-def read_sentences(network, batch, with_scores=False):
+def read_sentences(network, batch, with_scores=False, look_up=None):
     """Run a network over sentences, each as if it were alone.
 
     Parameters
@@ -41,6 +41,9 @@ def read_sentences(network, batch, with_scores=False):
         Codes of shape (n_tokens, n_columns).
     with_scores : bool, default=False
         Whether to return the scores of all tags, and not only the best tags.
+    look_up : None or callable, default=None
+        Called for one part of the tokens after the other with their best tags, and a list of the
+        scores of each learned column, (n_tokens, n_values).
 
     Returns
     -------
@@ -58,7 +61,7 @@ def read_sentences(network, batch, with_scores=False):
                 rows = slice(tokens.begins[begin], tokens.begins[end])
                 begins = tokens.begins[begin : end + 1] - rows.start
                 encoded = _encode(network, inputs, places[rows], begins)
-                found.append(_score_encoded(network, encoded, begins, with_scores))
+                found.append(_score_encoded(network, encoded, begins, with_scores, look_up))
     return found[0] if len(found) == 1 else Reading(*map(np.concatenate, zip(*found, strict=True)))
 
 
@@ -156,7 +159,7 @@ def _apply_gates(inputs, places, h):
             h[t, k] *= half + half * inputs[row, 2 * n + k]
 
 
-def _score_encoded(network, encoded, begins, with_scores):
+def _score_encoded(network, encoded, begins, with_scores, look_up):
     """Make the Reading of sentences from the outputs of the last layer."""
     panels, (arc, label) = network.panels, vector_sizes(network.sizes)
     y = apply_panels(encoded, panels.vectors)
@@ -171,6 +174,8 @@ def _score_encoded(network, encoded, begins, with_scores):
     best = best.T.reshape(len(scores), len(of_columns))
     if network.combinations:
         fit_together(best, of_columns, network.combinations)
+    if look_up is not None:
+        look_up(best, of_columns)
     if not with_scores:
         scores = scores[:, :0].copy()  # a view would keep the whole array
     return Reading(arcs, *of_labels, best, scores)

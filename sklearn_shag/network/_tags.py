@@ -1,5 +1,6 @@
 """Columns that networks learn: tags, features, and lemmas as edits of forms."""
 
+from bisect import bisect_left
 from collections import Counter
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -15,6 +16,7 @@ from sklearn_shag.treebank import MISSING, OF_ENTRIES, columns_of, compose_words
 # Columns that can be learned.
 LEARNED = tuple(each.name for each in columns_of("tag", "features", "word") if each.score)
 KEPT, LOWERED, WHOLE = "kept", "lower", "whole"
+UNSEEN = -1  # code of values of a dictionary that no training token has
 GIVEN = "given"  # begins a script with the lemmas of a token's entries in a dictionary
 
 
@@ -323,24 +325,27 @@ def _complete(entry, columns, scores, values, combinations):
 
     A value that no training token had gets the least score, so that such entries come last.
     """
-    wanted = _take_columns(columns.values(), entry)
-    fits = {k: values[n] == wanted[n] for k, n in columns.items() if wanted[n] != MISSING}
+    tags = _take_columns(columns.values(), entry)
+    wanted = {k: _find_code(values[n], tags[n]) for k, n in columns.items() if tags[n] != MISSING}
     if combinations:
-        allowed = np.all([own[combinations[k]] for k, own in fits.items()], axis=0)
+        allowed = np.all([combinations[k] == code for k, code in wanted.items()], axis=0)
         if allowed.any():
             sums = np.sum([scores[k][codes] for k, codes in combinations.items()], axis=0)
             best = np.where(allowed, sums, -np.inf).argmax()
             chosen = {k: codes[best] for k, codes in combinations.items()}
             return sums[best], {name: values[name][chosen[k]] for k, name in columns.items()}
-    total, tags = 0.0, wanted
+    total = 0.0
     for k, name in columns.items():
-        allowed = np.flatnonzero(fits.get(k, np.ones(scores[k].size)))
-        if not allowed.size:
-            total += scores[k].min()
-            continue
-        best = allowed[scores[k][allowed].argmax()]
-        total, tags[name] = total + scores[k][best], values[name][best]
+        code = wanted.get(k, scores[k].argmax())
+        total += scores[k].min() if code == UNSEEN else scores[k][code]
+        tags[name] = tags[name] if code == UNSEEN else values[name][code]
     return total, tags
+
+
+def _find_code(known, value):
+    """Return the place of a value among sorted known ones, or UNSEEN."""
+    place = bisect_left(known, value)
+    return place if place < len(known) and known[place] == value else UNSEEN
 
 
 def finish_lemmas(lemmas, sentences, found):
