@@ -495,7 +495,7 @@ class TestNamedTreebank:
         las = labeled_attachment_score(test, parsed)
         row = f"model: UAS {100 * uas:.1f}, LAS {100 * las:.1f}"
         assert f"{row:<38}(30 sentences of the test set of UD_Test-Tiny)\n" in out
-        assert "from 60 sentences;" in out
+        assert "from 60 sentences with " in out
         card = read_card("m.npz")
         place = "30 sentences of the test set of UD_Test-Tiny"
         assert card.pop("scores") == [{"of": "model", "on": place, "uas": uas, "las": las}]
