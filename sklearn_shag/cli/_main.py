@@ -500,9 +500,9 @@ def _add_context(parser):
     folder with config.json, tokenizer.json and model.safetensors. A model trained with it
     needs it again (default: none)"""
     parser.add_argument("--context", metavar="FOLDER", help=help)
-    help = """words with their tags and lemmas, one entry a line: word, UPOS, XPOS, features and
-    lemma, with tabs between them and _ for what is not known; the model gives each of these words
-    one of its entries (default: the dictionary that the model has learned with, if any)"""
+    help = """file of words with their tags and lemmas: word, UPOS, XPOS, features and lemma in each
+    line, with tabs between them and _ for what is not known. Each word gets one of its entries
+    (default: the dictionary that the model has learned with, if any)"""
     parser.add_argument("--dictionary", metavar="FILE", help=help)
 
 
