@@ -263,7 +263,7 @@ def look_up_tags(values, codes, combinations, entries, scores_of):
             best = _take_columns(names, own[0])
             if len(own) > 1 or MISSING in best.values():
                 given = columns, scores_of(t), values, combinations
-                _, best = max((_complete(entry, *given) for entry in own), key=itemgetter(0))
+                _, best = max((_score_entry(entry, *given) for entry in own), key=itemgetter(0))
             for name, value in best.items():
                 found[name][t] = value
             script = _lemma_script(names, own, tuple(best.values()))
@@ -320,7 +320,7 @@ def _allows(wanted, tag):
     return wanted in (MISSING, tag)
 
 
-def _complete(entry, columns, scores, values, combinations):
+def _score_entry(entry, columns, scores, values, combinations):
     """Return the largest sum of scores of tags that an entry allows, and these tags by column.
 
     A value that no training token had gets the least score, so that such entries come last.

@@ -90,6 +90,7 @@ def read_dictionary(path_or_file: FilePath | TextIO) -> Dictionary:
     Returns
     -------
     dictionary : Dictionary
+        The entries of each word, in the order of the file.
 
     Raises
     ------
@@ -97,6 +98,10 @@ def read_dictionary(path_or_file: FilePath | TextIO) -> Dictionary:
         If a line has not five values, or is not UTF-8. The message names file and line.
     OSError, TypeError
         If the file cannot be read, or something else is given.
+
+    See Also
+    --------
+    sklearn_shag.Tagger : Tags words by a dictionary, and learns the tags of others.
 
     Examples
     --------
