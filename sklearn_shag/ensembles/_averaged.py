@@ -374,7 +374,6 @@ class AveragedParser(CalibratedMixin, Ensemble):
                     f"weights must be numbers or a MixtureSHAG whose helpers have the names of the "
                     f"estimators, got {mixture!r:.80}"
                 )
-            mixture._check_members()
         return opened
 
     def _calibrate_on_halves(self, members, sentences, y, weights, counted):
