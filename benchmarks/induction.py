@@ -13,13 +13,27 @@ import warnings
 
 import numpy as np
 from _measure import Report, make_dgemm, measured, minima, seconds_of
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from threadpoolctl import threadpool_limits
 
-from sklearn_shag import DMV, ConcaveParser, DummyParser, MixtureSHAG
+from sklearn_shag import (
+    DMV,
+    AveragedParser,
+    BiaffineParser,
+    ConcaveParser,
+    CRFParser,
+    DummyParser,
+    MixtureSHAG,
+    RefinedSHAG,
+)
 from sklearn_shag.datasets import fetch_treebank
-from sklearn_shag.metrics import undirected_attachment_score, unlabeled_attachment_score
+from sklearn_shag.metrics import (
+    labeled_attachment_score,
+    undirected_attachment_score,
+    unlabeled_attachment_score,
+)
 from sklearn_shag.treebank import remove_punctuation
 
 ROOTS = ("VERB", "AUX")
@@ -79,6 +93,14 @@ MIXTURES = {
     "EM, tied": {"max_iter": 20, "tol": 0, "tied": True},
 }
 EXPECTED_OF_HELPERS = (64.5, 57)
+# Parsers of tags that helpers learn, and how many of their trees: about so many, evenly spread.
+PARSERS = {
+    "RefinedSHAG": RefinedSHAG(random_state=0),
+    "CRFParser": CRFParser(["symbol"], random_state=0),
+    "BiaffineParser": BiaffineParser(["symbol"], calibrate=False, random_state=0),
+}
+N_TREES = 2000
+LEAST_MEAN, LARGEST_LOSS = 62, 1.5  # of averages: their mean, and below the best helper
 N_SEEDS = 10
 
 
@@ -192,6 +214,57 @@ def report_helpers(report, bars):
     report.add("helpers", [dict(zip(columns, row, strict=True)) for row in sorted(rows)])
 
 
+def score_averages(what, parser, treebanks, grammars):
+    """Rows of each language: parsers of the others, weighted by its tags, and the best of them."""
+    fitted = {
+        name: FrozenEstimator(clone(parser).fit(train)) for name, (train, _) in treebanks.items()
+    }
+    for name, (train, test) in treebanks.items():
+        helpers, mixed = (
+            [(other, learned[other]) for other in LANGUAGES if other != name]
+            for learned in (fitted, grammars)
+        )
+        model = AveragedParser(helpers, weights=MixtureSHAG(mixed, max_length=20))
+        text = [list(tree.symbols) for tree in train]
+        _, seconds = seconds_of(lambda model=model, text=text: model.fit(text))
+        print(name, dict(zip(dict(helpers), model.shares_.round(2).tolist(), strict=True)))
+        rows = [
+            (
+                *score(test, found.predict(test))[:2],
+                100 * labeled_attachment_score(test, found.parse(test)),
+            )
+            for found in (model, *dict(helpers).values())
+        ]
+        yield f"average of {what}", name, *rows[0], seconds
+        yield f"best {what}", name, *max(rows[1:], key=lambda row: row[1]), 0.0
+
+
+def report_averages(report, bars):
+    """Each language parsed by parsers of the four others, averaged with weights from its tags."""
+    treebanks = {}
+    for name in LANGUAGES:
+        train, test = (
+            [tree.with_heads(tree.heads, [r.split(":")[0] for r in tree.deprels]) for tree in trees]
+            for trees in load(name)
+        )
+        treebanks[name] = train[:: max(1, round(len(train) / N_TREES))], test
+    grammars = {
+        name: FrozenEstimator(DMV(max_length=None).fit(train, train))
+        for name, (train, _) in treebanks.items()
+    }
+    columns, table = ("model", "language", "UAS <= 10", "UAS", "LAS", "CPU s"), []
+    for what, parser in PARSERS.items():
+        rows = list(score_averages(what, parser, treebanks, grammars))
+        of_average, of_best = (np.array([row[2:] for row in rows[k::2]]) for k in (0, 1))
+        rows.append((f"average of {what}", "mean", *of_average.mean(axis=0)))
+        rows.append((f"best {what}", "mean", *of_best.mean(axis=0)))
+        loss = (of_best - of_average)[:, 1].max()
+        bars.append(measured(f"average of {what}", of_average[:, 1].mean(), at_least=LEAST_MEAN))
+        bars.append(measured(f"{what}, best helper better by", loss, at_most=LARGEST_LOSS))
+        table += rows
+    report.add("averages", [dict(zip(columns, row, strict=True)) for row in table])
+
+
 def report_speed(report, train, bars):
     """Iterations on short sentences, and on nearly all."""
     rows = []
@@ -240,6 +313,7 @@ def main():
         report_random_starts(report, treebanks)
         report_raw_text_beside_trees(report, treebanks)
         report_helpers(report, bars)
+        report_averages(report, bars)
         if ENGLISH in treebanks:
             report_speed(report, treebanks[ENGLISH][0], bars)
         report.add("bars", bars)

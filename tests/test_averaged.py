@@ -18,13 +18,17 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag import (
+    DMV,
     EMSHAG,
     AveragedParser,
     BiaffineParser,
     CRFParser,
     DeterministicSHAG,
+    MixtureSHAG,
     SpectralSHAG,
     Tagger,
+    load_model,
+    save_model,
 )
 from sklearn_shag.ensembles import _averaged
 from sklearn_shag.network import _biaffine
@@ -586,6 +590,124 @@ def test_html_shows_the_members(train):
     for text in ("AveragedParser", "single", "DeterministicSHAG", "SpectralSHAG", "EMSHAG"):
         assert text in html
     assert "AveragedParser" in AveragedParser([])._repr_html_()
+
+
+# Weights from raw text
+
+
+def mirror(tree):
+    """A tree of the mirrored language."""
+    heads = [0 if head == 0 else len(tree) + 1 - head for head in tree.heads[::-1]]
+    deprels = [f"{deprel}'" for deprel in tree.deprels[::-1]]
+    return DependencyTree(list(tree.symbols[::-1]), heads, deprels=deprels)
+
+
+@pytest.fixture(scope="module")
+def languages(train):
+    """Treebanks to learn helpers from; the last lacks a tag of the others."""
+    return {
+        "near": train[:60],
+        "far": list(map(mirror, train[60:])),
+        "bare": [tree for tree in train if "NUM" not in tree.symbols],
+    }
+
+
+def of_helpers(languages, **params):
+    """An average of arc-factored parsers, with the weights of a mixture of grammars."""
+    parser = CRFParser(["symbol"], n_features=2**12, calibrate=False, random_state=0)
+    grammars, parsers = (
+        [(name, FrozenEstimator(learn(trees))) for name, trees in languages.items()]
+        for learn in (
+            lambda trees: DMV(max_length=None).fit(trees, trees),
+            lambda trees: clone(parser).fit(trees),
+        )
+    )
+    return AveragedParser(parsers, weights=MixtureSHAG(grammars, tol=1e-3, **params))
+
+
+def tags_of(trees):
+    return [list(tree.symbols) for tree in trees]
+
+
+def test_weights_are_the_shares_of_helpers_in_raw_text(languages, test):
+    text, model = tags_of(test), of_helpers(languages, max_length=15)
+    model.fit(text)
+    mixture = clone(model.weights).set_params(tied=True).fit(text)
+    assert np.isfinite(mixture.loss_curve_).all()
+    assert_array_equal(model.shares_, mixture.weights_[:, 0, 0])
+    assert_allclose(model.shares_.sum(), 1.0, rtol=1e-12)
+    assert model.shares_[1] < 0.1  # of the mirrored language
+    members = [member.predict_marginals(text) for member in model.estimators_]
+    for found, *parts in zip(model.predict_marginals(text), *members, strict=True):
+        assert_allclose(found, np.tensordot(model.shares_, parts, axes=1), atol=1e-12)
+    by_hand = AveragedParser(model.estimators, weights=model.shares_).fit(text)
+    assert same(by_hand.predict_labels(text, test), model.predict_labels(text, test))
+
+
+def test_a_helper_that_has_seen_no_tag_of_the_text_is_no_error(languages, test):
+    model = of_helpers({"near": languages["near"], "none": [DependencyTree(["SYM"], [0])] * 3})
+    model.fit(tags_of(test))
+    assert_allclose(model.shares_, [1.0, 0.0], atol=0.1)
+    loss = clone(model.weights).set_params(weights=[0, 1]).fit(tags_of(test)).loss_curve_
+    assert np.isfinite(loss).all()
+
+
+def test_one_helper_alone_parses_as_itself(languages, test):
+    text, model = tags_of(test), of_helpers({"far": languages["far"]})
+    ((_, helper),) = model.fit(text).estimators
+    assert_array_equal(model.shares_, [1.0])
+    assert same(model.predict(text), helper.predict(text))
+    assert same(model.predict_marginals(text), helper.predict_marginals(text))
+    assert same(model.predict_labels(text, test), helper.predict_labels(text, test))
+
+
+def test_helpers_may_have_any_order(languages, test):
+    text, model = tags_of(test), of_helpers(languages).fit(tags_of(test))
+    for turned in (
+        of_helpers(dict(reversed(languages.items()))),
+        clone(model).set_params(estimators=model.estimators[::-1]),
+    ):
+        turned.fit(text)
+        assert_allclose(turned.shares_, model.shares_[::-1], rtol=1e-6)
+        assert same(turned.predict(text), model.predict(text))
+
+
+def test_heads_count_where_they_are_given_as_y(languages, test):
+    model = of_helpers(languages, max_length=None).fit(tags_of(test))
+    assert_array_equal(clone(model).fit(test).shares_, model.shares_)
+    knowing = clone(model).fit(test, test)
+    mixture = clone(model.weights).set_params(tied=True).fit(test, test)
+    assert_array_equal(knowing.shares_, mixture.weights_[:, 0, 0])
+    assert abs(knowing.shares_ - model.shares_).max() > 1e-3
+    twice = clone(model).fit(test[:10], sample_weight=[2] * 5 + [0] * 5)
+    assert_allclose(twice.shares_, clone(model).fit(test[:5] * 2).shares_, rtol=1e-9)
+
+
+def test_given_weights_take_the_place_of_learned_ones(languages, test, tmp_path):
+    model = of_helpers(languages).fit(tags_of(test))
+    save_model(model, tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    assert_array_equal(loaded.shares_, model.shares_)
+    assert same(loaded.predict_marginals(test), model.predict_marginals(test))
+    loaded.set_params(weights=[0, 3, 0])
+    assert same(loaded.predict(test), model.estimators_[1].predict(test))
+    assert_array_equal(loaded.fit(test).shares_, [0, 1, 0])
+
+
+@pytest.mark.parametrize("wrong", ["names", "grammar", "average", "frozen"])
+def test_weights_are_learned_by_a_mixture_of_the_same_names(languages, test, wrong):
+    model = of_helpers(languages)
+    message = "weights must be numbers or a MixtureSHAG whose helpers have the names of the est"
+    if wrong == "names":
+        model.set_params(estimators=model.estimators[:2])
+    elif wrong == "frozen":
+        model.weights.estimators = [(name, DMV()) for name in languages]
+        message = "'near' is not frozen"
+    else:
+        model.set_params(weights=DMV() if wrong == "grammar" else AveragedParser(model.estimators))
+    with pytest.raises(ValueError, match=message):
+        model.fit(test)
+    assert not hasattr(model, "named_estimators_")
 
 
 # Errors

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag._parser import CalibratedMixin
 from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
-from sklearn_shag.ensembles._base import Ensemble
+from sklearn_shag.ensembles._base import ComposedParser, Ensemble, fit_member
 from sklearn_shag.network import BiaffineParser, Tagger, look_up_tags, pick_proba
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
@@ -33,8 +33,8 @@ from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import Pipeline, keep, open_member
 from sklearn_shag.utils._parallel import delayed, run_parallel
-from sklearn_shag.utils._param_validation import StrOptions, check_whole_number
-from sklearn_shag.utils._typing import ArrayLike, ObjectArray
+from sklearn_shag.utils._param_validation import HasMethods, StrOptions, check_whole_number
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray
 
 PIECE = 200  # sentences with tags to be averaged at once
 # From this number of tokens on, calibration is learned on half of the trees: it has few parameters.
@@ -56,9 +56,12 @@ class AveragedParser(CalibratedMixin, Ensemble):
         The members, by name. Each is a parser of this package, or a
         :class:`~sklearn.pipeline.Pipeline` that ends in one. `fit` fits copies of them; a member in
         a :class:`~sklearn.frozen.FrozenEstimator` stays as it is.
-    weights : None or array-like of shape (n_estimators,), default=None
+    weights : None, array-like of shape (n_estimators,) or MixtureSHAG, default=None
         Weights of the members; they are divided by their sum. None weights all members equally. A
-        member with weight 0 is not used.
+        member with weight 0 is not used. A :class:`MixtureSHAG` learns weights from raw text, for
+        frozen members of other languages: its helpers are grammars of the same languages, with the
+        names of the members. A copy of it with ``tied=True`` is fitted to the symbols of X, and the
+        weight of a helper becomes that of the member.
     trees : {"auto", "projective", "all"}, default="auto"
         The trees that the best one is found among: projective ones, or all with one root. Members
         of both kinds may stand together. "auto" takes all trees if members with at least half of
@@ -92,6 +95,8 @@ class AveragedParser(CalibratedMixin, Ensemble):
         The fitted members by name.
     estimators_ : list of estimators
         The fitted members in order.
+    shares_ : ndarray of shape (n_estimators,)
+        The weights that `fit` has learned or was given, divided by their sum.
     temperatures_, uniform_shares_ : ndarrays of shape (2,)
         How the probabilities of heads and of their labels are corrected; 1 and 0 mean no
         correction.
@@ -110,6 +115,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
     See Also
     --------
     ProductParser : Multiplies grammars, one of which may have hidden states.
+    MixtureSHAG : Mixes grammars of other languages, and learns their weights from raw text.
     sklearn.ensemble.VotingClassifier : Does the same for classes.
 
     Notes
@@ -150,20 +156,42 @@ class AveragedParser(CalibratedMixin, Ensemble):
     >>> grid = {"spectral__n_states": [2, 4], "weights": [[1, 1], [2, 1]]}
     >>> GridSearchCV(model, grid, cv=2).fit(train).best_params_
     {'spectral__n_states': 4, 'weights': [1, 1]}
+
+    Parsers of other languages, here English and its mirror image, parse sentences without trees.
+    Grammars of the same languages find out how much each counts:
+
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn_shag import CRFParser, DeterministicSHAG, MixtureSHAG
+    >>> heads = [[len(tree) + 1 - h if h else 0 for h in tree.heads[::-1]] for tree in train]
+    >>> symbols = [tree.symbols[::-1] for tree in train]
+    >>> def learn(make):
+    ...     near, far = make().fit(train), make().fit(symbols, heads)
+    ...     return [("near", FrozenEstimator(near)), ("far", FrozenEstimator(far))]
+    >>> grammars = learn(lambda: DeterministicSHAG(smoothing=1))
+    >>> parsers = learn(lambda: CRFParser(["symbol"], random_state=0))
+    >>> text = [list(tree.symbols) for tree in test]
+    >>> model = AveragedParser(parsers, weights=MixtureSHAG(grammars)).fit(text)
+    >>> model.shares_.round(2)
+    array([1., 0.])
+    >>> round(model.score(text, test), 2)
+    0.85
     """
 
     _parameter_constraints = {
         **Ensemble._parameter_constraints,
+        "weights": ["array-like", None, HasMethods("fit")],
         "trees": [StrOptions({"auto", *TREES})],
         "calibrate": ["boolean"],
         "decoder": [StrOptions({"mbr", "max_marginal", "mst"})],
     }
 
+    shares_: FloatArray = np.empty(0)  # for models from older files
+
     def __init__(
         self,
         estimators: list[tuple[str, Any]],
         *,
-        weights: ArrayLike | None = None,
+        weights: ArrayLike | Any | None = None,
         trees: Literal["auto", "projective", "all"] = "auto",
         calibrate: bool = True,
         decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
@@ -307,6 +335,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         copies = {name: copied(member) for name, member in estimators}
         taggers = learn_taggers(copies, sentences, sample_weight, self.n_jobs)
         learned = super()._learn_members(copies.items(), sentences, y, sample_weight)
+        learned["shares_"] = self._learn_shares(sentences, y, sample_weight)
         fitted = learned["named_estimators_"]
         for name, tagger in taggers.items():
             put_tagger(fitted[name], tagger)
@@ -317,6 +346,33 @@ class AveragedParser(CalibratedMixin, Ensemble):
             if "trees" in own.get_params(deep=False):  # halves might lead to another choice
                 own.set_params(trees=open_member(fitted[name]).parser.trees_)
         return learned | self._calibrate_on_halves(copies, sentences, y, weights, counted)
+
+    def _learn_shares(self, sentences, y, sample_weight):
+        """Learn the weights of members by the mixture, if any, or divide those that are given."""
+        if not hasattr(self.weights, "fit"):
+            weights = self._member_weights(len(self.estimators))
+            return weights / weights.sum()
+        tied = clone(self.weights).set_params(tied=True)
+        mixture = fit_member(tied, sentences, y, sample_weight)
+        shares = dict(zip(mixture.named_estimators_, mixture.weights_[:, 0, 0], strict=True))
+        return np.array([shares[name] for name, _ in self.estimators])
+
+    def _member_weights(self, n_members):
+        if hasattr(self.weights, "fit"):
+            return self.shares_
+        return super()._member_weights(n_members)
+
+    def _check_members(self):
+        opened, mixture = super()._check_members(), self.weights
+        if hasattr(mixture, "fit"):
+            is_mixture = isinstance(mixture, ComposedParser) and hasattr(mixture, "tied")
+            mixed = {name for name, _ in mixture.estimators} if is_mixture else set()
+            if mixed != {name for name, _ in self.estimators}:
+                raise ValueError(
+                    f"weights must be numbers or a MixtureSHAG whose helpers have the names of the "
+                    f"estimators, got {mixture!r:.80}"
+                )
+        return opened
 
     def _calibrate_on_halves(self, members, sentences, y, weights, counted):
         """Learn to correct probabilities: a half is parsed by members fitted to the other."""

@@ -131,7 +131,7 @@ class Ensemble(ComposedParser):
 
     @property
     def _takes_heads_of_trees(self):
-        return any(_takes_heads_of_trees(member) for _, member in self.estimators)
+        return any(map(_takes_heads_of_trees, self._list_unfrozen()))
 
     @fit_members_context
     def fit(

@@ -199,7 +199,7 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
     See Also
     --------
     DMV : Learns a grammar from raw text without helpers.
-    AveragedParser : Averages marginals, with one weight for each parser.
+    AveragedParser : Averages other parsers of the same languages, with the weights of a mixture.
     sklearn_shag.operators.mixture : The mixture of two automata.
 
     Notes
@@ -215,8 +215,9 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
     symbol that no helper knows is a missing observation.
 
     Spectrally learned automata are not probabilities, so EM cannot tell which helper a sequence
-    comes from: "em" refuses them, but other weights accept any. **It may be better to choose one
-    helper**, the one with the highest :meth:`log_likelihood` of the text; see :ref:`induction`.
+    comes from: "em" refuses them, but other weights accept any. **It is usually better to average
+    other parsers of the helpers** with these weights; see `weights` of :class:`AveragedParser` and
+    :ref:`weighted_helpers`.
 
     References
     ----------

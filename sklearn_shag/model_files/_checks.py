@@ -84,6 +84,7 @@ _NUMBERS = {
         0,
         _LARGEST_DOUBLE,
     ),
+    "shares_": (lambda model: (len(model.estimators_),), 0, 1),
     "seed_": (lambda _: (), 0, np.iinfo(np.int32).max),
     "rare_share_": (lambda _: (), 0, 1),
     "nonprojective_share_": (lambda _: (), 0, 1),
