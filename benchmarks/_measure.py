@@ -218,12 +218,14 @@ def _format(value):
 
 
 def fill(page, tables):
-    """Put tables in the text of a page, behind the comments that name them."""
+    """Put tables in the text of a page, behind the comments that name them, without targets."""
 
     def replace(match):
         if match[1] not in tables:
             return match[0]
-        return f".. measured: {match[1]}\n\n{format_table(tables[match[1]])}\n"
+        rows = tables[match[1]]
+        rows = [{key: row[key] for key in row if key not in ("demanded", "met")} for row in rows]
+        return f".. measured: {match[1]}\n\n{format_table(rows)}\n"
 
     # A table begins with a rule and ends with an empty line.
     return re.sub(r"^\.\. measured: (.+)\n(?:\n=.*\n(?:.+\n)+)?", replace, page, flags=re.M)

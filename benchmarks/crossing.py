@@ -89,7 +89,8 @@ def measure_models(name, train, test, seeds):
         names = "UAS", "LAS", "F1", "NLL", "ECE"
         means = dict(zip(names, np.mean(scores, axis=0).round(2).tolist(), strict=True))
         row = {"treebank": name.removeprefix("UD_"), "trees": title, "seeds": seeds, **means}
-        rows.append(row | {"sd of LAS": float(np.std(scores, axis=0)[1]), "CPU s": seconds})
+        spread = float(np.std(scores, axis=0)[1])
+        rows.append(row | {"sd of LAS": spread, "training (CPU s)": seconds})
     return rows
 
 

@@ -281,7 +281,7 @@ def report_speed(report, train, bars):
             {
                 "words at most": longest,
                 "sentences": n_sentences,
-                "CPU s of fit": seconds["some"],
+                "training (CPU s)": seconds["some"],
                 "CPU s an iteration": iterations / n_iterations,
             }
         )
@@ -290,7 +290,7 @@ def report_speed(report, train, bars):
         measured("CPU seconds an iteration, <= 10", rows[0]["CPU s an iteration"], at_most=0.2)
     )
     bars.append(
-        measured("CPU seconds of 50 iterations, <= 40", rows[1]["CPU s of fit"], at_most=60)
+        measured("CPU seconds of 50 iterations, <= 40", rows[1]["training (CPU s)"], at_most=60)
     )
 
 

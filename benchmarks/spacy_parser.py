@@ -64,7 +64,7 @@ def main():
         speed = len(data.test) / (time.process_time() - started)
         scores = raw_text_scores(data.test, parsed)
         row = {"treebank": treebank} | {name: 100 * score.f1 for name, score in scores.items()}
-        row |= {"CPU s of training": seconds, "sentences a CPU s": speed, "MB": megabytes}
+        row |= {"training (CPU s)": seconds, "sentences per CPU s": speed, "MB": megabytes}
         rows.append(row)
         report.add("spacy raw", rows)
 

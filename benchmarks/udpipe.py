@@ -160,19 +160,19 @@ def main():
         path = next(data.folder.glob("*-ud-test.conllu"))
         if arguments.columns:
             rows.append({"treebank": treebank} | score_columns(model, path))
-            rows[-1]["CPU s of training"] = seconds
+            rows[-1]["training (CPU s)"] = seconds
             report.add("udpipe columns", rows)
             continue
         if arguments.raw:
             for part in ("dev", "test"):
                 row = {"treebank": treebank, "set": part} | score_text(model, data[part])
-                rows.append(row | {"CPU s of training": seconds})
+                rows.append(row | {"training (CPU s)": seconds})
             report.add("udpipe raw", rows)
             continue
         for tagged in (True, False) if arguments.tokens else (True,):
             row = {"treebank": treebank, "from": "tags of the file" if tagged else "tokens alone"}
             row |= parse(model, path, data.test, tagged)
-            rows.append(row | {"CPU s of training": seconds})
+            rows.append(row | {"training (CPU s)": seconds})
         report.add(f"udpipe {name}", rows)
 
 

@@ -106,7 +106,7 @@ def measure_speed(learned, test):
     seconds = minima({what: lambda p=p: p.parse(test) for what, p in learned.items()}, ROUNDS)
     for what, least in seconds.items():
         speed, ratio = len(test) / least, least / seconds["tokens"]
-        row = {"read": what, "sentences/s": speed, "times as long as tokens": ratio}
+        row = {"read": what, "sentences per CPU s": speed, "times as long as tokens": ratio}
         yield row | {"model MB": size_of(learned[what])}
 
 

@@ -55,6 +55,7 @@ WORDS = {
     r"\bsuch whose\b": "whose",
     r"\bbut for\b": "except",
     r"\bit says so\b": "rephrase",
+    r"\btokens? of several words\b": "multiword tokens",
 }
 # Directives whose content is no prose, and lines that are none.
 VERBATIM = re.compile(

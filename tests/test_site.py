@@ -1,6 +1,7 @@
 """What the documentation is built and checked with: the check finds what is broken."""
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -186,3 +187,26 @@ def test_prose_that_reads_as_translated_is_found(tmp_path):
         "phrase.rst:1: 'heads here and there': partially annotated" in line for line in lines
     )
     assert any("long.md:3: a sentence of 47 words" in line for line in lines)
+
+
+def test_pages_have_measured_tables_without_targets():
+    """Tables named by comments are in the saved results; filling them in leaves targets out."""
+    path = DOC.parent / "benchmarks" / "_measure.py"
+    specification = importlib.util.spec_from_file_location("_measure", path)
+    measure = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(measure)
+    saved = set()
+    for results in (path.parent / "results").glob("*.json"):
+        content = json.loads(results.read_text(encoding="utf-8"))
+        saved |= {f"{content.get('script')} {name}" for name in content.get("tables", ())}
+    pages = {page: page.read_text(encoding="utf-8") for page in DOC.rglob("*.rst")}
+    for page, text in pages.items():
+        named = re.findall(r"^\.\. measured: (.+)$", text, re.M)
+        assert set(named) <= saved, page
+        assert not re.search(r"^what .* demanded +met$", text, re.M), page
+    rows = [{"what": "seconds", "measured": 2.0, "demanded": "at most 3", "met": "yes"}]
+    filled = measure.fill("Before.\n\n.. measured: speed all\n\nAfter.\n", {"speed all": rows})
+    rule = "=======  ========"
+    table = f"{rule}\nwhat     measured\n{rule}\nseconds      2.00\n{rule}"
+    assert filled == f"Before.\n\n.. measured: speed all\n\n{table}\n\nAfter.\n"
+    assert measure.fill(filled, {"speed all": rows}) == filled

@@ -179,7 +179,7 @@ class Splitter(TreeTransformer, NetworkLearner):
     Notes
     -----
     It learns from the annotation in treebanks of Universal Dependencies: the comment "text" of each
-    sentence, or else SpaceAfter=No in MISC; tokens of several words; and the comments "newpar" and
+    sentence, or else SpaceAfter=No in MISC; multiword tokens; and the comments "newpar" and
     "newdoc". Fifteen sentences suffice to find 97 % of English tokens, and eighty 98.5 %. A blank
     line always ends a sentence, and a line end always ends a token. Nothing ends inside what a
     reader sees as one letter. Decomposed accents are read as their composed form, soft hyphens are
@@ -589,7 +589,7 @@ def _warn_if_spaces_are_unknown(trees):
 
 
 def _learn_words(trees):
-    """Return `words_`, `ambiguous_` and `endings_`, learned from tokens of several words."""
+    """Return `words_`, `ambiguous_` and `endings_`, learned from multiword tokens."""
     seen, n_split = defaultdict(Counter), Counter()
     for token in chain.from_iterable(map(list_tokens, trees)):
         words = tuple(map(compose, token.words)) if len(token.words) > 1 else None
