@@ -43,7 +43,7 @@ def compile(options):
         warnings.simplefilter("ignore")
         for name in options.model or ["english", "demo"]:
             if name == "demo":
-                demo(Namespace(text=None, treebank=None, n_jobs=None, program=""))
+                demo(Namespace(text=None, grammars=True, treebank=None, n_jobs=None, program=""))
             else:
                 one = Namespace(model=name, context=options.context, n_jobs=1)
                 _parse_in_all_ways(open_model(one, []))
