@@ -146,24 +146,24 @@ def test_what_readers_would_see_broken_is_seen(site):
     assert look(site).stdout.splitlines()[-1] == "0 problems"
 
 
-def test_three_snippets_lead_from_a_treebank_to_its_picture(tmp_path):
+def test_snippets_lead_from_text_and_from_a_treebank_to_pictures(tmp_path):
     """As "Getting started" has them: copied into one session, in a folder with a treebank."""
     folder = DOC / "guide" / "snippets"
     text = (DOC / "guide" / "start.rst").read_text(encoding="utf-8")
     included = re.findall(r"literalinclude:: snippets/(\w+)\.txt", text)
-    assert included == ["install", "learn", "picture", "compare"]
+    assert included == ["install", "english", "learn", "picture", "compare"]
     snippets = {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     assert snippets["install"] == "$ pip install .\n"
     shutil.copy(load_english().filename, tmp_path / "train.conllu")
     path = os.pathsep.join([str(DOC.parent), os.environ.get("PYTHONPATH", "")])
-    code = snippets["learn"] + snippets["picture"] + snippets["compare"]
+    code = "".join(snippets[name] for name in included[1:])
     subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=tmp_path,
         check=True,
         env={**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg"},
     )
-    for name in ("tree.svg", "compared.svg"):
+    for name in ("tree.svg", "parsed.svg", "compared.svg"):
         assert "<svg" in (tmp_path / name).read_text(encoding="utf-8")
 
 
