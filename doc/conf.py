@@ -27,11 +27,13 @@ extensions = [
     "sphinx.ext.autosummary",
     "myst_parser",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "figures",
     "mathml",
     "equation_links",
+    "terms",
 ]
 templates_path = ["_templates"]
 # Tables of sphinx-gallery's running times would load scripts from other hosts.
@@ -41,6 +43,9 @@ suppress_warnings = ["myst.header"]
 # Quotes and dashes of code in tables stay as they are typed.
 smartquotes = False
 html_math_renderer = "mathml"
+# What is copied are commands and code, without prompts and without what they print.
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

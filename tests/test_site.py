@@ -146,6 +146,21 @@ def test_what_readers_would_see_broken_is_seen(site):
     assert look(site).stdout.splitlines()[-1] == "0 problems"
 
 
+@NEEDS_CHROMIUM
+def test_searches_must_find_their_page_among_the_first_three(site):
+    (site / "guide").mkdir()
+    for name in ("network", "a", "b", "c"):
+        (site / "guide" / f"{name}.html").write_text(PAGE.replace("figure.svg", "../figure.svg"))
+    for order, problems in (("abc", 1), ("ab", 0)):
+        names = [*order, "network", "c"]
+        links = "".join(f'<li><a href="guide/{name}.html">{name}</a></li>' for name in names)
+        own = '<li><a href="index.html">module.SpectralSHAG</a></li>'
+        (site / "search.html").write_text(f'<ul id="search-results">{links}{own}</ul>')
+        said = look(site).stdout
+        assert said.splitlines()[-1] == f"{problems} problems"
+        assert ("it does not find GPU in guide/network.html among the first" in said) == problems
+
+
 def test_snippets_lead_from_text_and_from_a_treebank_to_pictures(tmp_path):
     """As "Getting started" has them: copied into one session, in a folder with a treebank."""
     folder = DOC / "guide" / "snippets"
