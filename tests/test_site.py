@@ -148,6 +148,7 @@ def test_what_readers_would_see_broken_is_seen(site):
 
 @NEEDS_CHROMIUM
 def test_searches_must_find_their_page_among_the_first_three(site):
+    (site / "figure.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9"/>')
     (site / "guide").mkdir()
     for name in ("network", "a", "b", "c"):
         (site / "guide" / f"{name}.html").write_text(PAGE.replace("figure.svg", "../figure.svg"))
