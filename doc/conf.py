@@ -97,6 +97,7 @@ sphinx_gallery_conf = {
     "subsection_order": ExplicitOrder(
         [
             "../examples/first_steps",
+            "../examples/lessons",
             "../examples/annotation",
             "../examples/documents",
             "../examples/inspection",
@@ -113,6 +114,8 @@ sphinx_gallery_conf = {
             "plot_grid_search.py",
             "plot_own_symbols.py",
             "plot_words.py",
+            "plot_lesson_trees.py",
+            "plot_lesson_texts.py",
             "plot_compare_texts.py",
             "plot_arc_confidence.py",
             "plot_raw_text.py",
