@@ -16,6 +16,7 @@ TERMS = {
     "guide/data": "read CoNLL-U, treebank, download, Universal Dependencies, UD, corpus",
     "guide/choosing": "which model, which estimator, comparison of estimators, choose",
     "guide/text": "plain text, raw text to trees, English model, pretrained model, bundled parser",
+    "guide/english_parser": "model card, intended use, bias, limitations, training data",
     "guide/text#splitting": (
         "tokenizer, tokeniser, tokenization, tokenisation, sentence splitter, sentence "
         "segmentation, sentence boundary, segmenter, NLTK, Punkt, pySBD, multiword token"
