@@ -78,7 +78,7 @@ def score(model, trees):
     model.parse_text(text[:1000])  # compiles
     parsed, seconds = seconds_of(lambda: model.parse_text(text))
     found = {name: 100 * each.f1 for name, each in raw_text_scores(trees, parsed).items()}
-    return found | {"sentences a CPU s": len(parsed) / seconds}
+    return found | {"sentences per CPU s": len(parsed) / seconds}
 
 
 def measure_latency(model):

@@ -67,8 +67,8 @@ def split(treebank, seed, without_spaces):
     row = {name: 100 * scores[name].f1 for name in OF_SPLITTING}
     return row | {
         "characters to learn from": len(to_text(train)[0]),
-        "CPU s of fit": seconds,
-        "characters a CPU s": len(text) / seconds_of_split,
+        "training (CPU s)": seconds,
+        "characters per CPU s": len(text) / seconds_of_split,
     }
 
 
@@ -95,7 +95,7 @@ def parse(treebank, seed, average):
     scores = raw_text_scores(treebank.test, trees)
     row = {name: 100 * score.f1 for name, score in scores.items()}
     sentences = len(trees) / seconds_of_parse
-    return row | {"CPU s of fit": seconds, "sentences a CPU s": sentences}
+    return row | {"training (CPU s)": seconds, "sentences per CPU s": sentences}
 
 
 def draw_text(rng):

@@ -110,7 +110,7 @@ def score(split, trees, text):
     return {
         "Sentences": f1(*sentences),
         "Tokens": f"{f1(*tokens):.1f}" if has_tokens else "--",
-        "characters a CPU s": len(text) / seconds,
+        "characters per CPU s": len(text) / seconds,
     }
 
 

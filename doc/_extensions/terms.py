@@ -2,7 +2,8 @@
 
 Sphinx's search reads the entries of the index first. Each page of TERMS gets its terms as main
 entries, so that the search finds it above pages that only use a word. SEARCHES are some of them,
-which `look.py` types into the search of the built site.
+which `look.py` types into the search of the built site. Sphinx forgets the entries of unchanged
+pages where it goes on from an earlier build; `sphinx-build -E -a` writes all pages anew.
 """
 
 from docutils import nodes
