@@ -27,11 +27,13 @@ extensions = [
     "sphinx.ext.autosummary",
     "myst_parser",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "figures",
     "mathml",
     "equation_links",
+    "terms",
 ]
 templates_path = ["_templates"]
 # Tables of sphinx-gallery's running times would load scripts from other hosts.
@@ -41,6 +43,9 @@ suppress_warnings = ["myst.header"]
 # Quotes and dashes of code in tables stay as they are typed.
 smartquotes = False
 html_math_renderer = "mathml"
+# What is copied are commands and code, without prompts and without what they print.
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -92,6 +97,7 @@ sphinx_gallery_conf = {
     "subsection_order": ExplicitOrder(
         [
             "../examples/first_steps",
+            "../examples/lessons",
             "../examples/annotation",
             "../examples/documents",
             "../examples/inspection",
@@ -108,6 +114,8 @@ sphinx_gallery_conf = {
             "plot_grid_search.py",
             "plot_own_symbols.py",
             "plot_words.py",
+            "plot_lesson_trees.py",
+            "plot_lesson_texts.py",
             "plot_compare_texts.py",
             "plot_arc_confidence.py",
             "plot_raw_text.py",

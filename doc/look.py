@@ -1,8 +1,9 @@
 """Open the built pages in Chromium, without network: `python doc/look.py doc/_build/html`.
 
 Every page is laid out as wide as a desktop and as a phone. All figures must be there, all formulae
-drawn, nothing wider than the window, nothing loaded from other hosts, and the search must find
-SpectralSHAG. With --screenshots, pictures of some pages are kept to be looked at.
+drawn, nothing wider than the window, nothing loaded from other hosts. The search must find
+SpectralSHAG, and for the words of `_extensions/terms.py` the right page among the first three. With
+--screenshots, pictures of some pages are kept to be looked at.
 
 Exits with 1 if anything is wrong, with 0 if not, and also, with a message, where Chromium is not
 installed (`apt install chromium` on Debian).
@@ -21,6 +22,10 @@ import threading
 import time
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+from terms import SEARCHES
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDTHS = {"desktop": 1280, "phone": 390}
@@ -100,25 +105,31 @@ async function look(page, width) {
   return { page, width, problems, figures: images.length, formulae: formulae.length };
 }
 
-async function search(words, width) {
+async function search(words, width, page) {
   const frame = await open(`search.html?q=${words}`, width);
-  let found = [];
-  for (let tries = 0; tries < 100 && !found.includes(words); tries++) {
+  let links = [], found = false;
+  for (let tries = 0; tries < 100 && !found; tries++) {
     await pause(100);
-    found = [...frame.contentDocument.querySelectorAll("#search-results li a")].map(
-      link => link.textContent.split(".").at(-1));
+    links = [...frame.contentDocument.querySelectorAll("#search-results li > a")];
+    found = page
+      ? links.slice(0, 3).some(link => link.pathname.endsWith(`/${page}`))
+      : links.some(link => link.textContent.split(".").at(-1) === words);
   }
-  const problems = found.includes(words) ? [] : [`it does not find ${words}`];
+  const first = links.slice(0, 3).map(link => link.textContent).join(", ");
+  const where = page ? ` in ${page} among the first three: ${first}` : "";
+  const problems = found ? [] : [`it does not find ${words}${where}`];
   return { page: "search.html", width, problems, figures: 0, formulae: 0 };
 }
 
 (async () => {
-  const { pages, widths, words } = await (await fetch("/look.json")).json();
+  const { pages, widths, words, searches } = await (await fetch("/look.json")).json();
   const results = [];
   for (const width of widths) {
     for (const page of pages) results.push(await look(page, width));
     results.push(await search(words, width));
   }
+  for (const [term, page] of Object.entries(searches))
+    results.push(await search(term, widths[0], page));
   await fetch("/results", { method: "POST", body: JSON.stringify(results) });
 })();
 </script>"""
@@ -227,6 +238,8 @@ def main():
     if not pages:
         parser.error(f"{folder} holds no HTML; build the documentation first")
     task = {"pages": pages, "widths": list(WIDTHS.values()), "words": SEARCHED}
+    ways = {term: f"{page}.html" for term, page in SEARCHES.items()}
+    task["searches"] = {term: page for term, page in ways.items() if page in pages}
     results = queue.Queue()
     handler = functools.partial(Handler, directory=folder, task=task, results=results)
     with (

@@ -1071,8 +1071,26 @@ def demo_table(out):
 
 
 class TestDemo:
-    def test_bundled_treebank(self, run):
+    def test_english_sentences_come_first(self, run):
+        """They are drawn as any text; one head is uncertain, as the words below say."""
         out = run("demo")
+        drawn = run("demo", _demo.EXAMPLE)
+        assert out.startswith(drawn)
+        sure = {row.split()[-5]: float(row.split()[-2]) for row in out.split("\n") if "%" in row}
+        uncertain = min(sure, key=sure.get)
+        assert (uncertain, len(drawn.split("\n\n"))) == ("dog", 3)
+        assert f'It is low for "{uncertain}"' in out.removeprefix(drawn)
+        assert sure.pop(uncertain) < 60 < 95 < min(sure.values())
+
+    def test_what_to_type_next(self, run):
+        lines = re.findall("^  sklearn-shag (.*)$", run("demo"), flags=re.MULTILINE)
+        options = [_main.make_parser().parse_args(shlex.split(line)) for line in lines]
+        assert [each.command for each in options] == ["demo", "parse", "train", "demo"]
+        assert options[0].text
+        assert options[-1].grammars
+
+    def test_bundled_treebank(self, run):
+        out = run("demo", "--grammars")
         assert "290 sentences to learn from, 97 to parse" in out
         table = demo_table(out)
         assert list(table) == ["DET", "DET+F", "SPECTRAL, 8 states", "EM, 8 states"]
@@ -1107,6 +1125,7 @@ class TestDemo:
                 round(100 * exact_match_score(test, heads), 1),
             )
         assert demo_table(out) == expected
+        assert demo_table(run("demo", "--treebank", files, "--grammars")) == expected
         assert "80 sentences to learn from, 30 to parse" in out
         assert out.endswith(f"\n  sklearn-shag train '{files}/*train*.conllu*' -o model.npz\n")
 
@@ -1183,7 +1202,7 @@ class TestHelp:
             if "<" in words:
                 feed(words.pop())
                 words.pop()
-            if command and words != ["demo"] and command != "compile":  # run elsewhere
+            if command not in (None, "compile"):  # run elsewhere
                 assert main(words) == 0, example
                 assert capsys.readouterr().err == ""
 

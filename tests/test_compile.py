@@ -108,6 +108,7 @@ def test_a_cache_that_cannot_be_written_compiles_nothing(tmp_path, english):
     assert len(files) > 20
     calls = [
         ["demo"],
+        ["demo", "--grammars"],
         ["demo", "It sleeps."],
         ["parse", "english", tmp_path / "text.txt", "--input", "text", "--confidence"],
         ["parse", "english", tmp_path / "text.txt", "--input", "lines", "--k-best", "3"],

@@ -147,24 +147,40 @@ def test_what_readers_would_see_broken_is_seen(site):
     assert look(site).stdout.splitlines()[-1] == "0 problems"
 
 
-def test_three_snippets_lead_from_a_treebank_to_its_picture(tmp_path):
+@NEEDS_CHROMIUM
+def test_searches_must_find_their_page_among_the_first_three(site):
+    (site / "figure.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9"/>')
+    (site / "guide").mkdir()
+    for name in ("network", "a", "b", "c"):
+        (site / "guide" / f"{name}.html").write_text(PAGE.replace("figure.svg", "../figure.svg"))
+    for order, problems in (("abc", 1), ("ab", 0)):
+        names = [*order, "network", "c"]
+        links = "".join(f'<li><a href="guide/{name}.html">{name}</a></li>' for name in names)
+        own = '<li><a href="index.html">module.SpectralSHAG</a></li>'
+        (site / "search.html").write_text(f'<ul id="search-results">{links}{own}</ul>')
+        said = look(site).stdout
+        assert said.splitlines()[-1] == f"{problems} problems"
+        assert ("it does not find GPU in guide/network.html among the first" in said) == problems
+
+
+def test_snippets_lead_from_text_and_from_a_treebank_to_pictures(tmp_path):
     """As "Getting started" has them: copied into one session, in a folder with a treebank."""
     folder = DOC / "guide" / "snippets"
     text = (DOC / "guide" / "start.rst").read_text(encoding="utf-8")
     included = re.findall(r"literalinclude:: snippets/(\w+)\.txt", text)
-    assert included == ["install", "learn", "picture", "compare"]
+    assert included == ["install", "english", "learn", "picture", "compare"]
     snippets = {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     assert snippets["install"] == "$ pip install .\n"
     shutil.copy(load_english().filename, tmp_path / "train.conllu")
     path = os.pathsep.join([str(DOC.parent), os.environ.get("PYTHONPATH", "")])
-    code = snippets["learn"] + snippets["picture"] + snippets["compare"]
+    code = "".join(snippets[name] for name in included[1:])
     subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=tmp_path,
         check=True,
         env={**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg"},
     )
-    for name in ("tree.svg", "compared.svg"):
+    for name in ("tree.svg", "parsed.svg", "compared.svg"):
         assert "<svg" in (tmp_path / name).read_text(encoding="utf-8")
 
 

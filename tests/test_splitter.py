@@ -883,7 +883,9 @@ def test_bundled_parsers_have_names(tmp_path, monkeypatch, capsys, model):
 
 
 def test_demo_draws_no_text_of_other_parsers(capsys):
-    assert main(["demo", "Cats sleep.", "--treebank", "x"]) == 1
+    for options in (["--treebank", "x"], ["--grammars"]):
+        assert main(["demo", "Cats sleep.", *options]) == 1
+        assert "leave one of them out" in capsys.readouterr().err
     assert main(["demo", " "]) == 1
     assert "blank" in capsys.readouterr().err
 

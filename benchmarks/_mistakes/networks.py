@@ -168,6 +168,7 @@ MISTAKES = [
         stops(r"--context none", r"english reads no vectors", r"leave"),
     ),
     Mistake("demo 'It sleeps.' --treebank treebank", stops(r"--treebank", r"leave one")),
+    Mistake("demo 'It sleeps.' --grammars", stops(r"--grammars", r"leave one")),
     Mistake("load_parser('klingon')", raises(ValueError, r"english", r"fetch_treebank")),
     Mistake("load_parser().parse_text(['It sleeps.'])", raises(TypeError, r"text must be a str")),
     Mistake("load_parser().parse_text(b'It sleeps.')", raises(TypeError, r"decode")),

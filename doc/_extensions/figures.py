@@ -69,11 +69,18 @@ def draw_trees(folder):
 
 
 def draw_text(folder):
-    """What the bundled parser makes of plain text: beside the command, and on a card."""
-    texts = {"text": "She read the book on Tuesday.", "text_card": "The tide comes in."}
+    """What the bundled parser makes of plain text: beside the command, and on cards."""
+    texts = {
+        "text": "She read the book on Tuesday.",
+        "text_card": "The tide comes in.",
+        "lesson": "We saw the man with the dog.",
+    }
     for name, text in texts.items():
         (tree,) = load_parser("english").parse_text(text)
         (folder / f"{name}.svg").write_text(tree.to_svg(), encoding="utf-8")
+    (tree,) = load_parser("english").parse_text("The door was shut.")
+    drawn = tree.to_svg(highlight=lambda token: token.deprel in ("nsubj:pass", "aux:pass"))
+    (folder / "passive.svg").write_text(drawn, encoding="utf-8")
 
 
 def draw_automaton(folder):

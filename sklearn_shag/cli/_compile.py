@@ -28,7 +28,7 @@ def compile(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `context` and `all`.
+        With `model`, `context`, `dictionary` and `all`.
 
     Raises
     ------
@@ -42,11 +42,11 @@ def compile(options):
     with redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in options.model or ["english", "demo"]:
+            own = {"model": name, "n_jobs": 1}
             if name == "demo":
-                demo(Namespace(text=None, treebank=None, n_jobs=None, program=""))
+                demo(Namespace(text=None, grammars=True, treebank=None, n_jobs=None, program=""))
             else:
-                one = Namespace(model=name, context=options.context, n_jobs=1)
-                _parse_in_all_ways(open_model(one, []))
+                _parse_in_all_ways(open_model(Namespace(**vars(options) | own), []))
         if options.all:
             _fit_all()
     print(f"The code of {len(list(folder.iterdir()))} kernels is in {folder}")

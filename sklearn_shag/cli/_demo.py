@@ -1,4 +1,4 @@
-"""The commands `demo`, scores of models and a drawn tree, and `draw`, pages of trees."""
+"""The commands `demo`, drawn trees of a text or scores of grammars, and `draw`, pages of trees."""
 
 import os
 import shlex
@@ -16,49 +16,49 @@ from sklearn_shag.utils._io import write_text
 from sklearn_shag.utils._messages import printable
 
 N_STATES = 8
+EXAMPLE = "The tide came in while we were asleep. We saw the man with the dog."
+NEXT = """It is low for "dog", since either we or the man may have had the dog.
+
+Next, parse a sentence of your own, or a file of English text:
+
+  {0} demo "Type any sentence here."
+  {0} parse english text.txt --input text -o parsed.conllu
+
+Train a parser for your language on a treebank (CoNLL-U):
+
+  {0} train treebank.conllu -o model.npz --text
+
+See how well grammars with hidden states parse from tags alone:
+
+  {0} demo --grammars"""
 
 
 def demo(options):
-    """Train models, score them, and show a true tree beside a parsed one; or parse a text.
+    """Parse a text and draw its trees; or train grammars, score them, and draw one of their trees.
 
     Parameters
     ----------
     options : argparse.Namespace
-        With `text`, `treebank` and `n_jobs`.
+        With `text`, `grammars`, `treebank`, `n_jobs` and `program`.
 
     Raises
     ------
     ValueError
-        If both a text and a treebank are given, or the text is blank.
+        If both a text and a treebank or the grammars are wanted, or the text is blank.
     """
-    if options.text is not None:
-        if options.treebank is not None:
-            raise ValueError(
-                "A text is parsed by the bundled parser, and --treebank is for training models; "
-                "leave one of them out."
-            )
+    wants_grammars = options.grammars or options.treebank is not None
+    if options.text is not None and wants_grammars:
+        raise ValueError(
+            "A text is parsed by the bundled parser, but --grammars and --treebank train grammars; "
+            "leave one of them out."
+        )
+    if wants_grammars:
+        _compare_grammars(options)
+    elif options.text is not None:
         _parse_text(options.text)
-        return
-    train, test, own = _read_splits(options.treebank)
-    print(f"{len(train)} sentences to learn from, {len(test)} to parse\n")
-    n_jobs = options.n_jobs
-    hidden = {"n_states": N_STATES, "smoothing": 5.0, "n_jobs": n_jobs}
-    spectral = f"SPECTRAL, {N_STATES} states"
-    models = {
-        "DET": DeterministicSHAG("single", n_jobs=n_jobs),
-        "DET+F": DeterministicSHAG("first", n_jobs=n_jobs),
-        spectral: SpectralSHAG(**hidden),
-        f"EM, {N_STATES} states": EMSHAG(init="moments", max_iter=100, **hidden),
-    }
-    started = time.perf_counter()
-    for model in models.values():  # on the data used below, so that all code is compiled
-        model.fit(train).predict(test)
-    print(f"First run, with compiling or loading code: {time.perf_counter() - started:.1f} s\n")
-    _print_scores(models, train, test)
-    # The sentence to draw: of readable length, and the same whatever the models think of it.
-    chosen = min(test, key=lambda tree: abs(len(tree) - 12))
-    _print_trees(chosen, models[spectral].parse([chosen])[0], f"parsed by {spectral}")
-    print(f"\nNext, learn from your own treebank:\n\n  {options.program} train {own}")
+    else:
+        _parse_text(EXAMPLE)
+        print(NEXT.format(options.program))
 
 
 def draw(options):
@@ -98,6 +98,30 @@ def _parse_text(text):
             print(f"{row}  {100 * probability:5.1f} %")
         print()
     print("The last column is the probability of the head that each word has.")
+
+
+def _compare_grammars(options):
+    """Train four grammars on tags, print their scores, and show a true tree beside a parsed one."""
+    train, test, own = _read_splits(options.treebank)
+    print(f"{len(train)} sentences to learn from, {len(test)} to parse\n")
+    n_jobs = options.n_jobs
+    hidden = {"n_states": N_STATES, "smoothing": 5.0, "n_jobs": n_jobs}
+    spectral = f"SPECTRAL, {N_STATES} states"
+    models = {
+        "DET": DeterministicSHAG("single", n_jobs=n_jobs),
+        "DET+F": DeterministicSHAG("first", n_jobs=n_jobs),
+        spectral: SpectralSHAG(**hidden),
+        f"EM, {N_STATES} states": EMSHAG(init="moments", max_iter=100, **hidden),
+    }
+    started = time.perf_counter()
+    for model in models.values():  # on the data used below, so that all code is compiled
+        model.fit(train).predict(test)
+    print(f"First run, with compiling or loading code: {time.perf_counter() - started:.1f} s\n")
+    _print_scores(models, train, test)
+    # The sentence to draw: of readable length, and the same whatever the models think of it.
+    chosen = min(test, key=lambda tree: abs(len(tree) - 12))
+    _print_trees(chosen, models[spectral].parse([chosen])[0], f"parsed by {spectral}")
+    print(f"\nNext, learn from your own treebank:\n\n  {options.program} train {own}")
 
 
 def _read_splits(folder):

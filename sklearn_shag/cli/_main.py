@@ -160,17 +160,20 @@ def make_parser(prog="sklearn-shag"):
 
 
 def _add_demo(commands):
-    """Train and score four models and draw a parsed tree, or parse a text and draw its trees.
+    """Parse English text and draw its trees, or train and score four grammars.
 
     examples:
       %(prog)s
       %(prog)s "The cat that you saw sat on my mat."
+      %(prog)s --grammars
       %(prog)s --treebank UD_English-EWT
     """
     parser = _add_command(commands, "demo", "cli._demo", _add_demo)
-    help = "English text to parse with the bundled parser (default: four models are trained)"
+    help = "English text to parse with the bundled parser (default: two sentences)"
     parser.add_argument("text", metavar="TEXT", nargs="?", help=help)
-    help = "folder with *train*.conllu and *test*.conllu (default: the bundled treebank)"
+    help = "train and score four grammars that read tags (default: not, unless with --treebank)"
+    parser.add_argument("--grammars", action="store_true", help=help)
+    help = "folder with *train*.conllu and *test*.conllu for the grammars (default: bundled trees)"
     parser.add_argument("--treebank", metavar="DIR", help=help)
     _add_n_jobs(parser)
 
@@ -337,9 +340,9 @@ def _add_suggest(commands):
     """
     parser = _add_command(commands, "suggest", "cli._suggest", _add_suggest)
     _add_model(parser)
-    _add_files(parser, "file", "sentences, whose known heads are taken as true", nargs="+")
+    _add_files(parser, "file", "sentences, whose known heads are kept", nargs="+")
     _add_input(parser)
-    help = "take all heads as unknown, such as those written by parse (default: they are known)"
+    help = "treat all heads as unknown, as those that parse wrote (default: they are known)"
     parser.add_argument("--ignore-heads", action="store_true", help=help)
     help = "maximum number to list, with heads-in-sentences of sentences (default: %(default)s)"
     parser.add_argument("-n", "--number", type=_parse_count, default=10, metavar="N", help=help)
@@ -349,7 +352,7 @@ def _add_suggest(commands):
     kinds = ["arcs", "heads-in-sentences", "sentences", "trees"]
     parser.add_argument("--by", choices=kinds, default="arcs", help=help)
     help = """CoNLL-U file to write for annotators, with predicted trees. In MISC, Check=Yes marks
-    words to look at, and Predicted=Yes heads that train takes as unknown (default: none)"""
+    words to look at, and Predicted=Yes heads that train treats as unknown (default: none)"""
     parser.add_argument("-o", "--output", metavar="OUT", help=help)
     help = "print one JSON object (default: a table, with tabs between columns)"
     parser.add_argument("--json", action="store_true", help=help)
@@ -464,7 +467,7 @@ def _add_compile(commands):
       %(prog)s --all
     """
     parser = _add_command(commands, "compile", "cli._compile", _add_compile)
-    help = "model to parse with, or demo, for the command of that name (default: english demo)"
+    help = "model to parse with, or demo, for demo --grammars (default: english demo)"
     parser.add_argument("model", metavar="MODEL", nargs="*", help=help)
     _add_context(parser)
     help = "also compile what train and the models of all its kinds need (default: not)"

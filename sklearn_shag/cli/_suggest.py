@@ -72,7 +72,7 @@ def suggest(options):
     model = open_model(options, files)
     opened, form = open_member(model), choose_form(options, model)
     reason = ", since no projective tree with one root has their known heads"
-    advice = " (correct them, or take a model of train --set decoder=mst, which lets arcs cross)"
+    advice = " (correct them, or use a model of train --set decoder=mst, which lets arcs cross)"
     invalid, impossible = LeftOut(), LeftOut(reason + advice)
     sentences = _iter_new(options, form, files, invalid)
     find_fault = name_impossible if opened.parser._projective else lambda sentence: None

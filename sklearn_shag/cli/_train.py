@@ -67,8 +67,8 @@ OF_OWN = 5.0  # weight of an own tree for a teacher, if none is given; that of a
 LOOKED_AT = 1000  # lines of text without trees, for its script
 NO_RAW_TEXT, NO_HELPERS = "without raw text", "without helpers"
 REMEDIES = {
-    NO_RAW_TEXT: "The raw text may be too far from the treebank; leave it out, or take other text",
-    NO_HELPERS: "Leave out --helpers, or take a transformer that knows the language",
+    NO_RAW_TEXT: "The raw text may be too far from the treebank; leave it out, or use other text",
+    NO_HELPERS: "Leave out --helpers, or use a transformer that knows the language",
 }
 # Standard errors by which a simple network must be better for a warning; what helpers gain or lose
 # is much more than chance, if there are at least FEWEST sentences.
@@ -456,7 +456,7 @@ class _Treebank:
 def _refuse_file(path, found, n_whole):
     """Refuse a file by its numbers of whole trees and, by kind, of trees that lack heads."""
     lacking = next(kind for kind in ("no heads", "words without heads") if found[kind])
-    advice = " to learn from. Leave them out, or take files with trees"
+    advice = " to learn from. Leave them out, or use files with trees"
     if lacking != "no heads":
         others = [name for name, each in LEARNERS.items() if not each._needs_whole_trees]
         advice = (
