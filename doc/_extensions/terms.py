@@ -52,7 +52,7 @@ TERMS = {
     "guide/labels": "relations, deprel, labelled, labels, LAS",
     "guide/scores": "UAS, evaluate, evaluation, metrics, accuracy, F1",
     "guide/reliability": "calibration, confidence, limits, when not to use",
-    "guide/model_files": "save, load, pickle, ONNX, security, share a model",
+    "model_files": "save, load, pickle, ONNX, security, share a model",
     "guide/crossing": "non-projective, crossing arcs, MST",
     "guide/teaching": "lesson, course, classroom, notebook, Jupyter, exercise, offline",
 }
