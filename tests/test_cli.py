@@ -655,7 +655,7 @@ class TestHelpers:
         monkeypatch.setitem(_train.SURE, _train.NO_HELPERS, -1e9)
         assert main(list(map(str, argv))) == 0
         err = capsys.readouterr().err
-        assert "a network without helpers is better. Leave out --helpers, or take a transf" in err
+        assert "a network without helpers is better. Leave out --helpers, or use a transf" in err
         assert "pieces, and one of the helpers into" in err
 
     def test_the_splitter_learns_from_helpers_of_the_script(self, tmp_path):
