@@ -54,7 +54,7 @@ TERMS = {
     "guide/reliability": "calibration, confidence, limits, when not to use",
     "model_files": "save, load, pickle, ONNX, security, share a model",
     "guide/crossing": "non-projective, crossing arcs, MST",
-    "guide/teaching": "lesson, course, classroom, notebook, Jupyter, exercise, offline",
+    "teaching": "lesson, course, classroom, notebook, Jupyter, exercise, offline",
 }
 SEARCHES = {
     "tokenizer": "guide/text",
