@@ -92,5 +92,6 @@ MISTAKES = [
     Mistake(
         "demo --treebank train.conllu", stops(r"No file matches the pattern train\.conllu/\*train")
     ),
-    Mistake("demo --n-jobs 0", stops(r"n_jobs", r"0")),
+    Mistake("demo --grammars --n-jobs 0", stops(r"n_jobs", r"0")),
+    Mistake("demo --n-jobs 2", stops(r"--n-jobs", r"add --grammars")),
 ]

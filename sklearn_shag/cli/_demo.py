@@ -44,7 +44,8 @@ def demo(options):
     Raises
     ------
     ValueError
-        If both a text and a treebank or the grammars are wanted, or the text is blank.
+        If both a text and a treebank or the grammars are wanted, or workers without grammars, or
+        the text is blank.
     """
     wants_grammars = options.grammars or options.treebank is not None
     if options.text is not None and wants_grammars:
@@ -52,6 +53,8 @@ def demo(options):
             "A text is parsed by the bundled parser, but --grammars and --treebank train grammars; "
             "leave one of them out."
         )
+    if options.n_jobs is not None and not wants_grammars:
+        raise ValueError("--n-jobs is for the training of grammars; add --grammars.")
     if wants_grammars:
         _compare_grammars(options)
     elif options.text is not None:
