@@ -471,6 +471,7 @@ def test_tasks_of_models(monkeypatch, tmp_path, english):
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     files = [str(tmp_path / "crf.npz"), "english", str(tmp_path / "tags.npz")]
     options = Namespace(model=files, context=None, host="127.0.0.1", port=0, confidence=False)
+    options.dictionary = None
     _serve.serve(options)
     tasks = {name: known for name, (_, known) in made[0].items()}
     expected = {"crf": ["parser"], "english": list(ALL), "tags": ["tagger", "parser"]}

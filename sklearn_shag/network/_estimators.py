@@ -410,7 +410,7 @@ class TagLearner(NetworkLearner):
 
             own = reading
             if own is None:
-                own = read_sentences(network, encoded(), with_proba, look_up)
+                own = read_sentences(network, encoded(), with_scores=with_proba, look_up=look_up)
             else:
                 look_up(own.tags, [own.tag_scores[:, part] for part in network.tags])
             found = {name: np.concatenate([part[name] for _, part in parts]) for name in values}
