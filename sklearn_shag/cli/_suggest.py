@@ -19,9 +19,10 @@ from sklearn_shag.cli._models import check_output, open_model
 from sklearn_shag.cli._parse import SUFFIXES, choose_form, read_items
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences, suspicious_arcs
-from sklearn_shag.network import BiaffineParser
+from sklearn_shag.network import LEARNED, BiaffineParser
 from sklearn_shag.treebank import (
     ASKED,
+    ATTRIBUTES,
     CONLLU,
     MISSING,
     WORDS,
@@ -39,7 +40,6 @@ from sklearn_shag.utils._messages import printable
 
 CHUNK = 1000  # sentences held at once
 UNCERTAIN = 0.9  # predicted heads that are less probable are worth a look, in a sentence to be read
-COLUMNS = {"upos": "upos", "xpos": "xpos", "feats": "feats", "lemma": "lemmas"}
 
 
 # What is listed first has the smallest value, by its rows.
@@ -209,9 +209,9 @@ def _write_for_annotators(options, opened, found):
         tokens = [row["token"] - 1 for row in rows if "token" in row]
         asked.setdefault(place, []).extend(tokens or _find_unknown(tree))
     parsed = parser.parse(transform(list(read.values())), keep_heads=True, confidence=True)
-    written = []
+    written, attributes = [], {name: ATTRIBUTES[name] for name in LEARNED}
     for tree, own, tokens in zip(parsed, read.values(), asked.values(), strict=True):
-        columns = [n for n, a in COLUMNS.items() if getattr(tree, a) != getattr(own, a)]
+        columns = [n for n, a in attributes.items() if getattr(tree, a) != getattr(own, a)]
         written.append(mark_guesses(tree, columns, _find_unknown(own), tokens))
     write_conllu(written, options.output)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, islice
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -400,20 +400,18 @@ class TagLearner(NetworkLearner):
             return [all_entries()[t] for t in places_of(batch.indptr, chosen)[1]]
 
         def find(with_proba):
-            known, parts = entries(), []
+            known, parts = iter(entries()), []
 
             def look_up(tags, scores):
-                begin = sum(len(part) for part, _ in parts)
-                own = known[begin : begin + len(tags)]
-                given = values, tags, network.combinations, own
-                parts.append((tags, look_up_tags(*given, lambda t: [each[t] for each in scores])))
+                given = values, tags, network.combinations, list(islice(known, len(tags)))
+                parts.append(look_up_tags(*given, lambda t: [each[t] for each in scores]))
 
             own = reading
             if own is None:
                 own = read_sentences(network, encoded(), with_scores=with_proba, look_up=look_up)
             else:
                 look_up(own.tags, [own.tag_scores[:, part] for part in network.tags])
-            found = {name: np.concatenate([part[name] for _, part in parts]) for name in values}
+            found = {name: np.concatenate([part[name] for part in parts]) for name in values}
             if not with_proba:
                 return found, {}
             scores = np.nan_to_num(own.tag_scores)
