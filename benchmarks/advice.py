@@ -120,7 +120,7 @@ def measure(fit, trees):
     pairs = zip(trees, parsed, strict=True)
     right = np.concatenate([tree.heads == other.heads for tree, other in pairs])
     las = labeled_attachment_score(trees, parsed)
-    return parser, {"UAS": 100 * right.mean(), "LAS": 100 * las, "CPU s": seconds}
+    return parser, {"UAS": 100 * right.mean(), "LAS": 100 * las, "training (CPU s)": seconds}
 
 
 def measure_parsers(name, reads, n_trees, seed, known):
@@ -141,7 +141,9 @@ def measure_parsers(name, reads, n_trees, seed, known):
             return rows
         together = [model for called, model in fitted.items() if called in AVERAGED]
         _, row = measure(lambda: average(together), test)
-    row["CPU s"] = sum(each["CPU s"] for each in rows if each["parser"] in AVERAGED)
+    row["training (CPU s)"] = sum(
+        each["training (CPU s)"] for each in rows if each["parser"] in AVERAGED
+    )
     rows.append({**place, "parser": "average", **row})
     return [row for row in rows if row["parser"] not in known]
 

@@ -123,7 +123,7 @@ def report_parsers(report, what, names):
             parser, seconds = seconds_of(lambda p=parser, t=treebank: p.fit(t.train))
             scores, speed = score(parser, treebank.test)
             parsers.append(parser)
-            runs.append(scores | {"CPU s": seconds, "sentences/s": speed})
+            runs.append(scores | {"training (CPU s)": seconds, "sentences per CPU s": speed})
         row = {key: np.mean([run[key] for run in runs]) for key in runs[0]}
         of_seeds, _ = score(average(parsers), treebank.test)
         rows.append({"treebank": name, "spread of UAS": np.ptp([run["UAS"] for run in runs])} | row)
@@ -164,7 +164,9 @@ def report_columns(report, names):
             is_learned = column in tagger.tag_values_
             row[column] = 100 * right[column].mean() if is_learned else "--"
         row["AllTags"] = 100 * (right["upos"] & right["xpos"] & right["feats"]).mean()
-        rows.append(row | {"CPU s": seconds, "sentences/s": len(treebank.test) / of_test})
+        rows.append(
+            row | {"training (CPU s)": seconds, "sentences per CPU s": len(treebank.test) / of_test}
+        )
         report.add("columns", rows)
 
 

@@ -50,7 +50,8 @@ def measure_parser(name, columns):
         las = labeled_attachment_score(treebank.test, parsed)
         uas = parser.score(treebank.test)
         runs.append((100 * uas, 100 * las, seconds, len(treebank.test) / of_test))
-    return dict(zip(("UAS", "LAS", "CPU s", "sentences/s"), np.mean(runs, axis=0), strict=True))
+    names = "UAS", "LAS", "training (CPU s)", "sentences per CPU s"
+    return dict(zip(names, np.mean(runs, axis=0), strict=True))
 
 
 def report_parsers(report, names):
@@ -68,9 +69,9 @@ def report_parsers(report, names):
             bars.append(measured(f"{name}, all columns, {score}", words[score], at_least=bar))
         if name in SECONDS:
             what = f"{name}, all columns, CPU seconds of training"
-            bars.append(measured(what, words["CPU s"], at_most=SECONDS[name]))
+            bars.append(measured(what, words["training (CPU s)"], at_most=SECONDS[name]))
         if name == ENGLISH:
-            speed = words["sentences/s"]
+            speed = words["sentences per CPU s"]
             bars.append(measured(f"{name}, sentences a second", speed, at_least=4000))
         peak = measure_peak(name)
         bars.append(measured(f"{name}, peak memory, GiB", peak, at_most=1.5))
@@ -107,7 +108,9 @@ def report_whole_trees(report, treebank, bars):
             scores = start.fit(drawn).score(treebank.dev), model.score(treebank.dev)
             runs.append((100 * scores[0], 100 * scores[1], seconds))
         before, after, seconds = np.mean(runs, axis=0)
-        rows.append({"trees": n_trees, "before": before, "after": after, "CPU s": seconds})
+        rows.append(
+            {"trees": n_trees, "before": before, "after": after, "training (CPU s)": seconds}
+        )
         bars.append(measured(f"gain from {n_trees} trees", after - before, at_least=bar))
     report.add("whole trees", rows)
 
@@ -130,7 +133,7 @@ def report_scattered_heads(report, treebank, bars):
             _, seconds = seconds_of(lambda m=model, X=drawn, y=parts: m.fit(X, y))
             runs.append((100 * model.score(dev), seconds))
         score, seconds = np.mean(runs, axis=0)
-        rows.append({"heads": n_heads, "UAS": score, "CPU s": seconds})
+        rows.append({"heads": n_heads, "UAS": score, "training (CPU s)": seconds})
         if n_heads == 450:
             bars.append(measured("UAS from 450 heads", score, at_least=66))
     report.add("scattered heads", rows)

@@ -120,7 +120,9 @@ def go(report, rows, target, helpers, encoder, options):
                 scores, _ = score(parser, part)
                 place = {"target": target.removeprefix("UD_"), "trees": n_trees, "raw": len(raw)}
                 scores = {name: scores[name] for name in ("UAS", "LAS", "UPOS")}
-                rows.append(place | {"seed": seed, "parser": kind} | scores | {"CPU s": seconds})
+                rows.append(
+                    place | {"seed": seed, "parser": kind} | scores | {"training (CPU s)": seconds}
+                )
                 report.add("runs", rows)
                 report.add("helpers", compare(rows))
                 if gains := list_gains(rows):

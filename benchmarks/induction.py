@@ -126,7 +126,9 @@ def report_models(report, name, train, test, bars):
         _, seconds = seconds_of(lambda model=model, y=y: model.fit(train, y))
         found = score(test, model.predict(test))
         names = ("UAS <= 10", "UAS", "undirected <= 10", "undirected")
-        rows.append({"model": what} | dict(zip(names, found, strict=True)) | {"CPU s": seconds})
+        rows.append(
+            {"model": what} | dict(zip(names, found, strict=True)) | {"training (CPU s)": seconds}
+        )
         for place, expected in enumerate(EXPECTED[name].get(what, ())):
             bar = f"{name}, {what}, {names[place]}"
             if what == "rules":
@@ -210,7 +212,7 @@ def report_helpers(report, bars):
             for place, expected in enumerate(EXPECTED_OF_HELPERS):
                 bar = f"helpers, mean, {('UAS <= 10', 'UAS')[place]}"
                 bars.append(measured(bar, means[place], at_least=expected))
-    columns = ("model", "language", "UAS <= 10", "UAS", "CPU s")
+    columns = ("model", "language", "UAS <= 10", "UAS", "training (CPU s)")
     report.add("helpers", [dict(zip(columns, row, strict=True)) for row in sorted(rows)])
 
 
@@ -252,7 +254,7 @@ def report_averages(report, bars):
         name: FrozenEstimator(DMV(max_length=None).fit(train, train))
         for name, (train, _) in treebanks.items()
     }
-    columns, table = ("model", "language", "UAS <= 10", "UAS", "LAS", "CPU s"), []
+    columns, table = ("model", "language", "UAS <= 10", "UAS", "LAS", "training (CPU s)"), []
     for what, parser in PARSERS.items():
         rows = list(score_averages(what, parser, treebanks, grammars))
         of_average, of_best = (np.array([row[2:] for row in rows[k::2]]) for k in (0, 1))

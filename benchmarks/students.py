@@ -100,7 +100,7 @@ def report_treebank(rows, name, n_trees, options):
         trained = learn(known, raw, options.context, options.targets, seed)
         for kind, parser, seconds in trained:
             scores, _ = score(parser, treebank[options.part])
-            runs.setdefault(kind, []).append(scores | {"CPU s": seconds})
+            runs.setdefault(kind, []).append(scores | {"training (CPU s)": seconds})
     for kind, own in runs.items():
         means = {key: np.mean([run[key] for run in own]) for key in own[0]}
         spread = np.ptp([run["LAS"] for run in own])

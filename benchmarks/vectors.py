@@ -177,7 +177,7 @@ def go(report, tables, name, arguments):
         for what, given in read.items():
             parsers, seconds = learn(train[:n_trees], given, arguments.seeds)
             learned[what], place = parsers[0], {"treebank": name, "trees": n_trees, "read": what}
-            tables["vectors"].append(place | measure(parsers, test) | {"CPU s": seconds})
+            tables["vectors"].append(place | measure(parsers, test) | {"training (CPU s)": seconds})
             if splitter is not None and n_trees == whole:
                 rows = measure_whole(parsers, test, splitter)
                 tables["text"] += [{"treebank": name, "read": what} | row for row in rows]
