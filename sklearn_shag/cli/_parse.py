@@ -275,11 +275,12 @@ def parse(options):
                     if category not in shown:
                         shown.add(category)
                         warn(message, category)
-                parts = []
+                text = bytearray()
                 try:
-                    parts.extend(output.add(pieces, found))
+                    for part in output.add(pieces, found):
+                        text += part
                 finally:  # before an error, too
-                    write(b"".join(parts))
+                    write(text)
                 note([n_done, counts, output.empty])
                 n_read, n = sum(piece.n_read for piece in pieces), counts["sentences"]
                 rate = (n - n_before) / (perf_counter() - began)

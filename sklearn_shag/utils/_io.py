@@ -344,7 +344,7 @@ def write_resumable(path, key, resume=False):
         return
     check_target(path)
     names = [target + ending for ending in PARTIAL]
-    pack = partial(gzip.compress, compresslevel=6, mtime=0) if path.endswith(".gz") else bytes
+    pack = partial(gzip.compress, compresslevel=6, mtime=0) if path.endswith(".gz") else memoryview
     with _word_errors(path, target, *names):
         with open(names[0], "ab") as file, open(names[1], "a+b") as log:
             with contextlib.suppress(ImportError):  # not everywhere

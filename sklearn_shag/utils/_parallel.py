@@ -226,7 +226,9 @@ def map_in_processes(function, items, n_workers):
                     pending.append(_call_here(function, item))
             except Exception as error:  # of the items; StopIteration is one
                 failure = error
-            while pending and (failure is not None or len(pending) > 2 * n_workers):
+            while pending and (
+                failure is not None or len(pending) > 2 * n_workers or pending[0].done()
+            ):
                 result, warned = pending[0].result()
                 for category, message in warned:
                     warn(message, category)
