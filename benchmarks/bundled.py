@@ -15,12 +15,14 @@ WORK keeps vectors (1.4 GB), teachers and the parser, and another run goes on fr
 numbers of the networks are then rounded, so that the file english.npz there takes less than half:
 embeddings to sixteenths in the parser and to eighths elsewhere, and other numbers to three bits
 behind the first, or five in the splitter. Printed are the official scores from text, F1 in percent,
-and those from gold tokens, of the parser before and after that.
+and those from gold tokens, of the parser before and after that; then, of the latter, how often the
+heads of each probability are right, and the expected calibration error in percent.
 """
 
 import argparse
 import gc
 import hashlib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +42,7 @@ from sklearn_shag import (
     save_model,
 )
 from sklearn_shag.features import TransformerVectors
+from sklearn_shag.inspection._confidence import fill_bins, look_up_confidence
 from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.network import LEARNED
 from sklearn_shag.network._parameters import sizes_of, view_parameters
@@ -79,6 +82,23 @@ def score(model, trees):
     parsed, seconds = seconds_of(lambda: model.parse_text(text))
     found = {name: 100 * each.f1 for name, each in raw_text_scores(trees, parsed).items()}
     return found | {"sentences per CPU s": len(parsed) / seconds}
+
+
+def count_heads(model, treebanks, part):
+    """Shares of heads by their probability, from gold tokens, and of right ones, in percent."""
+    edges, found = (0.0, 0.5, 0.8, 0.95, 1.0), {}
+    rows = [{"probability": f"{100 * a:.0f} to {100 * b:.0f}"} for a, b in pairwise(edges)]
+    for name, treebank in treebanks.items():
+        trees = [tree.with_heads(None) for tree in treebank[part]]
+        marginals, heads = model.predict_marginals(trees), model.predict(trees)
+        right, probabilities = look_up_confidence(treebank[part], marginals, heads)
+        places = np.searchsorted(edges[1:-1], probabilities)
+        short = name.rpartition("-")[2]
+        for k, row in enumerate(rows):
+            row[f"heads ({short})"] = 100 * np.mean(places == k)
+            row[f"right ({short})"] = 100 * np.mean(right[places == k])
+        found[name] = 100 * fill_bins(right, probabilities, 10, "uniform").expected_error
+    return rows[::-1], [{"treebank": name, "ECE": error} for name, error in found.items()]
 
 
 def measure_latency(model):
@@ -172,6 +192,9 @@ def main():
                 row = {"parser": state, "treebank": name} | score(model, treebank[options.part])
                 rows.append(row | {f"{key}, tokens": value for key, value in of_tokens.items()})
         report.add(f"bundled, {options.part}", rows)
+        heads, errors = count_heads(model[-1], treebanks, options.part)
+        report.add("probabilities", heads)
+        report.add("calibration", errors)
         gc.freeze()  # collections of the sentences in memory are no part of parsing
         report.add("latency", measure_latency(model))
     print(f"{target} has {target.stat().st_size / 1e6:.2f} MB")
