@@ -154,8 +154,7 @@ class DummyParser(Parser):
     def _score_sentence(self, number, n_tokens):
         """Score the arcs of a sentence, (n_tokens, n_tokens + 1), by its number and length."""
         if self.strategy == "random":
-            rng = np.random.default_rng([self.seed_, number])
-            return rng.gumbel(size=(n_tokens, n_tokens + 1))
+            return np.random.default_rng([self.seed_, number]).gumbel(size=(n_tokens, n_tokens + 1))
         tokens = np.arange(1, n_tokens + 1)
         heads = tokens - 1 if self.strategy == "left" else (tokens + 1) % (n_tokens + 1)
         return CERTAIN * (heads[:, None] == np.arange(n_tokens + 1))

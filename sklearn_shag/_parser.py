@@ -172,8 +172,7 @@ class Parser(BaseEstimator, ABC):
         because eight sentences are parsed together. k classes of memory take (k + 1) / 2 times the
         time and k times the memory.
         """
-        batch = self._batch(X, allowed)
-        return object_array(ask(self, partial(list_best, self.decoder), batch))
+        return object_array(ask(self, partial(list_best, self.decoder), self._batch(X, allowed)))
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         """Compute the probability of each token as the head of each other token.
@@ -279,8 +278,7 @@ class Parser(BaseEstimator, ABC):
         batch, decoder = self._batch(X, allowed), self.decoder
         if y is not None:
             batch, decoder = batch._replace(known=self._known_heads(batch, y)), None
-        logs = np.array(ask(self, partial(list_log_proba, decoder), batch))
-        return np.exp(np.minimum(logs, 0.0))
+        return np.exp(np.minimum(np.array(ask(self, partial(list_log_proba, decoder), batch)), 0.0))
 
     def sample_heads(
         self,

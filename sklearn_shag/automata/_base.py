@@ -287,8 +287,7 @@ class SequenceModel(NamesMixin, TransformerMixin, BaseEstimator):
         """
         logs = self.score_samples(X)
         _require_some(logs)
-        weights = check_sample_weight(sample_weight, logs)
-        return float(np.average(logs, weights=weights))
+        return float(np.average(logs, weights=check_sample_weight(sample_weight, logs)))
 
     def perplexity(self, X: SymbolSequences) -> float:
         """Compute the perplexity of sequences, per symbol.

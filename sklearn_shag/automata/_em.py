@@ -320,8 +320,7 @@ class EMAutomaton(SequenceModel):
                 "Sequences of this model never end, so none has a probability. Set endprob, for "
                 "example to 1 / (expected length), or let rows of transmat sum to less than 1."
             )
-        n_symbols = emissions.shape[1]
-        operators = Operators(*np.zeros((2, n + 1)), np.zeros((n_symbols, n + 1, n + 1)))
+        operators = Operators(*np.zeros((2, n + 1)), np.zeros((emissions.shape[1], n + 1, n + 1)))
         operators.alpha_1[:n], operators.alpha_1[n] = start, max(1.0 - start.sum(), 0.0)
         operators.alpha_inf[n] = 1.0
         operators.A[:, :n, :n] = emissions.T[:, None, :] * moves.T
@@ -408,8 +407,7 @@ class EMAutomaton(SequenceModel):
                 "states is equivalent. Use the operators themselves, operators_."
             )
         moves = (moves * goes_on[:, None])[emits].T
-        start = (alpha_1 * goes_on)[emits]
-        return HMM(start, moves, emissions.T, 1.0 - moves.sum(axis=1))
+        return HMM((alpha_1 * goes_on)[emits], moves, emissions.T, 1.0 - moves.sum(axis=1))
 
     @classmethod
     def from_hmmlearn(

@@ -206,8 +206,7 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
     if held_out is not None:
         limits |= {"watch": watch, "patience": patience}
     expect = partial(_expect_with_prior, tree, prior)
-    ended = climb_to_the_end(start, expect, operators_from_counts, **limits)
-    return ended._replace(expected=None)
+    return climb_to_the_end(start, expect, operators_from_counts, **limits)._replace(expected=None)
 
 
 def _expect_with_prior(tree, prior, automaton):

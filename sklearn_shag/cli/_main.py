@@ -62,8 +62,7 @@ def main(argv=None, prog="sklearn-shag"):
             program = f"{prog} {options.command}"
             with _few_collections(), _short_warnings(program):
                 # Numerical libraries are imported here, and not for --help or a wrong option.
-                module = import_module(f"sklearn_shag.{options.module}")
-                getattr(module, options.command)(options)
+                getattr(import_module(f"sklearn_shag.{options.module}"), options.command)(options)
         finally:
             _flush_output()  # also of --help, which exits
     except BrokenPipeError:
@@ -193,9 +192,8 @@ def _add_train(commands):
       %(prog)s more.conllu -o better.npz --continue linear.npz --max-iter 3
     """
     parser = _add_command(commands, "train", "cli._train", _add_train)
-    files = _add_files(parser, "file", "the treebank", nargs="+", default=[])
-    files.required = False  # with --helpers
-    files.help += "; or the name of a treebank of Universal Dependencies (UD_French-Sequoia)"
+    rest = "; or the name of a treebank of Universal Dependencies (UD_French-Sequoia)"
+    _add_files(parser, "file", "the treebank", rest, nargs="+", default=[])  # none with --helpers
     help = "model file to write, or - for standard output (required)"
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help=help)
     names = ["spectral", "em", "refined", "single", "first", "sibling", "words", "crf", "biaffine"]
@@ -283,17 +281,15 @@ def _add_parse(commands):
     """
     parser = _add_command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
-    files = _add_files(parser, "file", "sentences", nargs="+", default=[STANDARD])
-    files.required = False  # with nargs="*", argparse would find no file behind an option
-    files.help += " (default: standard input)"
+    rest = " (default: standard input)"
+    _add_files(parser, "file", "sentences", rest, nargs="+", default=[STANDARD])
     _add_input(parser)
     help = """file to write, one for all inputs; compressed if it ends in .gz. It is OUT.part until
     it is complete (default: standard output)"""
     parser.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help=help)
     help = """CoNLL-U, or JSON lines, one for each document, or each sentence if the input has no
     documents (default: %(default)s)"""
-    forms = ["conllu", "jsonl"]
-    parser.add_argument("--output-format", choices=forms, default="conllu", help=help)
+    parser.add_argument("--output-format", choices=["conllu", "jsonl"], default="conllu", help=help)
     help = "go on with OUT.part, which a run has left, if there is one (default: begin anew)"
     parser.add_argument("--resume", action="store_true", help=help)
     help = """tree with the largest sum of log marginals (mbr) or of marginals (max_marginal); the
@@ -517,9 +513,10 @@ def _add_input(parser):
     parser.add_argument("--input", choices=forms, default="conllu", help=help)
 
 
-def _add_files(parser, name, what, **options):
+def _add_files(parser, name, what, rest="", **options):
     help = f"{what}: CoNLL-U, possibly .gz; a folder, a quoted pattern, or - for standard input"
-    return parser.add_argument(name, metavar=name.upper(), help=help, **options)
+    files = parser.add_argument(name, metavar=name.upper(), help=help + rest, **options)
+    files.required = "default" not in options  # behind an option, argparse finds none for "*"
 
 
 def _add_on_error(parser, skip):

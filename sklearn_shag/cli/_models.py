@@ -148,8 +148,7 @@ def give_vectors(model, options, sentences):
             f"biaffine or ensemble, or with --tags for a tagger in front. --model {options.model} "
             f"reads none."
         )
-    of_raw = options.raw_text is not None
-    use = options.context_for or ("training" if of_raw else "parsing")
+    use = options.context_for or ("parsing" if options.raw_text is None else "training")
     makes_table = use == "training" and options.context is not None
     if (options.context_for and options.context is None) or (makes_table and options.embeddings):
         raise ValueError(

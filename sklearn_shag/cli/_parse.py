@@ -321,8 +321,7 @@ def read_items(options, files, form):
     if not isinstance(form, SplitterFormat):
         return ([piece] for piece in form.pieces(files))
     names = _name_documents(files)
-    skips = options.on_error == "skip"
-    texts = (read_text_file(path, names.get(path), skips) for path in files)
+    texts = (read_text_file(path, names.get(path), options.on_error == "skip") for path in files)
     pieces = chain.from_iterable(map(read_json_lines, files) if options.input == "jsonl" else texts)
     return group_pieces(pieces, GROUP)
 

@@ -320,8 +320,7 @@ class CRFParser(ArcParser):
         return LinearStart(columns, vocabulary, templates, labels, weights)
 
     def _score_learned(self, start, trees, weights, batch):
-        arcs = _score_all(weights, start.templates, batch)
-        return score_by_arcs(batch.indptr, arcs, trees=trees)
+        return score_by_arcs(batch.indptr, _score_all(weights, start.templates, batch), trees=trees)
 
     def _learn_weights(self, start, examples, chosen, validate, rng):
         """Learn the weights of arcs, and then the weights of labels."""

@@ -159,8 +159,7 @@ def make_validation(score, trees, examples, held_out):
     weighted = np.repeat(examples.weights, np.diff(examples.indptr)) * (heads >= 0)
 
     def validate(learned):
-        batch = Batch(examples.codes, examples.indptr)
-        found = Forest(partial(score, learned), batch).best("mbr")
+        found = Forest(partial(score, learned), Batch(examples.codes, examples.indptr)).best("mbr")
         return float(weighted @ (found == heads) / weighted.sum())
 
     return validate

@@ -270,8 +270,7 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         whole = [s for s, of_sentence in enumerate(heads) if UNKNOWN not in of_sentence]
         n_known, n_in_whole = np.sum(trees.given != UNKNOWN), sum(heads[s].size for s in whole)
         if isinstance(estimator, DeterministicSHAG) and 2 * n_in_whole < n_known:
-            symbols = sorted(set().union(*trees.symbols))
-            return _with_equal_weights(estimator, symbols)
+            return _with_equal_weights(estimator, sorted(set().union(*trees.symbols)))
         if not whole:
             raise ValueError(
                 f"X has no sentence of which all heads are known, and {type(estimator).__name__} "

@@ -454,8 +454,7 @@ def forget_rare(names, codes, known, min_count):
     codes : int ndarray of shape (n_tokens, n_columns), or Codes
     """
     if isinstance(codes, Codes):
-        columns = forget_rare(names, codes.columns, known.columns, min_count)
-        return codes._replace(columns=columns)
+        return codes._replace(columns=forget_rare(names, codes.columns, known.columns, min_count))
     codes = codes.copy()
     for k, name in enumerate(names):
         if name not in (VECTOR, LETTERS):  # their values are all known

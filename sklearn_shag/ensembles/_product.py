@@ -48,8 +48,7 @@ def as_memory(operators, codes, indptr):
     uses = A[..., -1, :].copy()
     with np.errstate(over="ignore"):  # as in `root_masses`
         uses[-1, RIGHT, :, 0] = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
-    every = all_arcs(indptr)
-    of_arcs = every.symbols(codes, indptr, alpha_1.shape[0] - 1)
+    of_arcs = all_arcs(indptr).symbols(codes, indptr, alpha_1.shape[0] - 1)
     return Potentials(
         indptr,
         np.zeros_like(codes),

@@ -259,5 +259,4 @@ class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
         uses = found.expected.counts[:-1]  # STOP is free: it has no uses
         uses = np.concatenate([uses, np.zeros_like(uses[:, :, :1])], axis=2)
         fallback = fallback_from_uses(uses, found.expected.counts[-1].sum(axis=0))
-        grammars = as_grammar(found.parameters), fallback
-        return self._take_over(raw, grammars, found)
+        return self._take_over(raw, (as_grammar(found.parameters), fallback), found)

@@ -304,8 +304,7 @@ class DMV(RawTextMixin, BaseSHAG):
             warn_of_limit(self.max_iter, "; scores need not improve")
         counts = found.expected.counts
         fallback = fallback_from_uses(count_uses(counts), counts.A[-1, RIGHT, :-1, 0, 0])
-        grammars = to_grammar(found.parameters, self._form()), fallback
-        return self._take_over(raw, grammars, found)
+        return self._take_over(raw, (to_grammar(found.parameters, self._form()), fallback), found)
 
     def _check_combination(self):
         """Refuse parameters that contradict each other."""

@@ -370,8 +370,7 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
     def _drop_impossible(self, grammars, text, weights):
         """Set the weights of sentences without a tree in the mixture to 0."""
         grammar = mix_grammars(grammars, weights)
-        found = chart(grammar, text.potentials, marginals=False, n_jobs=self.n_jobs)
-        possible = found.sign > 0
+        possible = chart(grammar, text.potentials, marginals=False, n_jobs=self.n_jobs).sign > 0
         if not possible.any():
             raise ValueError(
                 "No sentence of X has a tree that is possible under a helper. Fit helpers with "

@@ -129,8 +129,7 @@ def _drop_unknown_head(part):
 
 
 def normalise_outcomes(part, n_axes):
-    axes = tuple(range(-n_axes, 0))
-    total = part.sum(axis=axes, keepdims=True)
+    total = part.sum(axis=tuple(range(-n_axes, 0)), keepdims=True)
     n_outcomes = np.prod(part.shape[-n_axes:])
     return np.where(total > 0, part / np.where(total > 0, total, 1.0), 1.0 / n_outcomes)
 

@@ -72,8 +72,7 @@ class CalibrationBins(NamedTuple):
         -------
         float
         """
-        distances = np.abs(self.accuracies - self.confidences)
-        return float(np.average(distances, weights=self.counts))
+        return float(np.average(np.abs(self.accuracies - self.confidences), weights=self.counts))
 
 
 @validate_params(BINNING)
@@ -344,8 +343,7 @@ class ArcCalibrationDisplay(Display):
             chosen = np.array([true.max() != UNKNOWN for true in y])
             right = np.array([(h == true).all() for h, true in zip(found, y, strict=True)])[chosen]
             probabilities = parser.predict_tree_proba(sentences, found)[chosen]
-        bins = fill_bins(right, probabilities, n_bins, strategy)
-        return cls(bins, name, unit).plot(ax=ax)
+        return cls(fill_bins(right, probabilities, n_bins, strategy), name, unit).plot(ax=ax)
 
     @classmethod
     @validate_params(BINNING)

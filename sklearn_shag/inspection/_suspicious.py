@@ -168,8 +168,7 @@ def assign_folds(trees, cv, seed=0):
     documents = np.cumsum([any(c.startswith("# newdoc") for c in t.comments) for t in trees])
     by_document = np.unique(documents).size >= cv
     splitter = (GroupKFold if by_document else KFold)(cv, shuffle=True, random_state=seed)
-    groups = documents if by_document else None
-    return list(splitter.split(trees, groups=groups))
+    return list(splitter.split(trees, groups=documents if by_document else None))
 
 
 def _judge_fold(parser, trees, heads, values, seed, rest, held_out):

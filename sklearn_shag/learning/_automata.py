@@ -61,8 +61,7 @@ def learn_grammar(
     >>> grammar.A.shape
     (4, 2, 3, 1, 1)
     """
-    automata = learn_automata(statistics, learn, smoothing, n_jobs)
-    return join_automata(automata, statistics.roots)
+    return join_automata(learn_automata(statistics, learn, smoothing, n_jobs), statistics.roots)
 
 
 def learn_automata(statistics, learn, smoothing=0.0, n_jobs=None, context=0.0, verbose=0):

@@ -99,8 +99,7 @@ def iter_columns(text, paragraphs, stops=None):
     yield "shapes", values, np.bincount(of_windows), of_windows
     in_word = np.array([_is_letter(sign) or sign.isdigit() for sign in signs])[places]
     begins = np.flatnonzero(np.append(True, ~(in_word[1:] & in_word[:-1])))
-    cuts = pairwise([*begins.tolist(), len(text)])
-    words = [text[begin:end] for begin, end in cuts]
+    words = [text[begin:end] for begin, end in pairwise([*begins.tolist(), len(text)])]
     numbers = {word: k for k, word in enumerate(sorted(set(words)))}
     of_words = np.array([numbers[word] for word in words])
     lengths = np.diff(begins, append=len(text))

@@ -94,8 +94,7 @@ def total_mass(operators: Operators) -> np.float64 | FloatArray:
     1.0
     """
     _check_mass(operators)
-    mass = np.einsum("...i,...i->...", operators.alpha_inf, expected_visits(operators))
-    return mass[()]
+    return np.einsum("...i,...i->...", operators.alpha_inf, expected_visits(operators))[()]
 
 
 def expected_visits(operators):

@@ -135,8 +135,7 @@ def run_fast(grammar, factors, which, results, weights, counts, of_arcs=True):
         for s in which[out]:
             places = factors.begins[s : s + 2], factors.indptr[s : s + 2]
             find_trees(factors.arcs, *places, *space, heads)
-        scores = factors.arcs[places_of_heads(factors.indptr, heads)]
-        again = factors._replace(arc_scales=scores)
+        again = factors._replace(arc_scales=factors.arcs[places_of_heads(factors.indptr, heads)])
         states[out] = run_fast(grammar, again, which[out], results, weights, counts)
     # With one class, memory factors of arcs are used as arcs are, and each stop once.
     if n_classes == 1 and (results.arc_memory.size or results.stop_memory.size):

@@ -318,8 +318,7 @@ def format_columns(tree):
     columns = [map(str, range(1, len(tree) + 1)), *[(MISSING,) * len(tree)] * 9]
     for attribute, place in PLACES.items():
         columns[place] = getattr(tree, attribute) or columns[place]
-    rows = zip(*columns, strict=True)
-    return "\n".join(map("\t".join, rows))
+    return "\n".join(map("\t".join, zip(*columns, strict=True)))
 
 
 def replace_heads(text, heads, deprels):

@@ -365,8 +365,7 @@ def remove_punctuation(trees: Iterable[DependencyTree]) -> list[DependencyTree]:
     >>> remove_punctuation([tree])
     [DependencyTree('Well yes', heads=[2, 0])]
     """
-    kind = "a sequence of DependencyTrees"
-    trees = as_list(trees, "trees", kind, " Wrap it in a list: [tree].")
+    trees = as_list(trees, "trees", "a sequence of DependencyTrees", " Wrap it in a list: [tree].")
     require_trees(trees, "trees", "symbols are")
     if trees and set().union(*(tree.symbols for tree in trees)) == {MISSING}:
         raise ValueError(

@@ -71,8 +71,7 @@ def _list_files(folder, suffix):
     """List the files in a folder that end in `suffix`, or the path itself if it is a file."""
     if not os.path.isdir(folder):
         return [folder]
-    suffixes = suffix, f"{suffix}.gz"
-    names = sorted(name for name in os.listdir(folder) if name.endswith(suffixes))
+    names = sorted(name for name in os.listdir(folder) if name.endswith((suffix, f"{suffix}.gz")))
     if not names:
         message = (
             f"The folder {folder} holds no {suffix} or {suffix}.gz file. Name the files, or a "
