@@ -130,7 +130,7 @@ def draw_choice(folder):
             if row["treebank"] == treebank:
                 color, marker = READS[row["reads"]], MARKERS[estimators.index(row["estimator"])]
                 handles[row["estimator"]] = place.scatter(
-                    row["CPU s"], row["UAS"], color=color, marker=marker, s=60, edgecolor=INK
+                    row["training (CPU s)"], row["UAS"], color=color, marker=marker, s=60, edgecolor=INK
                 )
         place.set(xscale="log", title=treebank.removeprefix("UD_"))
         place.grid(color=SHADE)
