@@ -58,7 +58,7 @@ html_theme_options = {
     "show_toc_level": 2,
 }
 # Pages without pages below them have nothing to show on the left.
-html_sidebars = {page: [] for page in ("index", "theory", "whats_new", "refs")}
+html_sidebars = {page: [] for page in ("index", "teaching", "theory", "whats_new", "refs")}
 
 # Equations are numbered in their order on the page, never by section: the code cites the numbers.
 numfig = False
