@@ -129,9 +129,9 @@ def draw_choice(folder):
         for row in rows:
             if row["treebank"] == treebank:
                 color, marker = READS[row["reads"]], MARKERS[estimators.index(row["estimator"])]
-                handles[row["estimator"]] = place.scatter(
-                    row["training (CPU s)"], row["UAS"], color=color, marker=marker, s=60, edgecolor=INK
-                )
+                style = {"color": color, "marker": marker, "s": 60, "edgecolor": INK}
+                x, y = row["training (CPU s)"], row["UAS"]
+                handles[row["estimator"]] = place.scatter(x, y, **style)
         place.set(xscale="log", title=treebank.removeprefix("UD_"))
         place.grid(color=SHADE)
     for place in axes[:, 0]:
