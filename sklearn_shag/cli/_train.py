@@ -36,7 +36,6 @@ from sklearn_shag.cli._models import (
 )
 from sklearn_shag.conditional import tell_trees
 from sklearn_shag.ensembles import AveragedParser, DistilledParser
-from sklearn_shag.inspection import assign_folds
 from sklearn_shag.metrics import raw_text_scores, score_report
 from sklearn_shag.model_files import save_model
 from sklearn_shag.network import LEARNED, list_known_columns
@@ -163,6 +162,8 @@ def _tell_input(model):
 
 def _cross_validate(model, treebank, n_folds):
     """Compute the scores, with intervals, of models on trees that they did not learn from."""
+    from sklearn_shag.inspection import assign_folds  # imports much that --cv alone needs
+
     trees = [tree for tree in treebank if tree.heads is not None]
     true, parsed = [], []
     for rest, held_out in assign_folds(trees, n_folds):

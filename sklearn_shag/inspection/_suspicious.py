@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import GroupKFold, KFold
 
 from sklearn_shag.encoding import check_trees, read_column
 from sklearn_shag.inspection._tables import largest_first, shown_as_table, to_dataframe
@@ -165,6 +164,8 @@ def suspicious_arcs(
 
 def assign_folds(trees, cv, seed=0):
     """List positions of trees to learn from and to judge, for each fold; of documents if known."""
+    from sklearn.model_selection import GroupKFold, KFold  # its import takes a while
+
     documents = np.cumsum([any(c.startswith("# newdoc") for c in t.comments) for t in trees])
     by_document = np.unique(documents).size >= cv
     splitter = (GroupKFold if by_document else KFold)(cv, shuffle=True, random_state=seed)
