@@ -278,7 +278,8 @@ class Parser(BaseEstimator, ABC):
         batch, decoder = self._batch(X, allowed), self.decoder
         if y is not None:
             batch, decoder = batch._replace(known=self._known_heads(batch, y)), None
-        return np.exp(np.minimum(np.array(ask(self, partial(list_log_proba, decoder), batch)), 0.0))
+        logs = np.array(ask(self, partial(list_log_proba, decoder), batch))
+        return np.exp(np.minimum(logs, 0.0))
 
     def sample_heads(
         self,

@@ -516,7 +516,7 @@ def _add_input(parser):
 def _add_files(parser, name, what, rest="", **options):
     help = f"{what}: CoNLL-U, possibly .gz; a folder, a quoted pattern, or - for standard input"
     files = parser.add_argument(name, metavar=name.upper(), help=help + rest, **options)
-    files.required = "default" not in options  # behind an option, argparse finds none for "*"
+    files.required = "default" not in options  # nargs="*" would find no file behind an option
 
 
 def _add_on_error(parser, skip):

@@ -304,7 +304,8 @@ def _take_sentences(data, chosen):
 
 def _score_ranks(models, statistics, scorer, test):
     """Score models that differ only in their number of states."""
-    automata = max(models, key=lambda model: model.n_states)._decompose(statistics)
+    largest = max(models, key=lambda model: model.n_states)
+    automata = largest._decompose(statistics)
     fallback = fallback_grammar(statistics.statistics)
     X, y, sample_weight = test
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}

@@ -510,7 +510,8 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
 
 def _chart_task(packed, potentials, weights, with_uses, with_counts):
     factors, counts = as_factors(potentials), packed.new_counts() if with_counts else None
-    return run_charts(packed, factors, with_uses or with_counts, with_uses, weights, counts), counts
+    with_arcs = with_uses or with_counts
+    return run_charts(packed, factors, with_arcs, with_uses, weights, counts), counts
 
 
 def _join_results(potentials, parts, chunks, with_uses):
