@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_shag.parsing import packed_unit_grammar
 from sklearn_shag.parsing._arc_sums import LONGEST, new_arc_tables, sum_arcs
 from sklearn_shag.parsing._chart import new_results, run_charts
-from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS, run_fast
+from sklearn_shag.parsing._fast_driver import DONE, FAST_ROUTES, WITHOUT_MASS, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS
 from sklearn_shag.parsing._potentials import Potentials, as_factors
 from tests.loops import over
@@ -43,7 +43,7 @@ def run_all(factors, run=run_fast):
 
 
 def run_automata(*arguments):
-    return run_fast(*arguments, of_arcs=False)
+    return run_fast(*arguments, routes=FAST_ROUTES[1:])
 
 
 def sum_all(factors):

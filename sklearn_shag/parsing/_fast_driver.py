@@ -1,6 +1,8 @@
 """Sentences of a chunk through the fast chart: one by one, or in lockstep."""
 
 import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,7 +62,87 @@ FEWEST_ARCS_IN_LOCKSTEP = 50_000
 DONE, OUT_OF_RANGE, WITHOUT_MASS = map(np.uint8, (0, 1, 3))
 
 
-def run_fast(grammar, factors, which, results, weights, counts, of_arcs=True):
+class Call(NamedTuple):
+    """What the routes of a chunk read, and the results that they set: see :func:`run_fast`."""
+
+    grammar: Any  # PackedGrammar
+    factors: Any  # Factors
+    results: Any  # Results
+    weights: np.ndarray
+    counts: Any  # FastGrammar
+
+
+class Route(NamedTuple):
+    """A way to sum over the trees of the sentences that those before have left out of range."""
+
+    applies: Callable[[Call], bool]
+    run: Callable[[Call, np.ndarray], np.ndarray]  # returns the states of some sentences
+
+
+def _has_only_arcs(call):
+    """Whether trees are worth the product of the scores of their arcs, and no more is asked for."""
+    factors = call.factors
+    others = factors.arc_scales, factors.arc_memory, factors.stop_memory, call.counts.A
+    return call.grammar.is_unit and factors.arcs.size > 0 and not any(map(np.size, others))
+
+
+def _sum_scores_of_arcs(call, which):
+    """Sum over scores of arcs in sentences that are not too long for it."""
+    lengths, is_done = _lengths_of(call.factors, which), np.zeros(which.size, dtype=bool)
+    n_short = np.searchsorted(lengths, LONGEST, side="right")
+    space = new_arc_tables(min(int(lengths[-1]), LONGEST))
+    sum_arcs(call.factors, which[:n_short], call.results, space, is_done)
+    return np.where(is_done, DONE, OUT_OF_RANGE)
+
+
+def _has_chart(call):
+    """Whether the entries of the operators are small enough for the chart."""
+    return call.grammar.fast is not None
+
+
+def _run_chart(call, which):
+    """Fill the chart; where Z is 0, tell whether a tree is possible."""
+    fill = _ChartFiller(call, which)
+    states = fill(call.grammar.fast, call, which)
+    lost = np.flatnonzero(states == WITHOUT_MASS)
+    if lost.size:
+        # Z is 0 also where values vanish or cancel. The same kernels, on the support, tell.
+        spare = type(call.results)(*map(np.empty_like, call.results))
+        factors = support_of(call.factors)
+        on_support = call._replace(factors=factors, results=spare, counts=NO_COUNTS)
+        is_certain = fill(call.grammar.support, on_support, which[lost]) == WITHOUT_MASS
+        is_certain &= _lengths_of(factors, which[lost]) <= longest_counted(call.grammar)
+        states[lost[~is_certain]] = OUT_OF_RANGE
+    return states
+
+
+def _can_scale_arcs(call):
+    """Whether there are scores of arcs, which have no scales yet."""
+    return _has_chart(call) and call.factors.arcs.size > 0 and not call.factors.arc_scales.size
+
+
+def _run_chart_on_scaled_arcs(call, which):
+    """Fill the chart with arcs of the best tree scaled to 1, however much better others are."""
+    factors = call.factors
+    heads = np.zeros(factors.indptr[-1], dtype=np.int64)
+    space = new_space(_lengths_of(factors, which).max())
+    for s in which:
+        find_trees(
+            factors.arcs, factors.begins[s : s + 2], factors.indptr[s : s + 2], *space, heads
+        )
+    scales = factors.arcs[places_of_heads(factors.indptr, heads)]
+    return _run_chart(call._replace(factors=factors._replace(arc_scales=scales)), which)
+
+
+# In this order, each for the sentences that are out of range of those before.
+FAST_ROUTES = (
+    Route(_has_only_arcs, _sum_scores_of_arcs),
+    Route(_has_chart, _run_chart),
+    Route(_can_scale_arcs, _run_chart_on_scaled_arcs),
+)
+
+
+def run_fast(grammar, factors, which, results, weights, counts, routes=FAST_ROUTES):
     """Parse sentences of a chunk.
 
     Parameters
@@ -75,8 +157,7 @@ def run_fast(grammar, factors, which, results, weights, counts, of_arcs=True):
     counts : FastGrammar
         Expected uses of operators in sentences that are done are added, times their weights, in
         the form for :func:`finish_fast_counts`; of size 0 if no counts are requested.
-    of_arcs : bool, default=True
-        Whether to sum over scores of arcs alone where there is nothing else, and none is lost.
+    routes : sequence of Route, default=FAST_ROUTES
 
     Returns
     -------
@@ -84,64 +165,58 @@ def run_fast(grammar, factors, which, results, weights, counts, of_arcs=True):
         DONE; WITHOUT_MASS where no tree is possible; or OUT_OF_RANGE where values are too large or
         too small, or cancel.
     """
-    if grammar.fast is None:
-        return np.full(which.size, OUT_OF_RANGE)
-    others = factors.arc_scales, factors.arc_memory, factors.stop_memory, counts.A
-    if of_arcs and grammar.is_unit and factors.arcs.size and not any(map(np.size, others)):
-        lengths, is_done = factors.indptr[which + 1] - factors.indptr[which], which < 0
-        n_short = np.searchsorted(lengths, LONGEST, side="right")
-        space = new_arc_tables(min(int(lengths[-1]), LONGEST))
-        sum_arcs(factors, which[:n_short], results, space, is_done)
-        states, left = np.where(is_done, DONE, OUT_OF_RANGE), which[~is_done]
-        if left.size:
-            states[~is_done] = run_fast(grammar, factors, left, results, weights, counts, False)
-        return states
-    fast = make_writable(grammar.fast)
-    n_classes, n_states = classes_of.py_func(factors), fast.alpha_1.shape[2]
-    n_tokens = int(factors.indptr[which[-1] + 1] - factors.indptr[which[-1]])
-    in_lockstep = False
-    if fast.in_arcs.size:
-        with_factors = factors.arcs.size or factors.arc_memory.size or factors.stop_memory.size
-        in_lockstep = with_factors or counts.A.size > 0
-        if not in_lockstep:
-            n_arcs = np.sum(factors.begins[which + 1] - factors.begins[which])
-            in_lockstep = n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
-        n_states = 1 if in_lockstep else n_states
-    # None without memory: the kernels with memory are compiled when they are first needed.
-    memory = None
-    if n_classes > 1 and not in_lockstep:
-        columns = np.empty(padded_size.py_func(n_tokens), dtype=np.int64)
-        following = np.empty((n_classes, columns.size), dtype=np.int64)
-        classes = np.repeat(np.arange(n_classes), max(n_states // LANES, 1))
-        memory = TokenClasses(n_states, classes, columns, following)
-    space = new_workspace(n_tokens, n_states, n_classes, LANES if in_lockstep else 1)
-    states = np.empty(which.size, dtype=np.uint8)
-    run = _in_lockstep if in_lockstep else _one_by_one
-    run(fast, factors, which, results, memory, weights, counts, space, states)
-    lost = np.flatnonzero(states == WITHOUT_MASS) if np.count_nonzero(states) else ()
-    if len(lost):
-        # Z is 0 also where values vanish or cancel. The same kernels, on the support, tell.
-        spare, support = type(results)(*map(np.empty_like, results)), make_writable(grammar.support)
-        found, possible = np.empty_like(states), support_of(factors)
-        lost_ones, no_counts = which[lost], NO_COUNTS
-        run(support, possible, lost_ones, spare, memory, weights, no_counts, space, found)
-        lengths = factors.indptr[lost_ones + 1] - factors.indptr[lost_ones]
-        is_certain = (found[: lost.size] == WITHOUT_MASS) & (lengths <= longest_counted(grammar))
-        states[lost[~is_certain]] = OUT_OF_RANGE
-    out = np.flatnonzero(states == OUT_OF_RANGE) if np.count_nonzero(states) else ()
-    if len(out) and factors.arcs.size and not factors.arc_scales.size:
-        # Arcs of the best tree are scaled to 1, however much better other single arcs are.
-        heads, space = np.zeros(factors.indptr[-1], dtype=np.int64), new_space(n_tokens)
-        for s in which[out]:
-            places = factors.begins[s : s + 2], factors.indptr[s : s + 2]
-            find_trees(factors.arcs, *places, *space, heads)
-        again = factors._replace(arc_scales=factors.arcs[places_of_heads(factors.indptr, heads)])
-        states[out] = run_fast(grammar, again, which[out], results, weights, counts)
+    call = Call(grammar, factors, results, weights, counts)
+    states, left = np.full(which.size, OUT_OF_RANGE), np.arange(which.size)
+    for route in routes:
+        if left.size and route.applies(call):
+            states[left] = route.run(call, which[left])
+            left = left[states[left] == OUT_OF_RANGE]
     # With one class, memory factors of arcs are used as arcs are, and each stop once.
-    if n_classes == 1 and (results.arc_memory.size or results.stop_memory.size):
+    has_memory = results.arc_memory.size or results.stop_memory.size
+    if has_memory and classes_of.py_func(factors) == 1:
         results.arc_memory[...] = results.arcs[: len(results.arc_memory), None]
         results.stop_memory[...] = 1.0
     return states
+
+
+def _lengths_of(factors, which):
+    return factors.indptr[which + 1] - factors.indptr[which]
+
+
+class _ChartFiller:
+    """The kernel for some sentences of a call, one by one or in lockstep, and space for it."""
+
+    def __init__(self, call, which):
+        fast, factors = call.grammar.fast, call.factors
+        n_classes, n_states = classes_of.py_func(factors), fast.alpha_1.shape[2]
+        n_tokens = int(_lengths_of(factors, which[-1]))
+        # None without memory: the kernels with memory are compiled when they are first needed.
+        self._memory, n_lanes = None, 1
+        if fast.in_arcs.size and _is_worth_lockstep(call, which):
+            self._kernel, n_states, n_lanes = _in_lockstep, 1, LANES
+        else:
+            self._kernel = _one_by_one
+            if n_classes > 1:
+                columns = np.empty(padded_size.py_func(n_tokens), dtype=np.int64)
+                following = np.empty((n_classes, columns.size), dtype=np.int64)
+                classes = np.repeat(np.arange(n_classes), max(n_states // LANES, 1))
+                self._memory = TokenClasses(n_states, classes, columns, following)
+        self._space = new_workspace(n_tokens, n_states, n_classes, n_lanes)
+
+    def __call__(self, fast, call, which):
+        """Parse sentences with operators `fast` and the factors of a call; return their states."""
+        states, fast = np.empty(which.size, dtype=np.uint8), make_writable(fast)
+        given = call.results, self._memory, call.weights, call.counts, self._space
+        self._kernel(fast, call.factors, which, *given, states)
+        return states
+
+
+def _is_worth_lockstep(call, which):
+    """Whether there are factors or counts, or many arcs."""
+    factors = call.factors
+    given = factors.arcs, factors.arc_memory, factors.stop_memory, call.counts.A
+    n_arcs = np.sum(factors.begins[which + 1] - factors.begins[which])
+    return any(map(np.size, given)) or n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
 
 
 @table_kernel
