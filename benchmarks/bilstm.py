@@ -141,8 +141,8 @@ def compare(treebank_name, part):
     _, seconds = seconds_of(lambda: parser.fit(treebank.train))
     rows = [scores_of("BiaffineParser", seconds, parser.parse(treebank.test), treebank, part)]
 
-    columns, sizes, *_ = parser._network()
-    groups = [group.columns for group in sizes.groups]
+    columns, network, _ = parser._network()
+    groups = [group.columns for group in network.sizes.groups]
     n_codes = [3 + len(values) for values in parser.vocabulary_.values()]
 
     def rows_of(trees):

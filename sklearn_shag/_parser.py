@@ -20,6 +20,7 @@ from sklearn_shag.parsing import (
     Answers,
     Calibration,
     Forest,
+    Labeller,
     advise_on_crossing,
     allow_kept_heads,
     ask,
@@ -93,9 +94,9 @@ class Parser(BaseEstimator, ABC):
 
     A subclass has the parameters `decoder`, `n_jobs`, `verbose` and optionally `max_tokens`. It
     learns `labels_`, the sorted relations of arcs (str), empty if the trees had none. Its hook
-    `_encode` encodes all sentences, `_score` scores a chunk of them, and `_labellers` labels given
-    arcs. By default, an arc gets the most frequent label of arcs with the same symbols and
-    direction, which requires `label_counts_`.
+    `_encode` encodes all sentences, and `_score` scores a chunk of them. An arc gets the most
+    frequent label of arcs with the same symbols and direction by the Labeller that `_labeller`
+    makes, which requires `label_counts_`.
     """
 
     # Parameters that predictions depend on, which set_params may have changed since fit.
@@ -490,7 +491,7 @@ class Parser(BaseEstimator, ABC):
 
     @abstractmethod
     def _score(self, batch, rung=0):
-        """Score a chunk of sentences: grammar and potentials for the chart, and labellers.
+        """Score a chunk of sentences: grammar and potentials for the chart, and a Labeller.
 
         Parameters
         ----------
@@ -504,14 +505,9 @@ class Parser(BaseEstimator, ABC):
             None where there is no such rung.
         """
 
-    def _labellers(self, batch):
-        """Return `label_scores`, `label_proba` and `label_names` of Scored, or () without labels.
-
-        By default an arc gets the most frequent label of arcs with the same symbols and direction.
-        """
-        if not self._has_labels:
-            return ()
-        return partial(_share_by_counts, self, batch.codes, batch.indptr), np.asarray, self.labels_
+    def _labeller(self, batch):
+        """Return the CountLabeller of a chunk encoded as symbols, or None without labels."""
+        return CountLabeller(self, batch) if self._has_labels else None
 
     @property
     def _has_labels(self):
@@ -863,8 +859,7 @@ class Parser(BaseEstimator, ABC):
     @property
     def _kinds(self):
         """The kinds of trees, "projective" or "all", of its sums, or of the sums of members."""
-        members = getattr(self, "_list_weighted", list)()
-        return set().union(*(opened.parser._kinds for *_, opened in members)) or {self.trees_}
+        return {self.trees_}
 
     def _batch(self, X, allowed=None, keep_heads=False, any_member=False):
         """Check sentences and `allowed` arcs, and encode them as a Batch.
@@ -945,12 +940,15 @@ def _parse_chunk(parser, options, chunk):
     return parser.parse(sentences, random_state=seed, **options)
 
 
-def _share_by_counts(parser, codes, indptr, heads):
-    """Compute the shares of labels among arcs like each token's, (n_tokens, n_labels)."""
-    table = keep(parser, (parser.label_counts_, parser.symbols_), tabulate_labels)
-    contexts = find_contexts(table, codes, heads, indptr)
-    counts = count_relations(table, contexts, parser.labels_.size)
-    return counts / counts.sum(axis=1, keepdims=True)
+class CountLabeller(Labeller):
+    """Labels by their shares among the arcs of training with the same symbols and direction."""
+
+    def scores(self, heads):
+        parser, batch = self._parser, self._batch
+        table = keep(parser, (parser.label_counts_, parser.symbols_), tabulate_labels)
+        contexts = find_contexts(table, batch.codes, heads, batch.indptr)
+        counts = count_relations(table, contexts, self.names.size)
+        return counts / counts.sum(axis=1, keepdims=True)
 
 
 class CalibratedMixin:

@@ -411,7 +411,7 @@ class TestForest:
                 module, "read_sentences", partial(self.watch, module.read_sentences, read)
             )
         model.parse(english[40:50])
-        assert read == [model._network()[2].sizes, model.tagger_._network()[2].sizes]
+        assert read == [each._network().network.sizes for each in (model, model.tagger_)]
         model.parse(english[40:50], n_best=5, confidence=True)
         assert len(read) == 4
         model.predict(english[40:50])

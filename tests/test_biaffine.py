@@ -88,7 +88,7 @@ def test_every_column_counts(trees, test):
 
 def test_scores_are_those_of_the_network(fitted, test):
     """Marginals are those of a chart over the scores that the network gives."""
-    columns, _, network, _ = fitted._network()
+    columns, network, _ = fitted._network()
     assert columns.names == ("upos", "form")
     batch = fitted._batch(test[:3])
     scores = read_sentences(network, batch).arcs

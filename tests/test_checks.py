@@ -1,16 +1,13 @@
 """Flat arrays that kernels trust: what is wrong with them is an error, and no signal 11."""
 
-import importlib
 import itertools
-import pkgutil
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-import sklearn_shag
 from sklearn_shag import DeterministicSHAG, Tagger
-from sklearn_shag.encoding import take_sentences
+from sklearn_shag.conditional import Examples
+from sklearn_shag.encoding import Batch, Codes, MemberCodes
 from sklearn_shag.operators import (
     Operators,
     branching_radius,
@@ -18,6 +15,8 @@ from sklearn_shag.operators import (
     sample_derivations,
     sequence_values,
 )
+from sklearn_shag.parsing import Potentials
+from sklearn_shag.parsing._potentials import take_potentials
 from sklearn_shag.sequences import (
     assemble_trees,
     build_prefix_trees,
@@ -183,39 +182,63 @@ def test_errors_of_folds_name_them():
         Tagger(cv=4, max_iter=1, random_state=0).fit_transform(trees)
 
 
-class Counted(NamedTuple):
-    """Two sentences of two tokens, and a table that has as many rows by chance."""
-
-    indptr: np.ndarray
-    codes: np.ndarray
-    weights: np.ndarray
-    table: np.ndarray
-
-    _by_token = ("codes",)
-    _by_sentence = ("weights",)
+def number_arcs(tokens):
+    """One number for each arc of a sentence, and two classes of memory beside it."""
+    n_arcs = len(tokens) * (len(tokens) + 1)
+    return tokens[0] + np.arange(n_arcs) / 100
 
 
-def test_of_records_that_is_taken_which_they_declare():
-    table = np.arange(6.0).reshape(2, 3)
-    both = Counted(np.array([0, 1, 2]), np.array([7, 8]), np.array([1.0, 2.0]), table)
-    part = take_sentences(both, np.array([1]))
-    assert part.table is table
-    assert [each.tolist() for each in part[:3]] == [[0, 1], [8], [2.0]]
+def make_batch(sentences):
+    tokens, indptr = np.concatenate(sentences), np.cumsum([0, *map(len, sentences)])
+    vectors = np.arange(20.0).reshape(10, 2)
+    columns = Codes(np.stack([tokens, tokens], axis=1), SPELLINGS, vectors, tokens % 10)
+    return Batch(
+        MemberCodes([tokens, None, columns]),
+        indptr,
+        sentences=[list(map(str, sentence)) for sentence in sentences],
+        allowed=[np.full((len(own), len(own) + 1), bool(own[0] % 2)) for own in sentences],
+        known=sentences,
+        seeds=np.array([sentence[0] for sentence in sentences]),
+    )
 
 
-def test_records_declare_fields_of_theirs():
-    for info in pkgutil.walk_packages(sklearn_shag.__path__, "sklearn_shag."):
-        if not info.name.endswith("__main__"):
-            importlib.import_module(info.name)
-    records = [each for each in all_classes(tuple) if hasattr(each, "_by_token")]
-    assert len(records) > 4
-    for record in records:
-        of_what = ("_by_token", "_by_sentence", "_by_arc")
-        declared = [name for each in of_what for name in getattr(record, each, ())]
-        assert len(set(declared)) == len(declared), record
-        assert set(declared) <= set(record._fields), record
+def make_examples(sentences):
+    """There are as many copies as sentences and as tokens of the first two, by chance."""
+    tokens, indptr = np.concatenate(sentences), np.cumsum([0, *map(len, sentences)])
+    weights = np.array([sentence[0] / 2 for sentence in sentences])
+    lessons = [None if sentence[0] % 2 else f"lesson {sentence[0]}" for sentence in sentences]
+    known = tokens[:, None], indptr, tokens + 1, tokens + 2, None, weights
+    return Examples(*known, copied=COPIED, lessons=lessons)
 
 
-def all_classes(base):
-    """All subclasses, and theirs."""
-    return {each for one in base.__subclasses__() for each in (one, *all_classes(one))}
+def make_potentials(sentences):
+    tokens, indptr = np.concatenate(sentences), np.cumsum([0, *map(len, sentences)])
+    arcs = np.concatenate(list(map(number_arcs, sentences)))
+    stops = np.tile(tokens[:, None, None], (1, 2, 2))
+    return Potentials(indptr, tokens, arcs, None, np.stack([arcs, -arcs], axis=1), stops)
+
+
+def unroll(value):
+    """A value as lists, to compare."""
+    if isinstance(value, tuple | list):
+        return [unroll(each) for each in value]
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+SPELLINGS, COPIED = object(), np.arange(2)
+
+
+@over(
+    ("make", "take"),
+    [
+        (make_batch, Batch.take),
+        (make_examples, Examples.take),
+        (make_potentials, take_potentials),
+    ],
+)
+def test_chosen_sentences_are_as_if_they_were_alone(make, take):
+    sentences = [np.array([3]), np.array([8]), np.array([4, 7, 2]), np.array([5, 1])]
+    for n, chosen in ((2, [1]), (2, [1, 0]), (4, [2]), (4, [3, 0, 2]), (4, [1, 1])):
+        found = take(make(sentences[:n]), np.array(chosen))
+        assert type(found) is type(make(sentences))
+        assert unroll(found) == unroll(make([sentences[s] for s in chosen]))

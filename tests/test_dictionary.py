@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from sklearn_shag import AveragedParser, BiaffineParser, Tagger, load_model, save_model
 from sklearn_shag.cli import main
-from sklearn_shag.network import look_up_tags
+from sklearn_shag.network._tags import look_up_tags
 from sklearn_shag.treebank import Dictionary, read_conllu, read_dictionary, write_conllu
 
 COLUMNS = ("upos", "xpos", "feats", "lemma")
@@ -95,7 +95,7 @@ def test_the_most_probable_entry_is_chosen(seed, joint):
     everything = rows or list(itertools.product(*columns.values()))
     free = [max(everything, key=lambda row, t=t: score(t, row)) for t in range(12)]
     codes = np.array([[columns[n].index(row[k]) for k, n in enumerate(columns)] for row in free])
-    found = look_up_tags(values, codes, combinations, entries, lambda t: [own[t] for own in scores])
+    found = look_up_tags(values, codes, combinations, entries, scores)
     for t, its_entries in enumerate(entries):
         own = found["upos"][t], found["feats"][t]
         if its_entries is None:
@@ -114,7 +114,7 @@ def test_values_that_training_lacked_are_given_but_come_last():
     scores, codes = [np.array([[3.0, 1.0], [3.0, 1.0]])], np.array([[0], [0]])
     new, known = ("NEW", "_", "_", "_"), ("B", "_", "_", "_")
     entries = [(new,), (known, new)]
-    found = look_up_tags(values, codes, {}, entries, lambda t: [own[t] for own in scores])
+    found = look_up_tags(values, codes, {}, entries, scores)
     assert found["upos"].tolist() == ["NEW", "B"]
 
 

@@ -17,7 +17,6 @@ from sklearn_shag.encoding import (
     encode_columns,
     list_values,
     make_columns,
-    take_sentences,
 )
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
@@ -287,7 +286,7 @@ def test_trees_learn_by_the_loss_over_all_trees(text, templates):
                 ]
             oracle.step(arcs)
         examples = text._replace(weights=np.array(weights))
-        loss = sum(trainer.learn(take_sentences(examples, np.array(batch))) for batch in batches)
+        loss = sum(trainer.learn(examples.take(np.array(batch))) for batch in batches)
         assert_allclose(loss, expected, rtol=1e-5)
         same_scores(oracle, trainer, text)
 
@@ -311,7 +310,7 @@ def test_labels_learn_by_a_softmax(text, templates):
                     gradient[label] -= 1.0
                     arcs.append((TREES[s], head, m, weights[s] * gradient))
         oracle.step(arcs)
-        loss = trainer.learn(take_sentences(examples, np.array(batch)))
+        loss = trainer.learn(examples.take(np.array(batch)))
         assert_allclose(loss, expected_loss, rtol=1e-5)
         of_heads = arcs_of_heads(text.indptr, np.maximum(np.concatenate(HEADS), 0))
         scores = score_arcs(trainer.weights.values, templates, text, of_heads)

@@ -14,7 +14,6 @@ from sklearn_shag.encoding import (
     forget_rare,
     list_values,
     make_columns,
-    take_sentences,
 )
 from sklearn_shag.encoding._letters import spell_words
 from sklearn_shag.treebank import DependencyTree
@@ -66,10 +65,10 @@ def test_codes_are_places_among_spellings():
         begin, end = spellings.begins[row[1]], spellings.begins[row[1] + 1]
         assert spellings.rows[begin:end].tolist() == [hash_of(each) for each in ngrams_of(form)]
     assert not spellings.begins[: FIRST + 1].any()
-    part = take_sentences(Batch(codes, indptr), [2, 0])
+    part = Batch(codes, indptr).take([2, 0])
     assert part.codes.spellings is spellings
     assert_array_equal(part.codes.columns, codes.columns[[3, 0, 1]])
-    rare = forget_rare(("form", LETTERS), codes, take_sentences(Batch(codes, indptr), [1]).codes, 1)
+    rare = forget_rare(("form", LETTERS), codes, Batch(codes, indptr).take([1]).codes, 1)
     assert_array_equal(rare.columns[:, 1], codes.columns[:, 1])  # letters are never forgotten
     assert (rare.columns[:, 0] == codes.columns[:, 0]).tolist() == [True, False, True, False]
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.conditional import Examples
-from sklearn_shag.encoding import ROOT, UNKNOWN, Batch, Codes, Spellings, take_sentences
+from sklearn_shag.encoding import ROOT, UNKNOWN, Batch, Codes, Spellings
 from sklearn_shag.network import _reading
 from sklearn_shag.network._layers import (
     SILENCE,
@@ -274,7 +274,7 @@ def test_the_loss_of_trees_labels_and_tags(rng, partial, n_labels, n_tags):
     sizes = SIZES._replace(n_labels=n_labels, n_tags=n_tags)
     flat, network = double_network(sizes, rng)
     batch = examples(rng, partial_heads(rng) if partial else None)
-    batch = take_sentences(batch, np.array([0, 1, 3]))  # the short ones
+    batch = batch.take(np.array([0, 1, 3]))  # the short ones
     if not n_labels:
         nothing = np.full(batch.heads.size, -1)
         batch = batch._replace(labels=nothing, tags=batch.tags[:, :0])
@@ -364,7 +364,7 @@ def test_gradients_of_parts_add_up(rng):
     learner.network = learner.network._replace(sizes=LEARNED._replace(groups=groups))
     learner.loss_shown = slice(None)
     for chosen in (np.arange(batch.weights.size), [0], [2, 1]):
-        part, expected = take_sentences(batch, chosen), np.zeros_like(learner.values)
+        part, expected = batch.take(chosen), np.zeros_like(learner.values)
         views = view_parameters(LEARNED, expected)
         losses = learn_batch(learner.network, part, SILENCE, views, part.indptr[-1])
         assert_allclose(learner.learn(part), losses, rtol=1e-6)
@@ -375,7 +375,7 @@ def test_threads_learn_the_same(rng):
     batch = examples(rng)
     one, several = (trainer(np.random.default_rng(3), dropout=0.3, n_jobs=n) for n in (None, 2))
     for chosen in (np.arange(batch.weights.size), [0], [2, 1]):
-        part = take_sentences(batch, chosen)
+        part = batch.take(chosen)
         assert one.learn(part) == several.learn(part)
     assert_array_equal(one.values, several.values)
     assert_array_equal(one.averaged, several.averaged)

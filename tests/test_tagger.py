@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
 from sklearn_shag import Tagger
 from sklearn_shag.encoding import Batch
+from sklearn_shag.network._estimators import NetworkTagging
 from sklearn_shag.parsing import fit_together
 from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
 from tests.estimators import assert_same_model
@@ -174,7 +175,7 @@ def test_tags_fit_together(trees, english):
     free = copy(tagger)
     free.tag_combinations_ = []  # as in old model files
     indptr = np.cumsum([0, *map(len, text)])
-    of_xpos, _, of_upos, of_feats = free._tagging(Batch(None, indptr, text)).proba()
+    of_xpos, _, of_upos, of_feats = NetworkTagging(free, Batch(None, indptr, text)).proba()
     values = [tagger.tag_values_[name] for name in ("xpos", "upos", "feats")]
     codes = np.array([[own.index(v) for own, v in zip(values, row, strict=True)] for row in known])
     logs = np.log(of_xpos)[:, codes[:, 0]] + np.log(of_upos)[:, codes[:, 1]]

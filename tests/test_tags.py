@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag import AveragedParser, BiaffineParser, Tagger, load_model, save_model
 from sklearn_shag.encoding import Batch, check_sentences
+from sklearn_shag.network._estimators import NetworkTagging
 from sklearn_shag.network._tags import (
     apply_script,
     choose_lemmas,
@@ -197,7 +198,7 @@ def test_averages_fill_in_all_columns(parser, english):
         for weight, tagger in ((1, parser.tagger_), (3, other.tagger_)):
             sentences, words = check_sentences(test)
             batch = Batch(None, np.cumsum([0, *map(len, words)]), sentences)
-            found = tagger._tagging(batch).proba(np.arange(len(test)))
+            found = NetworkTagging(tagger, batch).proba(np.arange(len(test)))
             proba = found[list(tagger.tag_values_).index(name)]
             for value, of_value in zip(tagger.tag_values_[name], proba.T, strict=True):
                 logs.setdefault(value, {})[weight] = np.log(np.maximum(of_value, 1e-6))

@@ -4,6 +4,7 @@ The names that other folders use are listed here.
 """
 
 from sklearn_shag.conditional._base import (
+    ArcLabeller,
     ArcParser,
     ConditionalParser,
     KnownTrees,

@@ -27,11 +27,12 @@ from sklearn_shag.encoding import (
     encode_sentences,
     forget_rare,
     list_labels,
-    take_sentences,
+    places_of,
 )
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
     TREES,
+    Labeller,
     ask,
     keep_learnable,
     learn_calibrations,
@@ -39,7 +40,7 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import PLACES, Sentences, nonprojective_arcs
-from sklearn_shag.utils._arrays import is_collection, object_array
+from sklearn_shag.utils._arrays import group_equal, is_collection, object_array
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import COUNT, Interval, StrOptions, check_sample_weight
@@ -153,7 +154,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         own, scores = trees.kept[chosen], []
         part = X.take(own), None if y is None else [y[s] for s in own]
         weights = None if sample_weight is None else np.asarray(sample_weight)[own]
-        rest, known = X.take(trees.kept[held_out]), take_sentences(trees, held_out).given
+        rest, known = X.take(trees.kept[held_out]), trees.take(held_out).given
         for kind in TREES:
             model = copy(self)
             vars(model).update(trees=kind, calibrate=False, warm_start=False, verbose=0)
@@ -171,7 +172,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
     def _learn_from(self, start, examples, chosen, validate, rng):
         """Train on the chosen examples; return fitted attributes."""
         weights, learned = self._learn_weights(start, examples, chosen, validate, rng)
-        known = take_sentences(examples, chosen)
+        known = examples.take(chosen)
         mask = mask_labels(known.heads, known.labels, weights.label_mask)
         return {
             "columns_": start.columns.names,
@@ -199,7 +200,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         for of_part, encoded, others in parts:
             model = copy(self)
             vars(model).update(of_part)
-            part = take_sentences(encoded._replace(heads=given), others)
+            part = encoded._replace(heads=given).take(others)
             batch = Batch(part.codes, part.indptr)
             labels = np.where(part.heads < 0, -1, part.labels)
             answers.append(model._answer(batch, part.heads, labels, part.weights))
@@ -207,7 +208,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
 
     def _learn_half(self, start, examples, half, rng):
         """Train on half of the examples; return attributes, and examples encoded by that half."""
-        known = take_sentences(examples, half).codes
+        known = examples.take(half).codes
         codes = forget_rare(start.columns.names, examples.codes, known, self.min_count)
         examples = examples._replace(codes=codes)
         return self._learn_from(start, examples, half, None, rng), examples
@@ -227,16 +228,6 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         known = trees.heads, labels, None, trees.weights
         lessons = trees.sentences.lessons
         return Examples(codes, trees.indptr, *known, lessons=lessons, trees=trees.trees)
-
-    def _label_by(self, score_labels):
-        """Return the labellers of a chunk, as `_labellers` does, from a function for scores."""
-        if not self._has_labels:
-            return ()
-
-        def label_proba(scores):
-            return self._correct_labels(softmax(scores.astype(np.float64), axis=1))
-
-        return score_labels, label_proba, self.labels_
 
     def score_arcs(self, X: Sentences) -> ObjectArray:
         """Score all arcs of sentences.
@@ -287,6 +278,13 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         return object_array(ask(self, _list_scores, self._batch(X)))
 
 
+class ArcLabeller(Labeller):
+    """Labels by scores, whose probabilities are as an ArcParser has learned to correct them."""
+
+    def proba(self, scores):
+        return self._parser._correct_labels(softmax(scores.astype(np.float64), axis=1))
+
+
 def _list_scores(forest):
     scores = list_marginals(forest.batch, forest.scored.potentials.arcs)  # in their layout
     for of_sentence in scores:
@@ -311,8 +309,19 @@ class KnownTrees(NamedTuple):
     share: float  # of the known arcs before lifting, those that are not projective
     scores: list | tuple = ()  # of both kinds, if "auto" had to try them
 
-    _by_token = ("heads", "given")
-    _by_sentence = ("kept", "sentences", "symbols", "labels", "weights")
+    def take(self, chosen):
+        """Return the KnownTrees of the sentences `chosen`, an int array, in their order."""
+        indptr, tokens = places_of(self.indptr, chosen)
+        return self._replace(
+            kept=self.kept[chosen],
+            sentences=self.sentences.take(chosen),
+            symbols=[self.symbols[s] for s in chosen],
+            labels=[self.labels[s] for s in chosen],
+            indptr=indptr,
+            heads=self.heads[tokens],
+            given=self.given[tokens],
+            weights=self.weights[chosen],
+        )
 
     @property
     def annotated(self):
@@ -331,10 +340,8 @@ class KnownTrees(NamedTuple):
             (tuple(symbols), heads.tobytes())
             for symbols, heads in zip(self.symbols, tokens, strict=True)
         ]
-        first_of = {}
-        groups = [first_of.setdefault(key, s) for s, key in enumerate(keys)]
-        chosen, group = np.unique(groups, return_inverse=True)
-        return take_sentences(self, chosen)._replace(weights=np.bincount(group, self.weights))
+        chosen, group = group_equal(keys)
+        return self.take(chosen)._replace(weights=np.bincount(group, self.weights))
 
 
 def prepare_trees(

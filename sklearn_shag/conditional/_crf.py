@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
-from sklearn_shag.conditional._base import ArcParser, mask_scores
+from sklearn_shag.conditional._base import ArcLabeller, ArcParser, mask_scores
 from sklearn_shag.conditional._passes import run_passes
 from sklearn_shag.encoding import (
     Columns,
@@ -320,7 +320,7 @@ class CRFParser(ArcParser):
         return LinearStart(columns, vocabulary, templates, labels, weights)
 
     def _score_learned(self, start, trees, weights, batch):
-        return score_by_arcs(batch.indptr, _score_all(weights, start.templates, batch), trees=trees)
+        return score_by_arcs(batch.indptr, _score_all(weights, start.templates, batch), trees)
 
     def _learn_weights(self, start, examples, chosen, validate, rng):
         """Learn the weights of arcs, and then the weights of labels."""
@@ -348,15 +348,9 @@ class CRFParser(ArcParser):
         if rung:
             return None
         arcs = _score_all(self.weights_.arcs, self._compiled()[1], batch)
-        labellers = self._label_by(partial(self._score_labels, batch))
-        others = {"calibration": self._of_heads, "trees": self.trees_}
-        return score_by_arcs(batch.indptr, arcs, *labellers, **others)
-
-    def _score_labels(self, batch, heads):
-        """Score the labels of the arcs of trees, (n_tokens, n_labels)."""
-        arcs = arcs_of_heads(batch.indptr, heads)
-        scores = score_arcs(self.weights_.labels, self._compiled()[1], batch, arcs)
-        return mask_scores(scores, heads, self.weights_.label_mask)
+        labeller = LinearLabeller(self, batch) if self._has_labels else None
+        others = {"labeller": labeller, "calibration": self._of_heads}
+        return score_by_arcs(batch.indptr, arcs, self.trees_, **others)
 
     def explain(
         self,
@@ -491,6 +485,16 @@ class CRFParser(ArcParser):
         columns, templates = self._compiled()
         arcs = arcs_of_heads(batch.indptr, heads)
         return top_features(weights, templates, columns, batch, arcs, n_features)
+
+
+class LinearLabeller(ArcLabeller):
+    """Labels by the weights of a CRFParser."""
+
+    def scores(self, heads):
+        weights, (_, templates) = self._parser.weights_, self._parser._compiled()
+        arcs = arcs_of_heads(self._batch.indptr, heads)
+        scores = score_arcs(weights.labels, templates, self._batch, arcs)
+        return mask_scores(scores, heads, weights.label_mask)
 
 
 class LinearStart(NamedTuple):

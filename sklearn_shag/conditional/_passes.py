@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import Batch, take_sentences
+from sklearn_shag.encoding import Batch, places_of, take_entries
 from sklearn_shag.parsing import Forest
 from sklearn_shag.utils._arrays import divide_by_sum
 
@@ -41,8 +41,18 @@ class Examples(NamedTuple):
     places: dict = {}
     trees: str = "projective"  # that sums are over, or "all"
 
-    _by_token = ("codes", "heads", "labels", "tags")
-    _by_sentence = ("weights", "lessons")
+    def take(self, chosen):
+        """Return the Examples of the sentences `chosen`, an int array, in their order."""
+        indptr, tokens = places_of(self.indptr, chosen)
+        return self._replace(
+            codes=take_entries(self.codes, tokens),
+            indptr=indptr,
+            heads=self.heads[tokens],
+            labels=self.labels[tokens],
+            tags=take_entries(self.tags, tokens),
+            weights=self.weights[chosen],
+            lessons=[self.lessons[s] for s in chosen] if self.lessons else (),
+        )
 
     @property
     def n_originals(self):
@@ -155,7 +165,7 @@ def make_validation(score, trees, examples, held_out):
     """
     if not held_out.size:
         return None
-    examples, heads = take_sentences(examples, held_out), take_sentences(trees, held_out).given
+    examples, heads = examples.take(held_out), trees.take(held_out).given
     weighted = np.repeat(examples.weights, np.diff(examples.indptr)) * (heads >= 0)
 
     def validate(learned):
@@ -220,7 +230,7 @@ def run_passes(
     best, losses, scores, since = None, [], [], 0
     while len(losses) < max_iter and since < patience:
         batches = cut_into_batches(lengths, rng.permutation(chosen), batch_size)
-        loss = sum(trainer.learn(take_sentences(examples, batch)) for batch in batches) / total
+        loss = sum(trainer.learn(examples.take(batch)) for batch in batches) / total
         if not (np.isfinite(loss) and trainer.is_finite()):
             raise ValueError(
                 f"Training has left the range of numbers; the loss is {loss}. Lower {advice}, or "

@@ -6,13 +6,14 @@ The names that other folders use are listed here; users do not need them.
 from sklearn_shag.encoding._alphabet import LEFT, RIGHT, Alphabet, pair_of, split_pair
 from sklearn_shag.encoding._batch import (
     Batch,
+    MemberCodes,
     all_arcs,
     arc_begins,
     arcs_of_heads,
     observed_arcs,
     places_of,
     places_of_heads,
-    take_sentences,
+    take_entries,
 )
 from sklearn_shag.encoding._columns import (
     AFFIXES,

@@ -11,8 +11,8 @@ from sklearn_shag.utils._heads import UNKNOWN
 class Batch(NamedTuple):
     """Encoded sentences to parse; sentence s has the tokens ``indptr[s]:indptr[s + 1]``."""
 
-    # (n_tokens,), (n_tokens, n_columns) or Codes; for several members one of these each
-    codes: np.ndarray | tuple
+    # (n_tokens,), (n_tokens, n_columns), Codes, or MemberCodes
+    codes: np.ndarray | tuple | None
     indptr: np.ndarray  # (n_sentences + 1,)
     sentences: list | None = None  # as given by the user
     # Arcs of projective trees that may be used, bool (N, N + 1) each; None for all.
@@ -22,42 +22,42 @@ class Batch(NamedTuple):
     known: list | None = None  # given heads, (N,) each, -1 if unknown
     seeds: np.ndarray | list | None = None  # of the random trees of each sentence
 
-    _by_token = ("codes",)
-    _by_sentence = ("sentences", "allowed", "crossing", "known", "seeds")
+    def take(self, chosen):
+        """Return the Batch of the sentences `chosen`, an int array, in their order."""
+        indptr, tokens = places_of(self.indptr, chosen)
+        return Batch(
+            codes=take_entries(self.codes, tokens),
+            indptr=indptr,
+            sentences=take_entries(self.sentences, chosen),
+            allowed=take_entries(self.allowed, chosen),
+            crossing=take_entries(self.crossing, chosen),
+            known=take_entries(self.known, chosen),
+            seeds=take_entries(self.seeds, chosen),
+        )
 
     def of_member(self, k):
         """Return the Batch with the codes of member k of an ensemble."""
         return self._replace(codes=self.codes[k])
 
 
-def take_sentences(record, chosen):
-    """Take the sentences `chosen`, an int array, of a NamedTuple with `indptr`, in their order.
+class MemberCodes(tuple):
+    """Codes of the same tokens for each member of an ensemble, or None."""
 
-    Its class names the fields with an entry for each sentence, token or arc in `_by_sentence`,
-    `_by_token` and `_by_arc`. All other fields stay as they are.
-    """
-    indptr, tokens = places_of(record.indptr, chosen)
-    parts = {name: _take_entries(getattr(record, name), chosen) for name in record._by_sentence}
-    parts |= {name: _take_entries(getattr(record, name), tokens) for name in record._by_token}
-    of_arcs = [name for name in getattr(record, "_by_arc", ()) if getattr(record, name) is not None]
-    if of_arcs:
-        arcs = places_of(arc_begins(record.indptr), chosen)[1]
-        parts |= {name: getattr(record, name)[arcs] for name in of_arcs}
-    return record._replace(indptr=indptr, **parts)
+    __slots__ = ()
+
+    def take(self, tokens):
+        return MemberCodes(take_entries(codes, tokens) for codes in self)
 
 
-def _take_entries(values, places):
-    """Take entries of an array or a list, of each array in a tuple, or of each token in Codes."""
+def take_entries(values, places):
+    """Take entries of an array or a list, or of what takes them itself; None stays None."""
     if values is None:
         return None
-    if isinstance(values, list):
-        return values.take(places) if hasattr(values, "take") else [values[k] for k in places]
-    if not isinstance(values, tuple):
+    if isinstance(values, np.ndarray):
         return values[places]
-    if not hasattr(values, "_by_token"):
-        return tuple(_take_entries(part, places) for part in values)
-    parts = {name: _take_entries(getattr(values, name), places) for name in values._by_token}
-    return values._replace(**parts)
+    if type(values) is list:
+        return [values[k] for k in places]
+    return values.take(places)
 
 
 def places_of(indptr, chosen):

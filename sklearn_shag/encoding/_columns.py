@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding._batch import take_entries
 from sklearn_shag.encoding._context import ContextVectors
 from sklearn_shag.encoding._letters import Spellings, spell_words
 from sklearn_shag.encoding._sentences import CheckedSentences
@@ -79,7 +80,10 @@ class Codes(NamedTuple):
     context: ContextVectors | None = None
     places: np.ndarray | None = None  # (n_tokens,), the row of each token in `context`
 
-    _by_token = ("columns", "places")
+    def take(self, tokens):
+        """Return the Codes of the tokens at places."""
+        places = take_entries(self.places, tokens)
+        return self._replace(columns=self.columns[tokens], places=places)
 
 
 class ColumnReader(NamedTuple):

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag._parser import CalibratedMixin
 from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
 from sklearn_shag.ensembles._base import ComposedParser, Ensemble, fit_member
-from sklearn_shag.network import BiaffineParser, Tagger, look_up_tags, pick_proba
+from sklearn_shag.network import BiaffineParser, Tagger, TagLookup, join_columns, pick_proba
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
     TREES,
+    Labeller,
     Mixture,
     MixtureSeeds,
     Scored,
@@ -30,8 +29,14 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.sequences import join_names
 from sklearn_shag.treebank import DependencyTree
-from sklearn_shag.utils._arrays import in_chunks
-from sklearn_shag.utils._estimators import Pipeline, keep, open_member
+from sklearn_shag.utils._arrays import group_equal, in_chunks
+from sklearn_shag.utils._estimators import (
+    BaseEstimator,
+    Pipeline,
+    TransformerMixin,
+    keep,
+    open_member,
+)
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import HasMethods, StrOptions, check_whole_number
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray
@@ -265,54 +270,35 @@ class AveragedParser(CalibratedMixin, Ensemble):
     _score = None  # members score, and `_forest` averages them
 
     def _forest(self, batch):
-        places, weights, members = zip(*self._list_weighted(), strict=True)
-        # Arcs that `crossing` forbids are removed from the mean, not from projective marginals.
-        parsers = [member.parser for member in members]
-        batches = list(map(batch.of_member, places))
-        if batch.crossing is not None:
-            batches = [
-                own if parser._kinds == {"all"} else own._replace(crossing=None)
-                for parser, own in zip(parsers, batches, strict=True)
-            ]
-        forests = [parser._forest(own) for parser, own in zip(parsers, batches, strict=True)]
+        members = self._list_weighted()
+        weights = [member.weight for member in members]
+        forests = [_forest_of_member(member, batch) for member in members]
         rows = [(w, forest.scored) for w, forest in zip(weights, forests, strict=True)]
-        labels = [(w, own) for w, own in rows if own.label_scores]
-        tags = [(w, own.tagging) for w, own in rows if own.tagging]
-        labellers, tagging = self._label_by_average(labels), _average_tagging(self, tags, batch)
-        trees = _choose_kind(self.trees, weights, parsers)
-        scored = Scored(None, None, *labellers, tagging, self._of_heads, trees=trees)
+        labels = [(w, own.labeller) for w, own in rows if own.labeller is not None]
+        tags = [(w, own.tagging) for w, own in rows if own.tagging is not None]
+        scored = Scored(
+            labeller=AverageLabeller(self, batch, labels) if labels else None,
+            tagging=_average_tagging(self, tags, batch),
+            calibration=self._of_heads,
+            trees=_choose_kind(self.trees, members),
+        )
         return Mixture(forests, np.divide(weights, np.sum(weights)), scored, batch)
-
-    def _label_by_average(self, members):
-        """Make `label_scores`, `label_proba` and `label_names` by averages over members' Scored."""
-        if not members:
-            return None, None, None
-        names = join_names(own.label_names for _, own in members)
-
-        def average(heads):
-            return _average_proba(
-                names,
-                [(w, x.label_names, x.label_proba(x.label_scores(heads))) for w, x in members],
-            )
-
-        return average, self._correct_labels, names
 
     def _list_tagging(self):
         """List the parsers of members that have learned the same column of tags as the first."""
-        parsers = [member.parser for *_, member in self._list_weighted()]
+        parsers = [member.parser for member in self._list_weighted()]
         parsers = [parser for parser in parsers if getattr(parser, "tag_column_", None)]
         return [parser for parser in parsers if parser.tag_column_ == parsers[0].tag_column_]
 
     @property
     def trees_(self) -> str:
         """The kind of trees, "projective" or "all", that the best one is found among."""
-        _, weights, members = zip(*self._list_weighted(), strict=True)
-        return _choose_kind(self.trees, weights, [member.parser for member in members])
+        return _choose_kind(self.trees, self._list_weighted())
 
     @property
     def labels_(self) -> ObjectArray:
         """The relations known to members with positive weight, sorted."""
-        parsers = (member.parser for *_, member in self._list_weighted())
+        parsers = (member.parser for member in self._list_weighted())
         return join_names(parser.labels_ for parser in parsers if parser._has_labels)
 
     @property
@@ -337,8 +323,8 @@ class AveragedParser(CalibratedMixin, Ensemble):
         learned = super()._learn_members(copies.items(), sentences, y, sample_weight)
         learned["shares_"] = self._learn_shares(sentences, y, sample_weight)
         fitted = learned["named_estimators_"]
-        for name, tagger in taggers.items():
-            put_tagger(fitted[name], tagger)
+        for each in taggers:
+            put_tagger(fitted[each.name], each.tagger)
         if not calibrates:
             return learned | learn_calibrations([])
         for name, member in copies.items():
@@ -381,20 +367,19 @@ class AveragedParser(CalibratedMixin, Ensemble):
         labels = list_labels(sentences, np.concatenate(heads), y)
         # Equal sentences are merged: repeating one must count as raising its weight.
         parts = zip(symbols, heads, labels, strict=True)
-        keys = [(tuple(symbols), heads.tolist(), list(labels)) for symbols, heads, labels in parts]
-        order = sorted(counted, key=keys.__getitem__)
-        is_new = [True] + [keys[s] != keys[before] for before, s in pairwise(order)]
-        firsts, group = np.array(order)[is_new], np.cumsum(is_new) - 1
+        keys = [(tuple(own), tuple(of_own.tolist()), tuple(its)) for own, of_own, its in parts]
+        order = np.array(sorted(counted, key=keys.__getitem__))
+        places, group = group_equal([keys[s] for s in order])
+        firsts, summed = order[places], np.bincount(group, weights[order])
         if firsts.size < MIN_SENTENCES:
             return learn_calibrations([])
-        summed = np.bincount(group, weights[order])
         n_tokens = sum(len(symbols[s]) for s in counted)
         for member in members.values():
             _set_schedule(member, n_tokens)
         halves = np.array_split(np.random.default_rng(0).permutation(firsts.size), 2)
         answers = []
         for half, other in (halves, halves[::-1])[: 1 if n_tokens >= ENOUGH else 2]:
-            own = np.sort(np.array(order)[np.isin(group, half)])
+            own = np.sort(order[np.isin(group, half)])
             given = {"estimators": [*members.items()], "calibrate": False, "verbose": 0}
             model = clone(self).set_params(**given)
             with warnings.catch_warnings():  # the fit to all trees has warned
@@ -410,7 +395,8 @@ class AveragedParser(CalibratedMixin, Ensemble):
 
     def _draw_seeds(self, batch, n_samples, rng):
         """Draw a member for each sample, by weight; return MixtureSeeds for each sentence."""
-        places, weights, members = zip(*self._list_weighted(), strict=True)
+        members = self._list_weighted()
+        weights, places = [each.weight for each in members], [each.place for each in members]
         shares = np.divide(weights, np.sum(weights))
         chosen = np.searchsorted(places, rng.choice(places, n_samples, p=shares))
         seeds = {
@@ -423,12 +409,37 @@ class AveragedParser(CalibratedMixin, Ensemble):
         ]
 
 
-def _choose_kind(trees, weights, parsers):
+def _choose_kind(trees, members):
     """Return the kind of trees of an average, with "auto" the one that half of the weight has."""
     if trees != "auto":
         return trees
-    of_all = [w for w, parser in zip(weights, parsers, strict=True) if parser.trees_ == "all"]
-    return "all" if 2 * sum(of_all) >= sum(weights) else "projective"
+    of_all = sum(member.weight for member in members if member.parser.trees_ == "all")
+    total = sum(member.weight for member in members)
+    return "all" if 2 * of_all >= total else "projective"
+
+
+def _forest_of_member(member, batch):
+    own = batch.of_member(member.place)
+    # Arcs that `crossing` forbids are removed from the mean, not from projective marginals.
+    if own.crossing is not None and member.parser._kinds != {"all"}:
+        own = own._replace(crossing=None)
+    return member.parser._forest(own)
+
+
+class AverageLabeller(Labeller):
+    """Labels by the averages of members, as pairs of weight and Labeller."""
+
+    def __init__(self, parser, batch, members):
+        super().__init__(parser, batch)
+        self._members = members
+
+    def scores(self, heads):
+        found = [each.proba(each.scores(heads)) for _, each in self._members]
+        rows = zip(self._members, found, strict=True)
+        return _average_proba(self.names, [(w, each.names, own) for (w, each), own in rows])
+
+    def proba(self, scores):
+        return self._parser._correct_labels(scores)
 
 
 def _average_tagging(parser, members, batch):
@@ -437,39 +448,55 @@ def _average_tagging(parser, members, batch):
     Taggers, of several columns or of lemmas, replace tags that are learned along with trees. The
     members with the same columns as the first one are averaged.
     """
-    taggers = [each for each in members if len(each[1].values) > 1 or "lemma" in each[1].values]
+    taggers = [(w, each) for w, each in members if len(each.values) > 1 or "lemma" in each.values]
     members = taggers or members
-    members = [each for each in members if list(each[1].values) == list(members[0][1].values)]
-    if len(members) < 2:
-        return next((tagging for _, tagging in members), None)
-    first = members[0][1]
-    parts = [part for _, each in members for part in (each.values, each.combinations)]
-    values, known, combinations = keep(parser, parts, _join_tags)
+    if not members:
+        return None
+    _, first = members[0]
+    members = [(w, each) for w, each in members if list(each.values) == list(first.values)]
+    return AverageTagging(parser, members, batch) if len(members) > 1 else first
 
-    def proba(chosen):
-        rows = [(weight, tagging.values, tagging.proba(chosen)) for weight, tagging in members]
-        return [
-            _average_proba(known, [(weight, own[name], found[k]) for weight, own, found in rows])
-            for k, (name, known) in enumerate(values.items())
-        ]
 
-    def find(with_proba):
-        n_sentences, parts = batch.indptr.size - 1, []
-        for piece in in_chunks(range(n_sentences), PIECE) if n_sentences > PIECE else [None]:
-            of_columns = proba(piece)
+class AverageTagging(Tagging):
+    """The averages of members with the same columns, as pairs of weight and Tagging."""
+
+    def __init__(self, parser, members, batch):
+        parts = [part for _, each in members for part in (each.values, each.combinations)]
+        self.values, self.combinations, self._codes = keep(parser, parts, _join_tags)
+        self._members, self._n_sentences = members, batch.indptr.size - 1
+        _, self._first = members[0]
+
+    def entries(self):
+        return self._first.entries()
+
+    def find(self, with_proba):
+        lookup, proba = TagLookup(self.values, self._codes, self.entries()), []
+        for piece in self._list_pieces():
+            of_columns = self.proba(piece)
             codes = np.stack([p.argmax(axis=1) for p in of_columns], axis=1)
             logs = [np.log(np.maximum(p, np.finfo(float).tiny)) for p in of_columns]
-            if combinations:
-                fit_together(codes, logs, combinations)
-            given = values, codes, combinations, first.entries(piece)
-            found = look_up_tags(*given, lambda t, logs=logs: [own[t] for own in logs])
-            parts.append((found, pick_proba(values, found, of_columns) if with_proba else {}))
-        return tuple(
-            {name: np.concatenate([each[name] for each in own]) for name in own[0]}
-            for own in zip(*parts, strict=True)
-        )
+            if self._codes:
+                fit_together(codes, logs, self._codes)
+            found = lookup.add(codes, logs)
+            if with_proba:
+                proba.append(pick_proba(self.values, found, of_columns))
+        return lookup.join(), join_columns(proba) if with_proba else {}
 
-    return Tagging(values, find, proba, first.finish, known, first.entries)
+    def _list_pieces(self):
+        """List places of sentences whose tags are averaged at once, or None for all."""
+        if self._n_sentences <= PIECE:
+            return [None]
+        return list(in_chunks(range(self._n_sentences), PIECE))
+
+    def proba(self, chosen=None):
+        rows = [(weight, each.values, each.proba(chosen)) for weight, each in self._members]
+        return [
+            _average_proba(known, [(weight, own[name], found[k]) for weight, own, found in rows])
+            for k, (name, known) in enumerate(self.values.items())
+        ]
+
+    def finish(self, found):
+        return self._first.finish(found)
 
 
 def _join_tags(*parts):
@@ -499,6 +526,15 @@ def _set_schedule(member, n_tokens):
             part.set_params(**part._choose_schedule(n_tokens))
 
 
+class TakenTagger(NamedTuple):
+    """A Tagger that was taken out of a member."""
+
+    name: str  # of the member
+    tagger: Tagger
+    sample_weight: np.ndarray | None  # that it learns with
+    key: tuple  # equal for taggers that would learn the same
+
+
 def learn_taggers(members, sentences, sample_weight, n_jobs):
     """Take the taggers out of members, and fit them; equal ones are fitted once.
 
@@ -516,44 +552,68 @@ def learn_taggers(members, sentences, sample_weight, n_jobs):
 
     Returns
     -------
-    taggers : dict of Tagger
-        By the name of the member.
+    taken : list of TakenTagger
+        With fitted taggers.
     """
-    taken, tasks = {}, {}
+    taken = []
     for name, member in members.items():
-        weights = None if isinstance(member, Pipeline) else sample_weight
-        if isinstance(member, Pipeline) and isinstance(member.steps[0][1], Tagger):
-            tagger = member.steps[0][1]
-            tasks[name] = delayed(tagger._tag_folds)(sentences, np.ones(len(sentences)))
+        if isinstance(member, Pipeline):
+            tagger, weights = member.steps[0][1], None
         elif isinstance(member, BiaffineParser) and len(member._list_tag_columns()) > 1:
-            tagger = member._make_tagger().set_params(tags=member.tags)
+            tagger, weights = member._make_tagger().set_params(tags=member.tags), sample_weight
             member.set_params(tags=member._learned_along()[0])
         else:
             continue
-        tagger._validate_params()
-        large = {name: id(getattr(tagger, name)) for name in ("embeddings", "dictionary")}
-        params = tagger.get_params() | {"cv": None} | large
-        key = id(tagger) if tagger.random_state is None else repr(params), weights is None
-        taken[name] = tagger, key
-        tasks.setdefault(key, delayed(tagger.fit)(sentences, sample_weight=weights))
-    done = dict(zip(tasks, run_parallel(tasks.values(), n_jobs), strict=True))
-    for name in taken.keys() & done.keys():
-        tagged = dict(zip(map(_as_key, sentences), done[name], strict=True))
-        step = FunctionTransformer(lambda X, tagged=tagged: [tagged[_as_key(x)] for x in X])
-        members[name].steps[0] = members[name].steps[0][0], step
-    return {
-        name: copy(done[key]).set_params(**tagger.get_params(deep=False))
-        for name, (tagger, key) in taken.items()
-    }
+        if isinstance(tagger, Tagger):
+            tagger._validate_params()
+            taken.append(TakenTagger(name, tagger, weights, _key_of(tagger, weights)))
+    piped = [each for each in taken if isinstance(members[each.name], Pipeline)]
+    ones = np.ones(len(sentences))
+    tasks = [delayed(each.tagger._tag_folds)(sentences, ones) for each in piped]
+    firsts, group = group_equal([each.key for each in taken])
+    for each in (taken[k] for k in firsts):
+        tasks.append(delayed(each.tagger.fit)(sentences, sample_weight=each.sample_weight))
+    done = run_parallel(tasks, n_jobs)
+    keys = list(map(_as_key, sentences))
+    for each, tagged in zip(piped, done[: len(piped)], strict=True):
+        put_tagger(members[each.name], TaggedInFolds(dict(zip(keys, tagged, strict=True))))
+    learned = [done[len(piped) + k] for k in group]
+    return [
+        each._replace(tagger=copy(own).set_params(**each.tagger.get_params(deep=False)))
+        for each, own in zip(taken, learned, strict=True)
+    ]
+
+
+def _key_of(tagger, weights):
+    if tagger.random_state is None:
+        return id(tagger), weights is None
+    large = {name: id(getattr(tagger, name)) for name in ("embeddings", "dictionary")}
+    return repr(tagger.get_params() | {"cv": None} | large), weights is None
 
 
 def put_tagger(member, tagger):
-    """Put a tagger from :func:`learn_taggers` into the fitted member that it was taken from."""
+    """Put a tagger back into a member, or into the fitted copy of a member, that it is from."""
     if isinstance(member, Pipeline):
         member.steps[0] = member.steps[0][0], tagger
     else:
         member.set_params(tags=tagger.tags)
         member.tagger_ = tagger.set_params(embeddings=member.embeddings)
+
+
+class TaggedInFolds(TransformerMixin, BaseEstimator):
+    """Stands in for a Tagger in a pipeline, with what it has said of the sentences of folds."""
+
+    def __init__(self, tagged):
+        self.tagged = tagged
+
+    def __sklearn_clone__(self):
+        return self  # a copy of so many trees would be of no use
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return [self.tagged[_as_key(sentence)] for sentence in X]
 
 
 def _as_key(sentence):

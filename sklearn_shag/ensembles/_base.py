@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn import config_context
@@ -11,7 +11,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.encoding import ask_vectors, check_sentences, check_trees, require_whole
+from sklearn_shag.encoding import (
+    MemberCodes,
+    ask_vectors,
+    check_sentences,
+    check_trees,
+    require_whole,
+)
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._estimators import BaseComposition, open_member, weight_name
@@ -206,25 +212,38 @@ class Ensemble(ComposedParser):
         return {"named_estimators_": named}
 
     def _encode(self, sentences, symbols, indptr):
-        """Encode sentences by each member with a weight; return a tuple, None for the others."""
+        """Encode sentences by each member with a weight; return MemberCodes."""
         codes, asked = [None] * len(self.estimators_), self._list_weighted()
         for source in self._list_sources():
             ask_vectors(source, sentences)
-        tasks = [delayed(_encode_member)(opened, sentences, indptr) for *_, opened in asked]
-        for (k, *_), found in zip(asked, run_parallel(tasks, self.n_jobs), strict=True):
-            codes[k] = found
-        return tuple(codes)
+        tasks = [delayed(_encode_member)(member, sentences, indptr) for member in asked]
+        for member, found in zip(asked, run_parallel(tasks, self.n_jobs), strict=True):
+            codes[member.place] = found
+        return MemberCodes(codes)
 
     def _list_sources(self):
         named = getattr(self, "named_estimators_", None)
         return collect_sources(dict(self.estimators).values() if named is None else named.values())
 
     def _list_weighted(self):
-        """List place, weight and OpenMember of each fitted member with a weight."""
+        """List each fitted member with a weight as WeightedMember."""
         members = self.estimators_
         weights = self._member_weights(len(members)).tolist()
         rows = enumerate(zip(weights, members, strict=True))
-        return [(k, weight, open_member(member)) for k, (weight, member) in rows if weight]
+        return [WeightedMember(k, w, *open_member(member)) for k, (w, member) in rows if w]
+
+    @property
+    def _kinds(self):
+        return set().union(*(member.parser._kinds for member in self._list_weighted()))
+
+
+class WeightedMember(NamedTuple):
+    """A fitted member of an ensemble, opened as by open_member."""
+
+    place: int  # among all members
+    weight: float
+    transform: Any  # takes sentences, returns the parser's input
+    parser: Parser
 
 
 def collect_sources(members):
@@ -233,10 +252,9 @@ def collect_sources(members):
     return [s for member in opened if isinstance(member, Parser) for s in member._list_sources()]
 
 
-def _encode_member(opened, sentences, indptr):
-    transform, parser = opened
-    parser._check_ready()
-    return parser._encode(*check_sentences(transform(sentences)), indptr)
+def _encode_member(member, sentences, indptr):
+    member.parser._check_ready()
+    return member.parser._encode(*check_sentences(member.transform(sentences)), indptr)
 
 
 def check_member(name, member):

@@ -212,8 +212,9 @@ class ProductParser(Ensemble):
     @property
     def labels_(self) -> ObjectArray:
         """The relations known to the member that labels arcs: the first that knows any."""
-        _, parser = self._labelling_member()
-        return np.empty(0, dtype=object) if parser is None else parser.labels_
+        parsers = [member.parser for member in self._list_weighted()]
+        known = [parser.labels_ for parser in parsers if parser._has_labels]
+        return known[0] if known else np.empty(0, dtype=object)
 
     @property
     def _deterministic(self):
@@ -245,20 +246,11 @@ class ProductParser(Ensemble):
             )
         return opened
 
-    def _labellers(self, batch):
-        place, parser = self._labelling_member()
-        return () if parser is None else parser._labellers(batch.of_member(place))
-
-    def _labelling_member(self):
-        """Return place and parser of the first member with a weight and labels, or (None, None)."""
-        rows = ((k, member.parser) for k, _, member in self._list_weighted())
-        return next((row for row in rows if row[1]._has_labels), (None, None))
-
     def _score(self, batch, rung=0):
         """Score by all members, then without the one with states, and last by their fallbacks."""
-        places, weights, members = zip(*self._list_weighted(), strict=True)
+        members = self._list_weighted()
         parsers = [member.parser for member in members]
-        batches = list(map(batch.of_member, places))
+        batches = [batch.of_member(member.place) for member in members]
         alone = list(map(_has_memory_alone, parsers))
         n_best = any(alone) + (not all(alone))
         if rung > n_best:
@@ -270,14 +262,16 @@ class ProductParser(Ensemble):
             if not any(last):
                 return None
             known = [of_last or best for of_last, best in zip(last, known, strict=True)]
-        factors = list(zip(known, weights, strict=True))
+        factors = [(own, member.weight) for own, member in zip(known, members, strict=True)]
         if rung < n_best:
             if rung == 0 and not all(alone):
                 with_states = factors[alone.index(False)]
             factors = list(compress(factors, alone))
         grammar, potentials = _multiply_members(factors, with_states, batch.indptr)
         prune = with_states[0].prune if with_states else 0.0
-        return Scored(grammar, potentials, *self._labellers(batch), prune=prune)
+        labellers = [own.labeller for own in known if own.labeller is not None]
+        labeller = labellers[0] if labellers else None
+        return Scored(grammar, potentials, labeller, prune=prune)
 
 
 def _multiply_members(factors, with_states, indptr):
@@ -296,7 +290,8 @@ def _multiply_members(factors, with_states, indptr):
         potentials = multiply_potentials(parts, [weight for _, weight in factors])
     if with_states is None:
         return grammar, potentials
-    (grammar, of_states, *_), weight = with_states
+    scored, weight = with_states
+    grammar, of_states = scored.grammar, scored.potentials
     if weight != 1:
         grammar = pack_grammar(Operators(*(part**weight for part in grammar.operators)))
     if not factors:

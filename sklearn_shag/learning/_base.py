@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.encoding import decode_trees, encode_sentences, encode_trees, take_sentences
+from sklearn_shag.encoding import decode_trees, encode_sentences, encode_trees
 from sklearn_shag.learning._automata import fallback_grammar
 from sklearn_shag.operators import Operators, sample_derivations
 from sklearn_shag.parsing import (
@@ -123,7 +123,7 @@ class GenerativeMixin:
             (np.flatnonzero(is_partial), self._score_partial_trees),
         ):
             if chosen.size:
-                sign, log_abs = score(take_sentences(batch, chosen), [known[s] for s in chosen])
+                sign, log_abs = score(batch.take(chosen), [known[s] for s in chosen])
                 scores[chosen] = np.where(sign > 0, log_abs, -np.inf)
         return scores
 
@@ -209,7 +209,7 @@ class OperatorMixin:
         if rung == len(grammars):
             return None
         potentials = Potentials(batch.indptr, batch.codes)
-        return Scored(grammars[rung], potentials, *self._labellers(batch))
+        return Scored(grammars[rung], potentials, self._labeller(batch))
 
 
 class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):

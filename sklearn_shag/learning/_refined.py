@@ -588,7 +588,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         if rung == len(grammars):
             return None
         potentials, prune = Potentials(batch.indptr, batch.codes), 0.0 if rung else self.prune
-        return Scored(grammars[rung], potentials, *self._labellers(batch), prune=prune)
+        return Scored(grammars[rung], potentials, self._labeller(batch), prune=prune)
 
     def _fold(self, codes, heads, indptr, by_token=False):
         """Fold trees, which may have unknown symbols; return graph and operators for its blocks."""

@@ -276,16 +276,14 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         code_of, _ = self._tables()
         return self.statistics_.lexicon.encode(tags, words, code_of)
 
-    def _labellers(self, batch):
-        tags = self.statistics_.lexicon.all_tags[batch.codes]
-        return super()._labellers(batch._replace(codes=tags))
-
     def _score(self, batch, rung=0):
         if rung:
             return None
         _, tables = self._tables()
         potentials = lexical_potentials(tables, batch.codes, batch.indptr)
-        return Scored(packed_unit_grammar(), potentials, *self._labellers(batch))
+        tags = self.statistics_.lexicon.all_tags[batch.codes]
+        labeller = self._labeller(batch._replace(codes=tags))
+        return Scored(packed_unit_grammar(), potentials, labeller)
 
     def _tables(self):
         """Return the code of each known pair of tag and word, and the BackOff tables."""

@@ -9,6 +9,12 @@ from sklearn_shag.network._estimators import NetworkLearner, TagLearner
 from sklearn_shag.network._parameters import NetworkWeights, check_network_weights
 from sklearn_shag.network._splitter import Splitter, SplitterFormat, compile_patterns
 from sklearn_shag.network._tagger import Tagger
-from sklearn_shag.network._tags import LEARNED, list_known_columns, look_up_tags, pick_proba
+from sklearn_shag.network._tags import (
+    LEARNED,
+    TagLookup,
+    join_columns,
+    list_known_columns,
+    pick_proba,
+)
 
 __all__ = ["NetworkWeights"]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from functools import partial
 from inspect import signature
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from sklearn_shag.conditional import ArcParser, Examples, find_places
+from sklearn_shag.conditional import ArcLabeller, ArcParser, Examples, find_places
 from sklearn_shag.encoding import ask_vectors, check_sentences, collect_labels, encode_labels
-from sklearn_shag.network._estimators import NetworkStart, TagLearner
+from sklearn_shag.network._estimators import NetworkStart, NetworkTagging, TagLearner
 from sklearn_shag.network._network import make_network
 from sklearn_shag.network._reading import label_scores, read_sentences
 from sklearn_shag.network._tagger import Tagger
@@ -337,14 +336,14 @@ class BiaffineParser(TagLearner, ArcParser):
 
     def _start(self, trees, chosen, rng):
         if self._goes_on:
-            columns, sizes, *_ = self._network()
+            columns, network, _ = self._network()
             layers = tuple(self.hidden_layer_sizes)
-            self._check_unchanged("hidden_layer_sizes", sizes.hidden, layers)
+            self._check_unchanged("hidden_layer_sizes", network.sizes.hidden, layers)
             learner = self if self.tagger_ is None else self.tagger_
             both = map(_as_parameter, (learner.tag_values_, self._list_tag_columns()))
             self._check_unchanged("tags", *both)
             learned = self.vocabulary_, self.labels_, self.tag_values_
-            return NetworkStart(columns, *learned, sizes, self.weights_)
+            return NetworkStart(columns, *learned, network.sizes, self.weights_)
         sentences = trees.sentences.take(chosen)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
         columns = self._learned_along()
@@ -365,7 +364,7 @@ class BiaffineParser(TagLearner, ArcParser):
     def _score_learned(self, start, trees, values, batch):
         given = start.weights.vectors, start.weights.moments
         network = make_network(start.sizes, values, *given)
-        return _score_reading(read_sentences(network, batch), batch, trees=trees)
+        return _score_reading(read_sentences(network, batch), batch, trees)
 
     def _learn_weights(self, start, examples, chosen, validate, rng):
         patience = self.n_iter_no_change
@@ -375,21 +374,33 @@ class BiaffineParser(TagLearner, ArcParser):
     def _score(self, batch, rung=0):
         if rung:
             return None
-        network, mask = self._network()[2], self.weights_.label_mask
-        reading, tagging = read_sentences(network, batch, with_scores=True), None
-        labellers = self._label_by(partial(label_scores, network, mask, reading, batch.indptr))
+        reading = read_sentences(self._network().network, batch, with_scores=True)
+        labeller = NetworkLabeller(self, batch, reading) if self._has_labels else None
+        tagging = None
         if self.tagger_ is not None:
-            tagging = self._own_tagger()._tagging(batch._replace(codes=None))
+            tagging = NetworkTagging(self._own_tagger(), batch._replace(codes=None))
         elif self.tag_values_:
-            tagging = self._tagging(batch, reading)
-        others = {"tagging": tagging, "calibration": self._of_heads, "trees": self.trees_}
-        return _score_reading(reading, batch, *labellers, **others)
+            tagging = NetworkTagging(self, batch, reading)
+        others = {"labeller": labeller, "tagging": tagging, "calibration": self._of_heads}
+        return _score_reading(reading, batch, self.trees_, **others)
+
+
+class NetworkLabeller(ArcLabeller):
+    """Labels by the network of a BiaffineParser, from its Reading of a chunk."""
+
+    def __init__(self, parser, batch, reading):
+        super().__init__(parser, batch)
+        self._reading = reading
+
+    def scores(self, heads):
+        network, mask = self._parser._network().network, self._parser.weights_.label_mask
+        return label_scores(network, mask, self._reading, self._batch.indptr, heads)
 
 
 def _as_parameter(columns):
     return tuple(columns) if len(columns) > 1 else next(iter(columns), None)
 
 
-def _score_reading(reading, batch, *labellers, **others):
+def _score_reading(reading, batch, trees, **others):
     arcs = reading.arcs if np.isfinite(reading.arcs).all() else np.nan_to_num(reading.arcs)
-    return score_by_arcs(batch.indptr, arcs.astype(np.float64), *labellers, **others)
+    return score_by_arcs(batch.indptr, arcs.astype(np.float64), trees, **others)

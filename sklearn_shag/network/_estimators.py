@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from copy import copy
-from functools import cache, partial
-from itertools import chain, islice
+from functools import cached_property, partial
+from itertools import chain
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -31,10 +31,9 @@ from sklearn_shag.encoding import (
     places_of,
     split_embeddings,
     split_features,
-    take_sentences,
 )
 from sklearn_shag.network._augmentation import add_copies
-from sklearn_shag.network._network import open_network
+from sklearn_shag.network._network import Network, open_network
 from sklearn_shag.network._parameters import (
     NO_MOMENTS,
     NO_VECTORS,
@@ -47,13 +46,7 @@ from sklearn_shag.network._parameters import (
     tabulate_embeddings,
 )
 from sklearn_shag.network._reading import read_sentences
-from sklearn_shag.network._tags import (
-    LEARNED,
-    collect_tags,
-    finish_lemmas,
-    look_up_tags,
-    pick_proba,
-)
+from sklearn_shag.network._tags import LEARNED, TagLookup, collect_tags, finish_lemmas, pick_proba
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
 from sklearn_shag.treebank import Dictionary, Sentences, compose_words
@@ -89,6 +82,14 @@ class NetworkStart(NamedTuple):
     tag_values: dict  # by learned column
     sizes: Sizes
     weights: NetworkWeights
+
+
+class OpenNetwork(NamedTuple):
+    """A network as it is used, with what it reads and what it finds."""
+
+    columns: Columns
+    network: Network
+    tag_values: dict  # an array of the known values of each learned column
 
 
 class NetworkLearner(BaseEstimator):
@@ -181,8 +182,8 @@ class NetworkLearner(BaseEstimator):
 
     def _choose_schedule(self, n_tokens):
         """Return batch_size, max_iter and dropout, with defaults by the number of tokens."""
-        _, *row = next(row for row in self._schedule if n_tokens < row[0])
-        schedule = dict(zip(("batch_size", "max_iter", "dropout"), row, strict=True))
+        row = next(row for row in self._schedule if n_tokens < row[0])
+        schedule = dict(zip(("batch_size", "max_iter", "dropout"), row[1:], strict=True))
         given = {name: getattr(self, name) for name in schedule}
         return schedule | {name: v for name, v in given.items() if v != "auto"}
 
@@ -265,10 +266,10 @@ class TagLearner(NetworkLearner):
         return {"tag_values_": start.tag_values, "embeddings_name_": name}
 
     def _network(self):
-        """Return Columns, Sizes, the Network, and an array of the known tags of each column."""
+        """Return what was learned as OpenNetwork."""
         labels = getattr(self, "labels_", None)
         parts = self.vocabulary_, labels, self.tag_values_, self.tag_combinations_, self.weights_
-        return keep(self, parts, _open_reader)
+        return keep(self, parts, _open_learned)
 
     def _makes_copies(self, start):
         """Tell whether to learn from altered copies, which have nothing but words to read."""
@@ -284,7 +285,7 @@ class TagLearner(NetworkLearner):
         return examples._replace(codes=self._encode_columns(*given))
 
     def _encode(self, sentences, symbols, indptr, check=True):
-        columns, *_ = self._network()
+        columns = self._network().columns
         return self._encode_columns(columns, self.weights_, sentences, indptr, check)
 
     def _encode_columns(self, columns, weights, sentences, indptr, check=True):
@@ -372,68 +373,81 @@ class TagLearner(NetworkLearner):
             return []
         indptr = np.cumsum([0, *map(len, words)])
         batch = Batch(self._encode(sentences, words, indptr), indptr, sentences)
-        make = partial(Forest, lambda part: Scored(tagging=self._tagging(part)))
-        return ask(self, list_columns, batch, make)
+        return ask(self, list_columns, batch, partial(Forest, self._score_tags))
 
-    def _tagging(self, batch, reading=None):
-        """Return the Tagging of a chunk, from its Reading if there is one.
-
-        A chunk without codes is encoded without checks, since its parser has checked it.
-        """
-        _, _, network, values = self._network()
-
-        @cache
-        def encoded():
-            if batch.codes is not None:
-                return batch
-            codes = self._encode(batch.sentences, None, batch.indptr, check=False)
-            return batch._replace(codes=codes)
-
-        @cache
-        def all_entries():
-            forms = chain.from_iterable(getattr(each, "forms", each) for each in batch.sentences)
-            return list(map(self.dictionary.get, compose_words(list(forms))))
-
-        def entries(chosen=None):
-            if self.dictionary is None or chosen is None:
-                return () if self.dictionary is None else all_entries()
-            return [all_entries()[t] for t in places_of(batch.indptr, chosen)[1]]
-
-        def find(with_proba):
-            known, parts = iter(entries()), []
-
-            def look_up(tags, scores):
-                given = values, tags, network.combinations, list(islice(known, len(tags)))
-                parts.append(look_up_tags(*given, lambda t: [each[t] for each in scores]))
-
-            own = reading
-            if own is None:
-                own = read_sentences(network, encoded(), with_scores=with_proba, look_up=look_up)
-            else:
-                look_up(own.tags, [own.tag_scores[:, part] for part in network.tags])
-            found = {name: np.concatenate([part[name] for part in parts]) for name in values}
-            if not with_proba:
-                return found, {}
-            scores = np.nan_to_num(own.tag_scores)
-            shares = [softmax(scores[:, part], axis=1) for part in network.tags]
-            return found, pick_proba(values, found, shares)
-
-        def proba(chosen=None):
-            if reading is None:
-                part = encoded() if chosen is None else take_sentences(encoded(), chosen)
-                scores = read_sentences(network, part, with_scores=True).tag_scores
-            else:
-                scores = reading.tag_scores
-                scores = scores if chosen is None else scores[places_of(batch.indptr, chosen)[1]]
-            scores = np.nan_to_num(scores.astype(np.float64))
-            return [softmax(scores[:, part], axis=1) for part in network.tags]
-
-        finish = partial(finish_lemmas, self.lemmas_, batch.sentences)
-        finish = finish if "lemma" in values else None
-        return Tagging(values, find, proba, finish, self.tag_combinations_, entries)
+    def _score_tags(self, batch):
+        return Scored(tagging=NetworkTagging(self, batch))
 
 
-def _open_reader(vocabulary, labels, tag_values, combinations, weights):
+class NetworkTagging(Tagging):
+    """The columns that the network of a TagLearner finds.
+
+    Parameters
+    ----------
+    learner : TagLearner
+    batch : Batch
+        Without codes, it is encoded when it is read, without checks: its parser has checked it.
+    reading : Reading or None, default=None
+        Of this batch, if it has been read already.
+    """
+
+    def __init__(self, learner, batch, reading=None):
+        opened = learner._network()
+        self.values, self.combinations = opened.tag_values, learner.tag_combinations_
+        self._network, self._learner = opened.network, learner
+        self._batch, self._reading = batch, reading
+
+    @cached_property
+    def _encoded(self):
+        if self._batch.codes is not None:
+            return self._batch
+        given = self._batch.sentences, None, self._batch.indptr
+        return self._batch._replace(codes=self._learner._encode(*given, check=False))
+
+    def entries(self):
+        dictionary = self._learner.dictionary
+        if dictionary is None:
+            return ()
+        forms = [getattr(sentence, "forms", sentence) for sentence in self._batch.sentences]
+        return list(map(dictionary.get, compose_words(list(chain.from_iterable(forms)))))
+
+    def find(self, with_proba):
+        lookup = TagLookup(self.values, self._network.combinations, self.entries())
+        reading = self._reading
+        if reading is None:
+            options = {"with_scores": with_proba, "look_up": lookup.add}
+            reading = read_sentences(self._network, self._encoded, **options)
+        else:
+            lookup.add(reading.tags, self._by_column(reading.tag_scores))
+        found = lookup.join()
+        if not with_proba:
+            return found, {}
+        return found, pick_proba(self.values, found, self._make_proba(reading.tag_scores))
+
+    def proba(self, chosen=None):
+        return self._make_proba(self._read_scores(chosen).astype(np.float64))
+
+    def _read_scores(self, chosen):
+        """Return the scores of all tags, (n_tokens, n_tags), of all sentences or the chosen."""
+        if self._reading is None:
+            batch = self._encoded if chosen is None else self._encoded.take(chosen)
+            return read_sentences(self._network, batch, with_scores=True).tag_scores
+        scores = self._reading.tag_scores
+        return scores if chosen is None else scores[places_of(self._batch.indptr, chosen)[1]]
+
+    def _by_column(self, scores):
+        return [scores[:, part] for part in self._network.tags]
+
+    def _make_proba(self, scores):
+        return [softmax(part, axis=1) for part in self._by_column(np.nan_to_num(scores))]
+
+    def finish(self, found):
+        if "lemma" not in self.values:
+            return found
+        return finish_lemmas(self._learner.lemmas_, self._batch.sentences, found)
+
+
+def _open_learned(vocabulary, labels, tag_values, combinations, weights):
     tags = {name: np.array(values, dtype=object) for name, values in tag_values.items()}
     network = open_network(weights, vocabulary, labels, tag_values, combinations)
-    return make_columns(vocabulary), network.sizes, network, tags
+    return OpenNetwork(make_columns(vocabulary), network, tags)

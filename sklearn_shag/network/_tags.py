@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections import Counter
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from operator import itemgetter
 from unicodedata import normalize
 
@@ -227,7 +227,7 @@ def choose_lemmas(columns, lemmas, forms, tags, scripts):
     ]
 
 
-def look_up_tags(values, codes, combinations, entries, scores_of):
+def look_up_tags(values, codes, combinations, entries, scores):
     """Look up the values of the learned columns of tokens.
 
     Parameters
@@ -241,9 +241,8 @@ def look_up_tags(values, codes, combinations, entries, scores_of):
     entries : sequence of length n_tokens
         Of each token its entries in a dictionary, of which it gets the most probable one, or None.
         May be empty.
-    scores_of : callable
-        Takes a token that has entries, and returns the scores, up to a constant, of the values of
-        each column.
+    scores : list of ndarrays of shape (n_tokens, n_values)
+        Of the values of each column, up to a constant for each token.
 
     Returns
     -------
@@ -262,7 +261,7 @@ def look_up_tags(values, codes, combinations, entries, scores_of):
         if script is None:
             best = _take_columns(names, own[0])
             if len(own) > 1 or MISSING in best.values():
-                given = columns, scores_of(t), values, combinations
+                given = columns, [of_column[t] for of_column in scores], values, combinations
                 _, best = max((_score_entry(entry, *given) for entry in own), key=itemgetter(0))
             for name, value in best.items():
                 found[name][t] = value
@@ -272,6 +271,36 @@ def look_up_tags(values, codes, combinations, entries, scores_of):
     if "lemma" in found and scripts:
         found["lemma"][list(scripts)] = list(scripts.values())
     return found
+
+
+class TagLookup:
+    """The values of the learned columns of tokens, looked up part by part.
+
+    Parameters
+    ----------
+    values, combinations, entries
+        As for :func:`look_up_tags`, with the entries of all tokens.
+    """
+
+    def __init__(self, values, combinations, entries):
+        self.values, self.combinations, self.parts = values, combinations, []
+        self._entries = iter(entries)
+
+    def add(self, codes, scores):
+        """Look up the values of the next tokens, and return them by column."""
+        entries = list(islice(self._entries, len(codes)))
+        found = look_up_tags(self.values, codes, self.combinations, entries, scores)
+        self.parts.append(found)
+        return found
+
+    def join(self):
+        """Return the values of all tokens by column."""
+        return join_columns(self.parts)
+
+
+def join_columns(parts):
+    """Join columns of parts of the tokens, each a dict of arrays, to columns of all tokens."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def pick_proba(values, found, proba):

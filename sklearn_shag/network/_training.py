@@ -5,7 +5,6 @@ from math import cos, isfinite, nan, pi, sqrt
 import numpy as np
 
 from sklearn_shag.conditional import cut_into_batches
-from sklearn_shag.encoding import take_sentences
 from sklearn_shag.network._layers import Noise, with_roots
 from sklearn_shag.network._network import NetworkScores, backward, forward, make_network
 from sklearn_shag.network._parameters import view_parameters
@@ -93,7 +92,7 @@ class Trainer:
         """Take a step for a batch; return its loss before the step, by `loss_shown`."""
         n_tokens, lengths = batch.indptr[-1], np.diff(batch.indptr)
         chosen = cut_into_batches(lengths, np.arange(lengths.size), -(-n_tokens // N_PARTS))
-        parts = [take_sentences(batch, of_part) for of_part in chosen]
+        parts = [batch.take(of_part) for of_part in chosen]
         tasks = zip(parts, self.noises, self.views, strict=False)
         found = self._run_parts(
             delayed(learn_batch)(self.network, *task, n_tokens) for task in tasks

@@ -24,6 +24,7 @@ from sklearn_shag.parsing._chart import (
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
 from sklearn_shag.parsing._forest import (
     Forest,
+    Labeller,
     Mixture,
     MixtureSeeds,
     Scored,

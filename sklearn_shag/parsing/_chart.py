@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import arc_begins, places_of, take_sentences
+from sklearn_shag.encoding import arc_begins, places_of
 from sklearn_shag.operators import Operators, RefinedGrammar, RefinedOperators, check_refined
 from sklearn_shag.parsing._arborescences import run_all_trees
 from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS, run_fast
@@ -22,6 +22,7 @@ from sklearn_shag.parsing._potentials import (
     check_potentials,
     fast_grammar,
     log_grammar,
+    take_potentials,
 )
 from sklearn_shag.parsing._refined_chart import run_refined
 from sklearn_shag.parsing._refined_sums import (
@@ -491,7 +492,7 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
         parts = [task(potentials, weights)]
         results = parts[0][0]
     else:
-        tasks = (delayed(task)(take_sentences(potentials, part), weights[part]) for part in chunks)
+        tasks = (delayed(task)(take_potentials(potentials, part), weights[part]) for part in chunks)
         parts = run_parallel(tasks, n_jobs)
         results = _join_results(potentials, [part for part, _ in parts], chunks, marginals)
     given = potentials.arc_memory, potentials.stop_memory

@@ -5,7 +5,7 @@ A parser scores a chunk once, when the :class:`Forest` of the chunk is made. The
 first needed; only sentences without mass are scored again, by the next rung of the parser.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sklearn_shag.encoding import Batch, arc_begins, places_of, places_of_heads, take_sentences
+from sklearn_shag.encoding import Batch, arc_begins, places_of, places_of_heads
 from sklearn_shag.parsing._calibration import EXACT, Calibration, calibrate
 from sklearn_shag.parsing._chart import (
     CHUNK_COST,
@@ -27,7 +27,12 @@ from sklearn_shag.parsing._chart import (
 )
 from sklearn_shag.parsing._decoders import SMALLEST_MARGINAL, find_arborescences, find_best, repair
 from sklearn_shag.parsing._fast_driver import OUT_OF_RANGE
-from sklearn_shag.parsing._potentials import Potentials, as_factors, potentials_of_arcs
+from sklearn_shag.parsing._potentials import (
+    Potentials,
+    as_factors,
+    potentials_of_arcs,
+    take_potentials,
+)
 from sklearn_shag.parsing._samples import draw_trees
 from sklearn_shag.parsing._viterbi import rank_trees
 from sklearn_shag.treebank import arcs_left_by
@@ -39,41 +44,74 @@ from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_p
 LARGEST_COST = -1e6
 
 
-class Tagging(NamedTuple):
-    """Predictions of the learned columns of tokens, computed when they are needed."""
+class Labeller(ABC):
+    """The labels that a parser gives to the arcs of any trees over the sentences of a chunk."""
+
+    def __init__(self, parser, batch):
+        self.names, self._parser, self._batch = parser.labels_, parser, batch
+
+    @abstractmethod
+    def scores(self, heads):
+        """Score the labels, (n_tokens, n_labels), of the arcs of trees with these flat heads."""
+
+    def proba(self, scores):
+        """Make probabilities of the scores of any tokens, which may be changed in place."""
+        return scores
+
+
+class Tagging(ABC):
+    """The learned columns of the tokens of a chunk, computed when they are asked for."""
 
     values: dict[str, np.ndarray]  # the known values of each column
-    # Takes whether probabilities are wanted; returns the best values of tokens by column, each
-    # (n_tokens,), and a dict of their probabilities, without lemmas.
-    find: Callable
-    # Takes places of sentences, or None for all; returns (n_tokens, n_values) of each column.
-    proba: Callable
-    finish: Callable | None = None  # takes found values by column, returns them with lemmas
     combinations: list = []  # those that may be found, sorted; if there are none, all may
-    # Takes places of sentences, or None for all; returns the entries of their tokens in a
-    # dictionary, which are None for most of them, or nothing without a dictionary.
-    entries: Callable = tuple
+
+    @abstractmethod
+    def find(self, with_proba):
+        """Find the best value of each token, and if wanted the probabilities of these values.
+
+        Parameters
+        ----------
+        with_proba : bool
+
+        Returns
+        -------
+        found : dict of str ndarrays of shape (n_tokens,)
+            By column.
+        proba : dict of ndarrays of shape (n_tokens,)
+            Without lemmas; empty if probabilities are not wanted.
+        """
+
+    @abstractmethod
+    def proba(self, chosen=None):
+        """Compute the probabilities of all values, (n_tokens, n_values) of each column.
+
+        With `chosen`, an int array, they are those of the tokens of these sentences.
+        """
+
+    def entries(self):
+        """List the entries of each token in a dictionary, None for most; empty without one."""
+        return ()
+
+    def finish(self, found):
+        """Make lemmas of the values of :meth:`find`."""
+        return found
 
 
 class Scored(NamedTuple):
-    """Grammar, potentials and labellers of a parser for a chunk, before any chart is run."""
+    """What a parser knows of a chunk before any chart is run."""
 
     grammar: PackedGrammar | AllTrees | None = None
     potentials: Potentials | None = None
-    # Takes flat heads, returns scores of labels of their arcs, (n_tokens, n_labels).
-    label_scores: Callable | None = None
-    label_proba: Callable | None = None  # makes probabilities of the scores of any tokens
-    label_names: np.ndarray | None = None  # (n_labels,) str objects
-    tagging: Tagging | None = None
+    labeller: Labeller | None = None  # None without labels
+    tagging: Tagging | None = None  # None without learned columns
     calibration: Calibration = EXACT  # of marginals, once trees are found
     prune: float = 0.0  # the smallest marginal, without refinements, of an arc
     trees: str = "projective"  # among which the best is found, or "all", whose arcs may cross
 
 
-def score_by_arcs(indptr, arcs, *labellers, trees="projective", **others):
+def score_by_arcs(indptr, arcs, trees="projective", **others):
     """Return the Scored of a parser that scores each arc by itself; `others` are fields."""
-    grammar, potentials = grammar_of_arcs(trees), potentials_of_arcs(indptr, arcs)
-    return Scored(grammar, potentials, *labellers, trees=trees, **others)
+    return Scored(grammar_of_arcs(trees), potentials_of_arcs(indptr, arcs), trees=trees, **others)
 
 
 def restrict_arcs(potentials, allowed):
@@ -137,7 +175,7 @@ class Forest:
             places, number = places[rung.lost], number + 1
             if not places.size or is_last:
                 return
-            part = take_sentences(self.batch, places)
+            part = self.batch.take(places)
             scored = self._score(part, number)
             if scored is None:
                 if not with_uniform:
@@ -202,7 +240,7 @@ class Forest:
         """
         places = np.repeat(np.arange(len(trees)), list(map(len, trees)))
         known = arcs_left_by([heads for of_sentence in trees for heads in of_sentence])
-        factors = restrict_arcs(take_sentences(self.scored.potentials, places), known)
+        factors = restrict_arcs(take_potentials(self.scored.potentials, places), known)
         results = run_charts(self.scored.grammar, factors, with_uses=False)
         sign, log_abs_z = (part[places] for part in self.totals)
         possible = (sign != 0) & (sign == results.sign)
@@ -257,7 +295,7 @@ class Forest:
 
         A grouping holds the group of each label, one of which goes with a head; None sets none.
         """
-        proba = self.scored.label_proba
+        proba = self.scored.labeller.proba
         found = [scores.argmax(axis=1) for _ in groupings]
         for labels, groups in zip(found, groupings, strict=True):
             if groups is not None:
@@ -266,19 +304,21 @@ class Forest:
 
     def label_proba(self, heads):
         """Probabilities of the labels of the arcs of trees, (n_tokens, n_labels)."""
-        return self.scored.label_proba(self.scored.label_scores(heads))
+        labeller = self.scored.labeller
+        return labeller.proba(labeller.scores(heads))
 
     def labels(self, heads, groups=None, with_proba=False):
         """Labels of the arcs of trees, (n_tokens,) str objects; one of each group by head.
 
         Behind them are their probabilities, or None if these are not wanted.
         """
-        scores = self.scored.label_scores(heads)
+        labeller = self.scored.labeller
+        scores = labeller.scores(heads)
         (codes,) = self.label_codes(scores, heads, groups)
-        names = self.scored.label_names[codes]
+        names = labeller.names[codes]
         if not with_proba:
             return names, None
-        return names, self.scored.label_proba(scores)[np.arange(codes.size), codes]
+        return names, labeller.proba(scores)[np.arange(codes.size), codes]
 
     def columns(self, with_proba=False):
         """Values of the learned columns of tokens, by name, each (n_tokens,).
@@ -289,7 +329,7 @@ class Forest:
         if tagging is None:
             return {}, {}
         found, proba = tagging.find(with_proba)
-        return (found if tagging.finish is None else tagging.finish(found)), proba
+        return tagging.finish(found), proba
 
 
 class Mixture(Forest):
@@ -387,14 +427,14 @@ def ask(parser, want, batch, make=None):
         results = want(forest)
         n_out, n_drawn = _count_exceptions(forest)
     else:
-        tasks = (delayed(_ask_chunk)(make, want, take_sentences(batch, part)) for part in chunks)
+        tasks = (delayed(_ask_chunk)(make, want, batch.take(part)) for part in chunks)
         with progress("Parsing", lengths.size, "sentences", verbose) as advance:
             parts = run_parallel(tasks, parser.n_jobs, lambda k: advance(chunks[k].size))
         results = [None] * lengths.size
         for chosen, (part, _) in zip(chunks, parts, strict=True):
             for s, result in zip(chosen.tolist(), part, strict=True):
                 results[s] = result
-        n_out, n_drawn = map(sum, zip(*(counts for _, counts in parts), strict=True))
+        n_out, n_drawn = np.sum([counts for _, counts in parts], axis=0)
     if n_out:
         warn(
             f"Values of {n_out} of {lengths.size} sentences leave the range of doubles, or may do "
@@ -448,7 +488,8 @@ def list_corrected(forest):
 
 def list_totals(forest):
     """List sign and log |Z| of each sentence."""
-    return list(zip(*map(np.ndarray.tolist, forest.totals), strict=True))
+    sign, log_abs_z = forest.totals
+    return list(zip(sign.tolist(), log_abs_z.tolist(), strict=True))
 
 
 def list_log_proba(decoder, forest):
@@ -475,11 +516,11 @@ def list_uncertain(decoder, groups, forest):
     """
     found = np.zeros((forest.batch.indptr[-1], 0))
     predicted = np.zeros((len(found), 3), dtype=np.int64)
-    if forest.scored.label_scores is not None:
+    if forest.scored.labeller is not None:
         found = forest.label_proba(_find_heads(None, forest))
     if groups is not None:
         heads = forest.best(decoder)
-        scores = forest.scored.label_scores(heads)
+        scores = forest.scored.labeller.scores(heads)
         predicted = np.stack([heads, *forest.label_codes(scores, heads, None, groups)], axis=1)
     parts = (list_heads(forest.batch, each) for each in (found, predicted))
     return list(zip(list_marginals(forest.batch, forest.marginals), *parts, strict=True))

@@ -9,16 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from sklearn_shag.encoding import (
-    arc_begins,
-    check_heads,
-    places_of,
-    places_of_heads,
-    take_sentences,
-)
+from sklearn_shag.encoding import arc_begins, check_heads, places_of, places_of_heads
 from sklearn_shag.operators import Operators, signed_log_values
 from sklearn_shag.parsing._chart import check_grammar, grammar_of_arcs, sum_up_sentences
-from sklearn_shag.parsing._potentials import Potentials, potentials_of_arcs
+from sklearn_shag.parsing._potentials import Potentials, potentials_of_arcs, take_potentials
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import Heads
 from sklearn_shag.utils._arrays import as_list, log_of
@@ -295,7 +289,7 @@ def sum_up_losses(packed, potentials, known, weights, n_jobs=None, targets=()):
             kinds[s], used[arcs], log_known[s] = ALL, target, potentials.arcs[arcs] @ target
     partial = np.flatnonzero(kinds == SOME)
     if partial.size:
-        those = take_sentences(potentials._replace(arcs=only), partial)
+        those = take_potentials(potentials._replace(arcs=only), partial)
         of_those = sum_up_sentences(packed, those, n_jobs=n_jobs)
         log_known[partial] = np.where(of_those.sign > 0, of_those.log_abs_z, -np.inf)
         used[places_of(begins, partial)[1]] = of_those.arcs

@@ -4,7 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import RIGHT, all_arcs, arc_begins, observed_arcs
+from sklearn_shag.encoding import (
+    RIGHT,
+    all_arcs,
+    arc_begins,
+    observed_arcs,
+    places_of,
+    take_entries,
+)
 from sklearn_shag.operators import Operators, check_axes
 from sklearn_shag.parsing._fast_sums import LARGEST_IN_RANGE
 from sklearn_shag.utils._arrays import as_integers, check_finite, check_range, check_shape, log_of
@@ -138,12 +145,6 @@ class Potentials(NamedTuple):
     memory: IntArray | None = None
     arc_memory: FloatArray | None = None
     stop_memory: FloatArray | None = None
-
-
-# Outside of the class, in which type checkers would take them for fields.
-Potentials._by_token = ("codes", "memory", "stop_memory")
-Potentials._by_sentence = ()
-Potentials._by_arc = ("arcs", "arc_memory")
 
 
 def check_operators(operators):
@@ -309,6 +310,23 @@ def longest_counted(grammar):
     counts less than the product of those of its tokens, which must be a normal double.
     """
     return int(1000 / (3 + 3 * np.log2(grammar.operators.alpha_1.shape[2])))
+
+
+def take_potentials(potentials, chosen):
+    """Return the Potentials of the sentences `chosen`, an int array, in their order."""
+    indptr, tokens = places_of(potentials.indptr, chosen)
+    arcs, arc_memory = potentials.arcs, potentials.arc_memory
+    if arcs is not None or arc_memory is not None:
+        _, of_arcs = places_of(arc_begins(potentials.indptr), chosen)
+        arcs, arc_memory = take_entries(arcs, of_arcs), take_entries(arc_memory, of_arcs)
+    return Potentials(
+        indptr,
+        take_entries(potentials.codes, tokens),
+        arcs,
+        take_entries(potentials.memory, tokens),
+        arc_memory,
+        take_entries(potentials.stop_memory, tokens),
+    )
 
 
 def keep_known(potentials, heads):

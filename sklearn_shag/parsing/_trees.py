@@ -318,7 +318,7 @@ def list_answers(find, groups, with_logs, with_marginals, with_proba, forest):
 
 def _label_rows(forest, rows, groups, with_proba):
     """List pairs of labels and their probabilities for the trees of each sentence."""
-    if forest.scored.label_scores is None:
+    if forest.scored.labeller is None:
         return [[(None, None)] * len(heads) for heads in rows]
     found = [[] for _ in rows]
     for j in range(max(map(len, rows))):

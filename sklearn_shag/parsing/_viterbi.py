@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import LEFT, RIGHT, take_sentences
+from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._arborescence_draws import best_all_trees
 from sklearn_shag.parsing._chart import CHUNK_COST, check_grammar, cut_chunks
-from sklearn_shag.parsing._potentials import Potentials, as_factors, classes_of
+from sklearn_shag.parsing._potentials import Potentials, as_factors, classes_of, take_potentials
 from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._kernel import (
     inlined_kernel,
@@ -506,7 +506,7 @@ def best_trees(
                 f"logarithm. Decode marginals: they take operators of any sign."
             )
     chunks = cut_chunks(np.diff(potentials.indptr), CHUNK_COST)
-    tasks = (delayed(_find_best)(packed, take_sentences(potentials, part)) for part in chunks)
+    tasks = (delayed(_find_best)(packed, take_potentials(potentials, part)) for part in chunks)
     heads, scores = [None] * (potentials.indptr.size - 1), np.empty(potentials.indptr.size - 1)
     for chosen, results in zip(chunks, run_parallel(tasks, n_jobs), strict=True):
         for s, of_sentence, score in zip(chosen.tolist(), *results, strict=True):

@@ -186,6 +186,13 @@ def in_chunks(items, size):
     return iter(lambda: list(islice(items, size)), [])
 
 
+def group_equal(keys):
+    """Group equal keys; return the first place of each group, ascending, and the group of each."""
+    first_of = {}
+    firsts = [first_of.setdefault(key, place) for place, key in enumerate(keys)]
+    return np.unique(np.array(firsts, dtype=np.int64), return_inverse=True)
+
+
 def make_room(shape, dtype):
     """Make an array without values, in memory or, if it is large, in a temporary file."""
     if np.dtype(dtype).itemsize * np.prod(shape) <= LARGEST:
