@@ -1,9 +1,10 @@
 """Print the chain of the package's own calls, from a public method to the innermost, as it ran.
 
 For each method: the deepest stack of own Python functions from which a kernel was called, without
-the kernel and its wrapper, and how many calls of own functions there were in all, as a profiler
-saw them. Kernels are compiled, so
-what they call is not seen. Parsers parse one sentence of 29 tokens.
+the kernel and its wrapper, and how many calls there were from one module of the package to another,
+as a profiler saw them. Calls within a module do not count, so that it may be cut into functions
+and methods as it reads best. Kernels are compiled, so what they call is not seen. Parsers parse
+one sentence of 29 tokens.
 
     python benchmarks/call_chain.py
 """
@@ -18,8 +19,9 @@ KERNELS = "sklearn_shag.utils._kernel"
 
 
 class Recorder:
-    """Within its block: the calls of own functions, and the deepest stack that calls a kernel.
+    """Within its block: the calls between modules, and the deepest stack that calls a kernel.
 
+    A call belongs to the module of the next own function on the stack, whatever is between them.
     Comprehensions are no functions, though some versions of Python run them as such.
     """
 
@@ -35,7 +37,7 @@ class Recorder:
         if event != "call":
             return
         if is_own(frame):
-            self.n_calls += 1
+            self.n_calls += frame.f_globals["__name__"] != calling_module(frame)
         elif frame.f_globals.get("__name__") == KERNELS:
             stack = []
             while frame is not None:
@@ -53,11 +55,19 @@ def is_own(frame):
     return name.startswith("sklearn_shag.") and name != KERNELS and is_function
 
 
+def calling_module(frame):
+    """The module of the own function that has led to a call; None if it came from outside."""
+    caller = frame.f_back
+    while caller is not None and not is_own(caller):
+        caller = caller.f_back
+    return None if caller is None else caller.f_globals["__name__"]
+
+
 def show(name, call):
     call()  # compiles
     with Recorder() as recorder:
         call()
-    print(f"\n{name}: {recorder.n_calls} own calls, {len(recorder.deepest)} deep")
+    print(f"\n{name}: {recorder.n_calls} calls between modules, {len(recorder.deepest)} deep")
     for depth, function in enumerate(recorder.deepest):
         print(f"  {'  ' * depth}{function}")
 

@@ -41,6 +41,7 @@ from sklearn_shag.parsing import (
     list_samples,
     list_uncertain,
     make_trees,
+    name_tree,
     permit_projective,
 )
 from sklearn_shag.sequences import count_relations, find_contexts, tabulate_labels
@@ -889,7 +890,7 @@ class Parser(BaseEstimator, ABC):
             impossible = find_impossible(allowed, projective)
             if impossible is not None:
                 raise ValueError(
-                    f"X[{impossible}] has no {'projective ' * projective}tree with one root "
+                    f"X[{impossible}] has no {name_tree(projective)} with one root "
                     f"whose arcs are all allowed: allow more of them in allowed[{impossible}]"
                     f"{advise_on_crossing(allowed[impossible])}."
                 )
@@ -942,6 +943,9 @@ def _parse_chunk(parser, options, chunk):
 
 class CountLabeller(Labeller):
     """Labels by their shares among the arcs of training with the same symbols and direction."""
+
+    def __init__(self, parser, batch):
+        self.names, self._parser, self._batch = parser.labels_, parser, batch
 
     def scores(self, heads):
         parser, batch = self._parser, self._batch
@@ -997,7 +1001,9 @@ class CalibratedMixin:
         found = np.concatenate(found)
         sizes = np.full(heads.size, found.shape[1])
         chosen, plain, unique = np.concatenate(predicted).T
-        counted = weights * (heads >= 0) * (groups is not None)
+        counted = weights * (heads >= 0)
+        if groups is None:
+            counted[:] = 0.0
         lost = counted * (chosen == heads) * (1.0 * (plain == labels) - (unique == labels))
         losses = np.add.reduceat(np.stack([counted, lost], axis=1), batch.indptr[:-1])
         return of_heads, Answers(found.ravel(), sizes, labels, weights), losses

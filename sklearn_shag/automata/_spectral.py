@@ -135,9 +135,11 @@ class SpectralAutomaton(SequenceModel):
             for name, value in (("prefixes", self.prefixes), ("suffixes", self.suffixes))
         )
         gaps = choose_contexts(gaps, *strings, symbols)
-        bigrams, row_mass, column_mass, *seen = take_moments(gaps, sequences.weights)
-        basis = find_basis(bigrams, row_mass, column_mass, self.n_states, self.scaling, self.alpha)
+        moments = take_moments(gaps, sequences.weights)
+        counts = moments.bigrams, moments.row_mass, moments.column_mass
+        basis = find_basis(*counts, self.n_states, self.scaling, self.alpha)
         pseudo_count = self.shrinkage / sequences.weights.sum()
+        seen = moments.start, moments.stop, moments.events
         operators = project_events(basis, *seen, symbols.size, pseudo_count=pseudo_count)
         return {"operators_": operators, "singular_values_": basis.singular_values}
 

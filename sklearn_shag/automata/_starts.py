@@ -59,8 +59,9 @@ def spectral_starts(sequences, tree, outcomes, n_states, n_contexts):
 
     n_symbols, n, weights = outcomes.size - 1, n_states, sequences.weights
     gaps = list_gaps(sequences, n_symbols, MAX_CONTEXT, n_contexts)
-    bigrams, row_mass, column_mass, *seen = take_moments(gaps, weights)
-    basis = find_basis(bigrams, row_mass, column_mass, n, SCALING, 0.0)
+    moments = take_moments(gaps, weights)
+    seen = moments.start, moments.stop, moments.events
+    basis = find_basis(moments.bigrams, moments.row_mass, moments.column_mass, n, SCALING, 0.0)
     spectral = project_events(basis, *seen, n_symbols, pseudo_count=SHRINKAGE / weights.sum())
     predictor = make_predictor(spectral, no_ngrams(n_symbols), 0.0)
     states, visits = np.empty((tree.parent.size, spectral.alpha_1.size)), tree.weight.copy()

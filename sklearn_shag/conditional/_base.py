@@ -37,6 +37,7 @@ from sklearn_shag.parsing import (
     keep_learnable,
     learn_calibrations,
     list_marginals,
+    name_tree,
 )
 from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import PLACES, Sentences, nonprojective_arcs
@@ -281,6 +282,9 @@ class ArcParser(CalibratedMixin, ConditionalParser):
 class ArcLabeller(Labeller):
     """Labels by scores, whose probabilities are as an ArcParser has learned to correct them."""
 
+    def __init__(self, parser, batch):
+        self.names, self._parser, self._batch = parser.labels_, parser, batch
+
     def proba(self, scores):
         return self._parser._correct_labels(softmax(scores.astype(np.float64), axis=1))
 
@@ -409,7 +413,7 @@ def prepare_trees(
         columns = [getattr(sentences[s], name, None) or () for name in names]
         return list(symbols[s]), given[s].tolist(), weights[s], columns, list(labels[s])
 
-    kind = "projective tree" if trees == "projective" else "tree"
+    kind = name_tree(trees == "projective")
     # Results must not depend on the order of the sentences, to the last bit.
     kept = sorted(heads, key=sort_key)
     if not kept:

@@ -50,7 +50,7 @@ class MemberCodes(tuple):
 
 
 def take_entries(values, places):
-    """Take entries of an array or a list, or of what takes them itself; None stays None."""
+    """Take entries of an array, a list, or an object with the method `take`; None stays None."""
     if values is None:
         return None
     if isinstance(values, np.ndarray):

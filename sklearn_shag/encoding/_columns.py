@@ -93,6 +93,23 @@ class ColumnReader(NamedTuple):
     derive: Callable  # takes a list of values of that column and returns a list
 
 
+class ColumnValues(NamedTuple):
+    """A column as it was read: its distinct values, some of which may be equal, by token."""
+
+    values: list  # ``_`` where there is nothing
+    places: list | np.ndarray  # (n_tokens,), the index of the value of each token
+    says_something: bool  # whether the file has any value but ``_``
+
+
+class CodedTags(NamedTuple):
+    """A column of tags, with the codes that are known."""
+
+    name: str
+    code_of: dict
+    read: ColumnValues
+    silent: list  # of bool, for each value: whether it is unknown, or nothing
+
+
 def make_columns(vocabulary):
     """Number the known values of columns.
 
@@ -200,7 +217,7 @@ def check_name(name, parameter="columns"):
 
 
 def _read_columns(names, readers, sentences):
-    """Read columns: their distinct values, and the index of the value of each token.
+    """Read columns, with forms and affixes in lower case.
 
     Columns derived from one column of a file, such as affixes from forms, share its reading.
     CheckedSentences keep the columns for other readers.
@@ -215,12 +232,7 @@ def _read_columns(names, readers, sentences):
 
     Returns
     -------
-    columns : list of tuples
-        values : list of str
-            Forms and affixes in lower case. ``_`` where there is nothing. Some may be equal.
-        places : list of int, or int ndarray, of length n_tokens
-        says_something : bool
-            Whether the file has any value but ``_``.
+    columns : list of ColumnValues
 
     Raises
     ------
@@ -237,15 +249,12 @@ def _read_columns(names, readers, sentences):
             if source not in files:
                 files[source] = _read_source(source, sentences)
             distinct, places, says_something = files[source]
-            read[name] = derive(distinct), places, says_something
+            read[name] = ColumnValues(derive(distinct), places, says_something)
     return [read[name] for name in names]
 
 
 def _read_source(source, sentences):
-    """Read a source: distinct values, their index for each token, whether any is not ``_``.
-
-    Words have composed letters, so some values may be equal.
-    """
+    """Read a source as ColumnValues; words have composed letters, so some may be equal."""
     tokens = [
         _read_tree_column(sentence, source) if isinstance(sentence, DependencyTree) else sentence
         for sentence in sentences
@@ -262,10 +271,11 @@ def _read_source(source, sentences):
     elif source == "form":
         distinct = compose_words(distinct)
     elif source == "lemma":
-        distinct = list(zip(*map(compose_words, zip(*distinct, strict=True)), strict=True))
+        lemmas = compose_words([lemma for lemma, _ in distinct])
+        distinct = list(zip(lemmas, compose_words([form for _, form in distinct]), strict=True))
     if len(places) > FEW_TOKENS:
         places = np.array(places)
-    return distinct, places, own != {MISSING}
+    return ColumnValues(distinct, places, own != {MISSING})
 
 
 def _make_reader(name):
@@ -384,8 +394,9 @@ def encode_columns(columns, sentences, indptr, check=True):
         If most sentences have tokens that look like text that was not split.
     """
     n_tokens, encoded, tags, spellings = int(indptr[-1]), [], [], None
-    rows = zip(*columns, _read_columns(columns.names, columns.readers, sentences), strict=True)
-    for name, code_of, (source, _), (values, places, says_something) in rows:
+    found = _read_columns(columns.names, columns.readers, sentences)
+    for name, code_of, reader, read in zip(*columns, found, strict=True):
+        values, places, says_something = read
         if name == LETTERS:
             of_values, spellings = range(FIRST, FIRST + len(values)), _spell(sentences, values)
         else:
@@ -393,7 +404,7 @@ def encode_columns(columns, sentences, indptr, check=True):
         if name == VECTOR:  # given vectors may be of words with capitals or without
             pairs = zip(of_values, values, strict=True)
             of_values = [code or code_of.get(value.lower(), UNKNOWN) for code, value in pairs]
-        may_be_silent = source in ("form", "feats", FEATURES) and n_tokens <= LONGEST_SILENCE
+        may_be_silent = reader.source in ("form", "feats", FEATURES) and n_tokens <= LONGEST_SILENCE
         if check and not (says_something or may_be_silent):
             raise ValueError(
                 f"All values of the column {name!r} of X ({n_tokens} tokens) are {MISSING!r}, "
@@ -402,17 +413,23 @@ def encode_columns(columns, sentences, indptr, check=True):
             )
         if check and name in TAGS:
             silent = [code in (UNKNOWN, code_of.get(MISSING)) for code in of_values]
-            tags.append((name, values, places, code_of, silent))
+            tags.append(CodedTags(name, code_of, read, silent))
         elif check and name == "form":
             _check_split(code_of, values, of_values, places, indptr)
         encoded.append((of_values, places))
-    if tags and all(any(silent) for *_, silent in tags):  # one column with known tags is enough
-        untagged = np.all([np.array(silent)[places] for *_, places, _, silent in tags], axis=0)
-        name, values, places, code_of, _ = tags[0]
-        name, symbols = None if name == "symbol" else name, [map(values.__getitem__, places)]
-        check_share(untagged.sum(), n_tokens, symbols, list(code_of), name)
+    if tags and all(any(column.silent) for column in tags):  # one with known tags is enough
+        _check_tags(tags, n_tokens)
     codes = place_codes(encoded)
     return codes if spellings is None else Codes(codes, spellings)
+
+
+def _check_tags(tags, n_tokens):
+    """Warn if too many tokens have no known tag in any of these columns of CodedTags."""
+    untagged = np.all([np.array(column.silent)[column.read.places] for column in tags], axis=0)
+    first = tags[0]
+    name = None if first.name == "symbol" else first.name
+    symbols = [map(first.read.values.__getitem__, first.read.places)]
+    check_share(untagged.sum(), n_tokens, symbols, list(first.code_of), name)
 
 
 def _spell(sentences, values):

@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn_shag._parser import CalibratedMixin
 from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
 from sklearn_shag.ensembles._base import ComposedParser, Ensemble, fit_member
-from sklearn_shag.network import BiaffineParser, Tagger, TagLookup, join_columns, pick_proba
+from sklearn_shag.network import BiaffineParser, Tagger, TagLookup, join_values, pick_proba
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
     TREES,
@@ -277,7 +277,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         labels = [(w, own.labeller) for w, own in rows if own.labeller is not None]
         tags = [(w, own.tagging) for w, own in rows if own.tagging is not None]
         scored = Scored(
-            labeller=AverageLabeller(self, batch, labels) if labels else None,
+            labeller=AverageLabeller(self, labels) if labels else None,
             tagging=_average_tagging(self, tags, batch),
             calibration=self._of_heads,
             trees=_choose_kind(self.trees, members),
@@ -429,14 +429,14 @@ def _forest_of_member(member, batch):
 class AverageLabeller(Labeller):
     """Labels by the averages of members, as pairs of weight and Labeller."""
 
-    def __init__(self, parser, batch, members):
-        super().__init__(parser, batch)
-        self._members = members
+    def __init__(self, parser, members):
+        self._parser, self._members = parser, members
+        self.names = join_names(labeller.names for _, labeller in members)
 
     def scores(self, heads):
         found = [each.proba(each.scores(heads)) for _, each in self._members]
         rows = zip(self._members, found, strict=True)
-        return _average_proba(self.names, [(w, each.names, own) for (w, each), own in rows])
+        return average_choices(self.names, [(w, each.names, own) for (w, each), own in rows])
 
     def proba(self, scores):
         return self._parser._correct_labels(scores)
@@ -480,7 +480,7 @@ class AverageTagging(Tagging):
             found = lookup.add(codes, logs)
             if with_proba:
                 proba.append(pick_proba(self.values, found, of_columns))
-        return lookup.join(), join_columns(proba) if with_proba else {}
+        return lookup.join(), join_values(proba) if with_proba else {}
 
     def _list_pieces(self):
         """List places of sentences whose tags are averaged at once, or None for all."""
@@ -491,7 +491,7 @@ class AverageTagging(Tagging):
     def proba(self, chosen=None):
         rows = [(weight, each.values, each.proba(chosen)) for weight, each in self._members]
         return [
-            _average_proba(known, [(weight, own[name], found[k]) for weight, own, found in rows])
+            average_choices(known, [(weight, own[name], found[k]) for weight, own, found in rows])
             for k, (name, known) in enumerate(self.values.items())
         ]
 
@@ -505,11 +505,6 @@ def _join_tags(*parts):
     values = {name: join_names(own[name] for own in columns) for name in columns[0]}
     known = [*map(list, {tuple(row) for own in lists for row in own})] if all(lists) else []
     return values, known, encode_combinations(values, known)
-
-
-def _average_proba(names, members):
-    """Average log probabilities of choices over members; with one member, they are unchanged."""
-    return members[0][2] if len(members) == 1 else average_choices(names, members)
 
 
 def without_calibration(member):
@@ -601,7 +596,7 @@ def put_tagger(member, tagger):
 
 
 class TaggedInFolds(TransformerMixin, BaseEstimator):
-    """Stands in for a Tagger in a pipeline, with what it has said of the sentences of folds."""
+    """Transformer in place of a Tagger in a pipeline: it knows the tags that folds have got."""
 
     def __init__(self, tagged):
         self.tagged = tagged

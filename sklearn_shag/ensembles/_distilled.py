@@ -17,7 +17,7 @@ from sklearn_shag.encoding import check_sentences, check_trees
 from sklearn_shag.ensembles._averaged import AveragedParser, without_calibration
 from sklearn_shag.ensembles._base import check_member, fit_member
 from sklearn_shag.ensembles._pipeline import ParserMethods, of_parser
-from sklearn_shag.network import LEARNED
+from sklearn_shag.network import LEARNED, BiaffineParser
 from sklearn_shag.parsing import (
     TREES,
     ask,
@@ -199,7 +199,9 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
         """Let the teacher complete the sentences `taught`; return X with its lessons, and y."""
         transform, teacher = open_member(self.teacher_)
         kind = max(teacher._kinds, key=TREES.index)
-        kinds = ["labels", *getattr(self.parser, "_learned_along", list)()]
+        kinds = ["labels"]
+        if isinstance(self.parser, BiaffineParser):
+            kinds += self.parser._learned_along()
         shelf = _Shelf([heads[s].size for s in taught])
         X, of_y, lessons = list(sentences), y and list(y), [None] * len(sentences)
         for part in in_chunks(taught, AT_ONCE):
@@ -274,8 +276,9 @@ def _ask_teacher(teacher, sentences, kinds):
     groups = teacher._group_labels("auto")
     decoder = "mbr" if teacher.decoder == "mst" else teacher.decoder  # of the trees it sums over
     want = partial(_list_lessons, partial(list_best_rows, decoder), groups, kinds)
-    for sentence, (answer, *others) in zip(batch.sentences, ask(teacher, want, batch), strict=True):
-        yield make_trees(sentence, answer, keep_heads=True)[0], *others
+    answers = ask(teacher, want, batch)
+    for sentence, (answer, arcs, shares) in zip(batch.sentences, answers, strict=True):
+        yield make_trees(sentence, answer, keep_heads=True)[0], arcs, shares
 
 
 def _list_lessons(find, groups, kinds, forest):
@@ -284,12 +287,12 @@ def _list_lessons(find, groups, kinds, forest):
     found, scored = {}, forest.scored
     exact = forest.exact
     arcs = [None] * len(answers) if exact is None else list_marginals(forest.batch, exact)
-    if "labels" in kinds and scored.label_scores is not None:
+    if "labels" in kinds and scored.labeller is not None:
         heads = np.concatenate([answer.heads[0] for answer in answers])
-        found["labels"] = scored.label_names, forest.label_proba(heads)
+        found["labels"] = scored.labeller.names, forest.label_proba(heads)
     columns = {} if scored.tagging is None else scored.tagging.values
     if any(column in kinds for column in columns):
-        of_columns = zip(columns.items(), scored.tagging.proba(None), strict=True)
+        of_columns = zip(columns.items(), scored.tagging.proba(), strict=True)
         found |= {name: (values, own) for (name, values), own in of_columns if name in kinds}
     ends = forest.batch.indptr[1:-1]
     parts = {kind: (values, np.split(own, ends)) for kind, (values, own) in found.items()}

@@ -118,19 +118,18 @@ def top_features(weights, templates, columns, batch, arcs, n_features):
             keys = memory.places[:n].copy()
             list_features(memory, n_of_arcs, *arc, weights.size)
             found.append((keys, memory.places[:n].copy(), *np.broadcast_arrays(a, np.arange(n), s)))
-    keys, *where = map(np.concatenate, zip(*found, strict=True))
+    keys, places, of_arcs, ranks, sentences = map(np.concatenate, zip(*found, strict=True))
     _, first, counts = np.unique(keys, return_index=True, return_counts=True)
-    places = where[0][first]
-    order = np.lexsort((-counts, -weights[places]))
-    _, of_places = np.unique(places[order], return_index=True)
+    order = np.lexsort((-counts, -weights[places[first]]))
+    _, of_places = np.unique(places[first[order]], return_index=True)
     order = order[np.sort(of_places)][:n_features]
     features = []
     for count, k in zip(counts[order], first[order], strict=True):
-        place, a, rank, s = (column[k] for column in where)
+        a, s = of_arcs[k], sentences[k]
         codes = batch.codes[batch.indptr[s] : batch.indptr[s + 1]]
-        row, between = _find_row(rank, n_of_arcs, arcs.heads[a], arcs.modifiers[a])
+        row, between = _find_row(ranks[k], n_of_arcs, arcs.heads[a], arcs.modifiers[a])
         texts = _show_values(templates, columns, codes, arcs.modifiers[a], arcs.heads[a], between)
-        name, weight = _name_rows(templates)[row], float(weights[place])
+        name, weight = _name_rows(templates)[row], float(weights[places[k]])
         features.append(FeatureUse(name, texts[row], weight, int(count)))
     return features
 

@@ -35,8 +35,8 @@ FILES = ("config.json", "tokenizer.json", "model.safetensors")
 KINDS = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True, "mpnet": True}
 # What BERT and MPNet call the parts of attention: queries, keys, values, what merges the heads, and
 # the normalisation after it.
-OF_BERT = ("self.query", "self.key", "self.value", "output.dense", "output.LayerNorm")
-OF_MPNET = ("attn.q", "attn.k", "attn.v", "attn.o", "LayerNorm")
+OF_BERT = ("self.query", "self.key", "self.value"), "output.dense", "output.LayerNorm"
+OF_MPNET = ("attn.q", "attn.k", "attn.v"), "attn.o", "LayerNorm"
 PART = 100  # sentences that are run, and kept in `memory`, together
 FARTHEST = 128  # pieces; MPNet does not tell larger distances apart
 _FIRST_TABLE = "embeddings.word_embeddings.weight"
@@ -381,8 +381,8 @@ def _list_windows(words, longest):
     places = np.arange(words.size)
     if words.size <= longest:
         return [places]
-    begin, *_, last = np.flatnonzero(words >= 0)
-    before, inner, after = np.split(places, [begin, last + 1])
+    of_words = np.flatnonzero(words >= 0)
+    before, inner, after = np.split(places, [of_words[0], of_words[-1] + 1])
     room = longest - before.size - after.size
     begins = [*range(0, inner.size - room, room // 2), inner.size - room]
     return [np.concatenate([before, inner[k : k + room], after]) for k in begins]
@@ -529,7 +529,7 @@ def _read_encoder(file, tokenizer, config, chosen):
         return take(f"{name}.weight"), take(f"{name}.bias")
 
     is_mpnet = config["model_type"] == "mpnet"
-    *attend, merge, after_attention = OF_MPNET if is_mpnet else OF_BERT
+    attend, merge, after_attention = OF_MPNET if is_mpnet else OF_BERT
     layers = [
         TransformerLayer(
             linear(*(f"{name}.attention.{part}" for part in attend)),

@@ -149,15 +149,15 @@ def suspicious_arcs(
         warnings.simplefilter("ignore")
         answers = run_parallel(tasks, n_jobs)
     sums = [{} for _ in trees]
-    for (*_, held_out), judged in zip(folds, answers, strict=True):
+    for (_, _, held_out), judged in zip(folds, answers, strict=True):
         for s, found in zip(held_out, judged, strict=True):
             for column, table in found.items():
                 sums[s][column] = sums[s].get(column, 0.0) + table / N_SEEDS
     rows = []
     for s, (tree, known, each) in enumerate(zip(trees, heads, sums, strict=True)):
         rows += _list_rows(s, tree, known, values, each)
-    columns = list(zip(*rows, strict=True)) or [()] * len(SuspiciousArcs._fields)
     types = (np.int64, np.int64, object, object, object, float, float, float)
+    columns = [[row[k] for row in rows] for k in range(len(types))]
     found = SuspiciousArcs(*map(np.array, columns, types))
     return largest_first(found, found.scores)
 

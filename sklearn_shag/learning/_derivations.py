@@ -299,7 +299,7 @@ def token_posteriors(graph, refined):
         Rows sum to 1; they are 0 where a tree has no mass.
     """
     n_sentences = graph.sentences.max() + 1
-    sums, derivatives, *_ = _differentiate_trees(graph, refined, np.ones(n_sentences))
+    sums, derivatives = _differentiate_trees(graph, refined, np.ones(n_sentences))[:2]
     return (derivatives.subtrees * sums.subtrees)[graph.tokens]
 
 

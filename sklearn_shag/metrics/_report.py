@@ -167,7 +167,7 @@ def score_report(
             f"{n_resamples!r} and {confidence_level!r}."
         )
     parts = [
-        _count_chunk(*zip(*chunk, strict=True), by, ignore)
+        _count_chunk(chunk, by, ignore)
         for chunk in in_chunks(_iter_checked_pairs(y_true, y_pred), CHUNK)
     ]
     if not parts:
@@ -209,8 +209,8 @@ def _iter_checked_pairs(y_true, y_pred):
         yield true, pred
 
 
-def _count_chunk(y_true, y_pred, by, ignore):
-    """Count right and scored tokens of each sentence of a chunk, for each score.
+def _count_chunk(pairs, by, ignore):
+    """Count right and scored tokens of each pair of a true and a predicted tree, for each score.
 
     Returns
     -------
@@ -218,6 +218,7 @@ def _count_chunk(y_true, y_pred, by, ignore):
         Numerator, denominator, and numbers of tokens with a true and with a predicted value.
     breakdown : AttachmentBreakdown
     """
+    y_true, y_pred = zip(*pairs, strict=True)
     lengths = np.array(list(map(len, y_true)))
     heads = lay_out(_list_heads(y_true), _list_heads(y_pred), lengths)
     symbols, ones = join_all(tree.symbols for tree in y_true), np.ones(heads.true.size)
@@ -235,9 +236,10 @@ def _count_chunk(y_true, y_pred, by, ignore):
     counts["tags"] = [np.logical_and.reduce([counts[name][0] for name in TAGS]), ones]
     starts = np.cumsum(lengths) - lengths
     counts = {name: np.add.reduceat(rows, starts, axis=1).T for name, rows in counts.items()}
-    right, total, *n_known = counts["uas"].T
+    right, total, n_true, n_pred = counts["uas"].T
     is_scored = total > 0
-    counts["exact_match"] = np.transpose([is_scored & (right == total), is_scored, *n_known])
+    is_right = is_scored & (right == total)
+    counts["exact_match"] = np.transpose([is_right, is_scored, n_true, n_pred])
     return counts, break_down(heads, counted > 0, counted, symbols, by)
 
 

@@ -219,8 +219,9 @@ def load_model(
     if dictionary is not None and not taggers:
         shown = _show_path(path)
         raise ValueError(f"{shown}: this model tags no words; leave the dictionary out.")
-    for estimator in taggers if dictionary is not None else ():
-        estimator.dictionary = dictionary
+    if dictionary is not None:
+        for estimator in taggers:
+            estimator.dictionary = dictionary
     return model
 
 
@@ -579,7 +580,7 @@ def _restore_record(kind, annotation, key, source, others):
             continue  # newer than the file
         arrays[field] = source.archive.read(f"{key}/{field}", _find_dtype(hint))
         check_finite(arrays[field], f"{key}.{field}")
-    record, (_, _, *names) = stored(**arrays), inspect.signature(check).parameters
+    record, names = stored(**arrays), list(inspect.signature(check).parameters)[2:]
     check(record, key, **{name: others[f"{name}_"] for name in names if f"{name}_" in others})
     if annotation is not TreebankStatistics:
         return record

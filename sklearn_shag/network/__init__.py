@@ -12,7 +12,7 @@ from sklearn_shag.network._tagger import Tagger
 from sklearn_shag.network._tags import (
     LEARNED,
     TagLookup,
-    join_columns,
+    join_values,
     list_known_columns,
     pick_proba,
 )

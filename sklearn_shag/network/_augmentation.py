@@ -83,9 +83,10 @@ def respell_lemmas(lemmas):
     for key, lemma in lemmas.items():
         form, _, tag = key.partition("\t")
         for signs in (APOSTROPHES, QUOTATION_MARKS):
-            for sign in signs if set(signs) & set(form) else ():
-                other = form.translate(dict.fromkeys(map(ord, signs), sign))
-                others.setdefault(f"{other}\t{tag}", lemma)
+            if set(signs) & set(form):
+                for sign in signs:
+                    other = form.translate(dict.fromkeys(map(ord, signs), sign))
+                    others.setdefault(f"{other}\t{tag}", lemma)
     return others | lemmas
 
 
@@ -190,8 +191,8 @@ def _alter_tokens(tokens, following, kind, rng):
         return [*tokens, *following[0]] if following and is_mark[-1] else tokens
     if kind == UNFINISHED:
         n = next((n for n in range(len(tokens), 1, -1) if not is_mark[n - 1]), 1)
-        *others, last = tokens[:n]
-        return [*others, last._replace(ends=(*last.ends[:-1], SENTENCE))]
+        last = tokens[n - 1]
+        return [*tokens[: n - 1], last._replace(ends=(*last.ends[:-1], SENTENCE))]
     signs = iter(respell("".join(token.text for token in tokens), kind, rng))
     return [each._replace(text="".join(islice(signs, len(each.text)))) for each in tokens]
 
@@ -201,11 +202,14 @@ def _put_signs(tokens, rng):
     first, n = rng.randint(len(tokens) - 1), rng.randint(1, 4)
     last = min(first + n, len(tokens) - 1)
     inner, behind = tokens[first:last], tokens[last:]
-    signs = SURROUNDING[rng.randint(len(SURROUNDING))]
-    *opening, closing = (TextToken(s, (*[0] * (len(s) - 1), TOKEN)) for s in signs if s)
+    opening, closing = SURROUNDING[rng.randint(len(SURROUNDING))]
     space = [TextToken(" ", (0,))] if inner[0].text[0] == " " else []
     if rng.randint(2):  # no space outside
         space, behind = [], [behind[0].glue(), *behind[1:]]
     if opening:
-        inner = [*space, *opening, inner[0].glue(), *inner[1:]]
-    return [*tokens[:first], *inner, closing, *behind]
+        inner = [*space, _make_token(opening), inner[0].glue(), *inner[1:]]
+    return [*tokens[:first], *inner, _make_token(closing), *behind]
+
+
+def _make_token(sign):
+    return TextToken(sign, (*[0] * (len(sign) - 1), TOKEN))

@@ -374,9 +374,10 @@ class BiaffineParser(TagLearner, ArcParser):
     def _score(self, batch, rung=0):
         if rung:
             return None
-        reading = read_sentences(self._network().network, batch, with_scores=True)
-        labeller = NetworkLabeller(self, batch, reading) if self._has_labels else None
-        tagging = None
+        network, labeller, tagging = self._network().network, None, None
+        reading = read_sentences(network, batch, with_scores=True)
+        if self._has_labels:
+            labeller = NetworkLabeller(self, batch, network, reading)
         if self.tagger_ is not None:
             tagging = NetworkTagging(self._own_tagger(), batch._replace(codes=None))
         elif self.tag_values_:
@@ -388,13 +389,13 @@ class BiaffineParser(TagLearner, ArcParser):
 class NetworkLabeller(ArcLabeller):
     """Labels by the network of a BiaffineParser, from its Reading of a chunk."""
 
-    def __init__(self, parser, batch, reading):
+    def __init__(self, parser, batch, network, reading):
         super().__init__(parser, batch)
-        self._reading = reading
+        self._network, self._reading = network, reading
 
     def scores(self, heads):
-        network, mask = self._parser._network().network, self._parser.weights_.label_mask
-        return label_scores(network, mask, self._reading, self._batch.indptr, heads)
+        mask = self._parser.weights_.label_mask
+        return label_scores(self._network, mask, self._reading, self._batch.indptr, heads)
 
 
 def _as_parameter(columns):

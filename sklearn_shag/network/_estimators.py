@@ -85,7 +85,7 @@ class NetworkStart(NamedTuple):
 
 
 class OpenNetwork(NamedTuple):
-    """A network as it is used, with what it reads and what it finds."""
+    """A network with the columns of its input and the values of its output."""
 
     columns: Columns
     network: Network
@@ -266,7 +266,7 @@ class TagLearner(NetworkLearner):
         return {"tag_values_": start.tag_values, "embeddings_name_": name}
 
     def _network(self):
-        """Return what was learned as OpenNetwork."""
+        """Return the OpenNetwork of the learned weights."""
         labels = getattr(self, "labels_", None)
         parts = self.vocabulary_, labels, self.tag_values_, self.tag_combinations_, self.weights_
         return keep(self, parts, _open_learned)

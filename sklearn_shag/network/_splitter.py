@@ -411,16 +411,17 @@ class Splitter(TreeTransformer, NetworkLearner):
             stops = composed_last[np.searchsorted(last, stops)]
         codes = encode_characters(known, iter_columns(familiar, paragraphs, stops))
         places, is_own, indptr = cut_into_pieces(composed, paragraphs)
-        *_, best, scores = read_sentences(network, Batch(codes[places], indptr), with_scores=True)
-        places, best, scores = places[is_own], best[is_own, 0], scores[is_own]
+        reading = read_sentences(network, Batch(codes[places], indptr), with_scores=True)
+        places = places[is_own]
+        best, scores = reading.tags[is_own, 0], reading.tag_scores[is_own]
         found = np.zeros(len(composed), dtype=np.int8)
         found[places] = kinds[best]
         correct_ends(found, composed, paragraphs, lines, self._keeps_space, patterns)
 
         def likely(characters):
             rows = scores[np.searchsorted(places, characters)].astype(np.float64)
-            *others, end = np.nan_to_num(rows).T
-            return end - np.max(others, axis=0)
+            rows = np.nan_to_num(rows)
+            return rows[:, -1] - rows[:, :-1].max(axis=1)
 
         cut_sentences(found, likely, self.max_tokens or len(composed))
         ends = np.zeros(len(text), dtype=np.int8)

@@ -295,10 +295,10 @@ class TagLookup:
 
     def join(self):
         """Return the values of all tokens by column."""
-        return join_columns(self.parts)
+        return join_values(self.parts)
 
 
-def join_columns(parts):
+def join_values(parts):
     """Join columns of parts of the tokens, each a dict of arrays, to columns of all tokens."""
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 

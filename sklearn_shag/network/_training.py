@@ -82,10 +82,10 @@ class Trainer:
         self.noises = [Noise(dropout, of_part) for of_part in rng.spawn(N_PARTS)]
         self.values = weights.values.astype(np.float32)
         self.averaged = self.values.copy()
-        self.gradient, *self.others = (np.zeros_like(self.values) for _ in range(N_PARTS))
+        of_parts = [np.zeros_like(self.values) for _ in range(N_PARTS)]
+        self.gradient, self.others = of_parts[0], of_parts[1:]
         self.first, self.second = np.zeros_like(self.values), np.zeros_like(self.values)
         self.network = make_network(sizes, self.values, weights.vectors, weights.moments)
-        of_parts = [self.gradient, *self.others]
         self.views = [view_parameters(sizes, gradient) for gradient in of_parts]
 
     def learn(self, batch):

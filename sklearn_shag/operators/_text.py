@@ -73,7 +73,9 @@ def to_att(operators: Operators, symbols: Symbols | None = None, *, semiring: st
     alpha_1, alpha_inf, A = operators
     first = int(not np.array_equal(alpha_1, np.eye(alpha_1.size)[0]))
     none, starts = EPSILONS[2 if symbols is None else 0], alpha_1.nonzero()[0]
-    lines = [(0, i + 1, none, alpha_1[i]) for i in (starts if starts.size else [0]) if first]
+    lines = []
+    if first:
+        lines = [(0, i + 1, none, alpha_1[i]) for i in (starts if starts.size else [0])]
     for j, stop in enumerate(alpha_inf):
         arcs = zip(*A[:, :, j].nonzero(), strict=True)
         lines += [(j + first, i + first, names[a], A[a, i, j]) for a, i in arcs]
@@ -136,11 +138,11 @@ def from_att(
             *places, weight = _read_line(line.split(), semiring)
         except ValueError as error:
             raise ValueError(f"Line {number} of the text is {shorten(line)}: {error}") from None
-        source, *target = (states.setdefault(place, len(states)) for place in places[:2])
-        if target:
-            arcs.append((places[2], *target, source, weight))
+        numbers = [states.setdefault(place, len(states)) for place in places[:2]]
+        if len(numbers) == 2:
+            arcs.append((places[2], numbers[1], numbers[0], weight))
         else:
-            ends[source] = weight
+            ends[numbers[0]] = weight
     names = {name for name, *_ in arcs} - set(EPSILONS)
     if symbols is None:
         are_integers = all(name.removeprefix("-").isdecimal() for name in names)

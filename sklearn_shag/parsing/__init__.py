@@ -17,6 +17,7 @@ from sklearn_shag.parsing._chart import (
     TREES,
     ChartResults,
     chart,
+    name_tree,
     pack_grammar,
     pack_refined,
     packed_unit_grammar,

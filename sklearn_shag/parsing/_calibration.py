@@ -47,10 +47,12 @@ def average_choices(known, members):
     Returns
     -------
     probabilities : ndarray of shape (n_tokens, n_known)
-        0 for choices that are 0 in all members.
+        0 for choices that are 0 in all members. Those of a single member are unchanged.
     """
+    if len(members) == 1:
+        return members[0][2]
     means, possible = 0.0, False
-    total = sum(weight for weight, *_ in members)
+    total = sum(weight for weight, _, _ in members)
     for weight, choices, probabilities in members:
         of_known = np.zeros((len(probabilities), known.size))
         of_known[:, np.searchsorted(known, choices)] = probabilities
@@ -114,10 +116,12 @@ def learn_calibrations(answers):
     -------
     attributes : dict
     """
-    *answers, losses = zip(*answers, strict=True) if answers else [()]
-    both = [_learn_calibration(part) for part in answers] or [EXACT, EXACT]
+    both, unique = [EXACT, EXACT], ()
+    if answers:
+        of_heads, of_labels, losses = zip(*answers, strict=True)
+        both = [_learn_calibration(of_heads), _learn_calibration(of_labels)]
+        unique = UNIQUE if _is_cheap(np.concatenate(losses)) else ()
     temperatures, shares = np.array(both).T.copy()
-    unique = UNIQUE if answers and _is_cheap(np.concatenate(losses)) else ()
     return {"temperatures_": temperatures, "uniform_shares_": shares, "unique_relations_": unique}
 
 

@@ -47,6 +47,11 @@ ROUTES = ("fast", "out of range", "fallback", "none")
 TREES = ("projective", "all")
 
 
+def name_tree(projective):
+    """Name a tree of this kind in a message."""
+    return "projective tree" if projective else "tree"
+
+
 class ChartResults(NamedTuple):
     """Sums over all trees, and the expected uses of every factor.
 

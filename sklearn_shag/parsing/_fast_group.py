@@ -90,9 +90,9 @@ def new_workspace(n_tokens, n_states, n_classes, n_members):
         n_members,
     )
     # Each at the begin of a cache line.
-    *begins, end = accumulate((size + -size % LANES for size in sizes), initial=0)
+    ends = tuple(accumulate((size + -size % LANES for size in sizes), initial=0))
     whole_numbers = np.empty((n + 2) * n_members + n, dtype=np.int64)
-    return Workspace(tuple(begins), aligned(end), whole_numbers)
+    return Workspace(ends[:-1], aligned(ends[-1]), whole_numbers)
 
 
 @inner_table_kernel

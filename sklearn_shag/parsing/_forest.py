@@ -47,8 +47,7 @@ LARGEST_COST = -1e6
 class Labeller(ABC):
     """The labels that a parser gives to the arcs of any trees over the sentences of a chunk."""
 
-    def __init__(self, parser, batch):
-        self.names, self._parser, self._batch = parser.labels_, parser, batch
+    names: np.ndarray  # (n_labels,) str objects, sorted
 
     @abstractmethod
     def scores(self, heads):
@@ -98,7 +97,7 @@ class Tagging(ABC):
 
 
 class Scored(NamedTuple):
-    """What a parser knows of a chunk before any chart is run."""
+    """Grammar, potentials, labels and tags of a parser for a chunk, before any chart is run."""
 
     grammar: PackedGrammar | AllTrees | None = None
     potentials: Potentials | None = None

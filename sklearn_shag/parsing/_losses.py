@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 
 from sklearn_shag.encoding import arc_begins, check_heads, places_of, places_of_heads
 from sklearn_shag.operators import Operators, signed_log_values
-from sklearn_shag.parsing._chart import check_grammar, grammar_of_arcs, sum_up_sentences
+from sklearn_shag.parsing._chart import check_grammar, grammar_of_arcs, name_tree, sum_up_sentences
 from sklearn_shag.parsing._potentials import Potentials, potentials_of_arcs, take_potentials
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import Heads
@@ -246,7 +246,7 @@ def tree_loss(
     if not np.isfinite(losses).all():
         s = int(np.argmin(np.isfinite(losses)))
         raise ValueError(
-            f"heads[{s}] is impossible: no {'projective ' * (trees != 'all')}tree with one root "
+            f"heads[{s}] is impossible: no {name_tree(trees != 'all')} with one root "
             f"has these heads without an arc of score -inf, or scores differ by so much that the "
             f"sum over trees leaves the range of doubles. Leave the sentence out, or use -1 for "
             f"heads that may differ."

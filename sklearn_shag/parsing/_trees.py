@@ -149,10 +149,11 @@ def keep_learnable(known, nonprojective, trees="projective"):
     projective = trees == "projective"
     kept = np.array([has_tree(arcs, projective) for arcs in arcs_left_by(known)], dtype=bool)
     lifted = np.zeros(kept.size, dtype=bool)
-    for s in np.flatnonzero(~kept) if projective and nonprojective == "lift" else ():
-        if known[s].min() > UNKNOWN and np.count_nonzero(known[s] == 0) == 1:
-            known[s] = lift(known[s])
-            kept[s] = lifted[s] = True
+    if projective and nonprojective == "lift":
+        for s in np.flatnonzero(~kept):
+            if known[s].min() > UNKNOWN and np.count_nonzero(known[s] == 0) == 1:
+                known[s] = lift(known[s])
+                kept[s] = lifted[s] = True
     return ProjectiveHeads(list(compress(known, kept)), kept, lifted)
 
 
@@ -327,8 +328,9 @@ def _label_rows(forest, rows, groups, with_proba):
         labels, proba = forest.labels(heads, groups, with_proba)
         labels = list_heads(forest.batch, labels)
         proba = list_heads(forest.batch, proba) if with_proba else repeat(None, len(rows))
-        for own, its_rows, *pair in zip(found, rows, labels, proba, strict=True):
-            own += [pair] * (j < len(its_rows))
+        for own, its_rows, pair in zip(found, rows, zip(labels, proba, strict=True), strict=True):
+            if j < len(its_rows):
+                own.append(pair)
     return found
 
 

@@ -453,7 +453,8 @@ def _merge_parts(parts):
     roots, n_sequences = np.zeros(n_symbols), np.zeros((alphabet.n_learned, 2))
     own_codes = [np.searchsorted(known, part.symbols) for part in parts]
     recoded = []
-    for own, (_, statistics, _, _) in zip(own_codes, parts, strict=True):
+    for own, part in zip(own_codes, parts, strict=True):
+        statistics = part.statistics
         roots[own] += statistics.roots
         heads = np.append(own, alphabet.unknown_head)
         n_sequences[heads] += statistics.n_sequences

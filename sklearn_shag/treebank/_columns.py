@@ -273,4 +273,7 @@ def warn_of_tokens(n_concerned, n_tokens, problem):
 
 
 def _join_examples(names):
-    return ", ".join(names[:N_EXAMPLES] + ["..."] * (len(names) > N_EXAMPLES))
+    shown = names[:N_EXAMPLES]
+    if len(names) > N_EXAMPLES:
+        shown.append("...")
+    return ", ".join(shown)

@@ -65,7 +65,7 @@ class Dictionary(dict[str, tuple[tuple[str, ...], ...]]):
         return self
 
     def __repr__(self) -> str:
-        return f"Dictionary of {len(self):,} word{'s' * (len(self) != 1)}"
+        return f"Dictionary of {len(self):,} {'word' if len(self) == 1 else 'words'}"
 
     def to_lines(self) -> Iterator[str]:
         """Iterate over the lines of all entries.

@@ -82,7 +82,8 @@ def compose_text(text):
         composed already, all characters count as graphemes.
     """
     if is_normalized("NFC", text) and SOFT_HYPHEN not in text:
-        return text, *2 * (np.arange(len(text)),)
+        places = np.arange(len(text))
+        return text, places, places
     ends = np.flatnonzero(~find_joined(text))
     graphemes = (text[begin:end] for begin, end in pairwise([0, *(ends + 1).tolist()]))
     composed = list(map(compose, graphemes))

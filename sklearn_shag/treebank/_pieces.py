@@ -76,7 +76,7 @@ class TextFormat(NamedTuple):
         document = None
         for piece in self.pieces(sources, max_bytes=max_bytes, longest=longest):
             document = document if piece.n_lines else None  # of another file
-            for *_, text, tree in self.sentences([piece]):
+            for _, _, text, tree in self.sentences([piece]):
                 is_error = isinstance(tree, ConlluError)
                 source = text.decode(errors="replace") if is_error else tree._source
                 document = find_document(source or "", document)

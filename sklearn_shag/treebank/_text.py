@@ -222,8 +222,9 @@ def read_text_file(path, document=None, whole=False):
     """
     end = TextPiece(path, 0, 0, "", document=document, ends=True)
     try:
-        for _ in iter_text(path) if whole and path != STANDARD else ():
-            pass
+        if whole and path != STANDARD:
+            for _ in iter_text(path):
+                pass
         for piece in iter_text(path):
             yield piece._replace(document=document)
     except (ConlluError, OSError) as error:
@@ -323,8 +324,11 @@ def _find_tokens(tree):
     lengths, kinds = [], []
     for token, form in zip(tokens, forms, strict=True):
         is_joined = is_spelled(form, token.words)
-        lengths += map(len, token.words) if is_joined else [len(form)]
-        kinds += [WORD] * (len(token.words) - 1) if is_joined else []
+        if is_joined:
+            lengths += map(len, token.words)
+            kinds += [WORD] * (len(token.words) - 1)
+        else:
+            lengths.append(len(form))
         kinds.append(TOKEN if is_joined or len(token.words) == 1 else MULTIWORD)
     text = " ".join((tree.text or "").split())
     if "".join(text.split()) != "".join(forms):

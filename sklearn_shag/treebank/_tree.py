@@ -366,10 +366,10 @@ class DependencyTree:
         >>> content["form"], content["head"]
         (['Dogs', 'bark'], [2, 0])
         """
-        _, *names = DEFAULT_FIELDS
-        rows = (line.split("\t") for line in self._written().split("\n"))
-        _, *columns = map(list, zip(*(row for row in rows if row[0].isdecimal()), strict=True))
-        content = dict(zip(names, columns, strict=True))
+        names = DEFAULT_FIELDS[1:]
+        rows = [line.split("\t") for line in self._written().split("\n")]
+        words = [row for row in rows if row[0].isdecimal()]
+        content = {name: [row[k] for row in words] for k, name in enumerate(names, start=1)}
         content["head"] = [None if head == MISSING else int(head) for head in content["head"]]
         keys = ["after", *names]
         nodes = [dict(zip(keys, [k, *cells], strict=True)) for k, cells in self.empty_nodes]

@@ -360,8 +360,12 @@ def write_resumable(path, key, resume=False):
                 log.write(json.dumps([file.tell(), content]).encode() + b"\n")
                 log.flush()
 
+            def write(data):
+                if data:
+                    file.write(pack(data))
+
             try:
-                yield lambda data: data and file.write(pack(data)), note, noted
+                yield write, note, noted
             except (TypeError, ValueError):
                 for each in (file, log):
                     each.close()

@@ -168,10 +168,11 @@ def can_write(folder):
         tempfile.TemporaryFile(dir=folder).close()
     except OSError:
         return False
-    for other in folder.parent.glob("[0-9a-f]" * 16) if is_new else ():
-        with suppress(OSError):  # another process has been faster
-            if time.time() - other.stat().st_mtime > MONTH:
-                shutil.rmtree(other)
+    if is_new:
+        for other in folder.parent.glob("[0-9a-f]" * 16):
+            with suppress(OSError):  # another process has been faster
+                if time.time() - other.stat().st_mtime > MONTH:
+                    shutil.rmtree(other)
     return True
 
 
