@@ -550,18 +550,7 @@ def learn_taggers(members, sentences, sample_weight, n_jobs):
     taken : list of TakenTagger
         With fitted taggers.
     """
-    taken = []
-    for name, member in members.items():
-        if isinstance(member, Pipeline):
-            tagger, weights = member.steps[0][1], None
-        elif isinstance(member, BiaffineParser) and len(member._list_tag_columns()) > 1:
-            tagger, weights = member._make_tagger().set_params(tags=member.tags), sample_weight
-            member.set_params(tags=member._learned_along()[0])
-        else:
-            continue
-        if isinstance(tagger, Tagger):
-            tagger._validate_params()
-            taken.append(TakenTagger(name, tagger, weights, _key_of(tagger, weights)))
+    taken = _take_taggers(members, sample_weight)
     piped = [each for each in taken if isinstance(members[each.name], Pipeline)]
     ones = np.ones(len(sentences))
     tasks = [delayed(each.tagger._tag_folds)(sentences, ones) for each in piped]
@@ -572,11 +561,27 @@ def learn_taggers(members, sentences, sample_weight, n_jobs):
     keys = list(map(_as_key, sentences))
     for each, tagged in zip(piped, done[: len(piped)], strict=True):
         put_tagger(members[each.name], TaggedInFolds(dict(zip(keys, tagged, strict=True))))
-    learned = [done[len(piped) + k] for k in group]
+    fitted = done[len(piped) :]
     return [
-        each._replace(tagger=copy(own).set_params(**each.tagger.get_params(deep=False)))
-        for each, own in zip(taken, learned, strict=True)
+        each._replace(tagger=copy(fitted[k]).set_params(**each.tagger.get_params(deep=False)))
+        for each, k in zip(taken, group, strict=True)
     ]
+
+
+def _take_taggers(members, sample_weight):
+    """Take the taggers out of members, for :func:`learn_taggers`; they are not fitted."""
+    taken = []
+    for name, member in members.items():
+        if isinstance(member, Pipeline) and isinstance(member.steps[0][1], Tagger):
+            tagger, weights = member.steps[0][1], None
+        elif isinstance(member, BiaffineParser) and len(member._list_tag_columns()) > 1:
+            tagger, weights = member._make_tagger().set_params(tags=member.tags), sample_weight
+            member.set_params(tags=member._learned_along()[0])
+        else:
+            continue
+        tagger._validate_params()
+        taken.append(TakenTagger(name, tagger, weights, _key_of(tagger, weights)))
+    return taken
 
 
 def _key_of(tagger, weights):
