@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata import SequenceModel
 from sklearn_shag.encoding import split_embeddings
-from sklearn_shag.learning import format_results
 from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
 from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
 from sklearn_shag.network import NetworkLearner, TagLearner
@@ -58,14 +57,8 @@ DOCUMENTS = "sklearn_shag.documents"  # the folder of transformers that files do
 # What files of earlier versions call estimators, their parameters and their fitted attributes, with
 # None for attributes that there are no longer.
 FORMER_CLASSES = {"AveragedSHAG": "AveragedParser", "ProductSHAG": "ProductParser"}
-FORMER_PARAMS = {
-    "CRFParser": {"learning_rate": "learning_rate_init"},
-    "SpectralSHAGCV": {"n_states": "n_states_grid", "smoothing": "smoothing_grid"},
-}
+FORMER_PARAMS = {"CRFParser": {"learning_rate": "learning_rate_init"}}
 FORMER_ATTRIBUTES = {
-    "best_n_states_": "n_states_",
-    "best_smoothing_": "smoothing_",
-    "best_params_": None,
     "embeddings_": "embeddings_name_",
     "log_likelihoods_": None,  # an array that rises, where `loss_curve_` is a list that falls
     "objectives_": None,
@@ -350,8 +343,6 @@ def _find_kinds(cls):
     """Find the kind of each fitted attribute of a class of estimators, from its annotation."""
     hints = _hints(cls).items()
     kinds = {name: KINDS.get(hint, "plain") for name, hint in hints if name.endswith("_")}
-    if "cv_results_" in kinds:  # a table, unlike other dictionaries
-        kinds["cv_results_"] = "results"
     if issubclass(cls, SequenceModel):
         kinds["operators_"] = "automaton"  # others have one for each head and direction
     return kinds
@@ -426,9 +417,7 @@ def _describe_attribute(kind, value, key, contents):
         fields = record._asdict().items()
         contents.arrays.update({f"{key}/{field}": array for field, array in fields})
         return None
-    if kind == "results":
-        value = value["params"]
-    elif kind == "strings":
+    if kind == "strings":
         value = value.tolist()  # strings in the header have no fixed width
     return _to_json(value, key, contents, True)
 
@@ -541,7 +530,7 @@ def _restore_attributes(cls, stored, key, source):
     restored = dict.fromkeys(stored)  # in their order
     known = ChainMap(restored, {name: getattr(cls, name) for name in expected.keys() - required})
     # Attributes whose checks need other attributes come after these.
-    order = {kind: place for place, kind in enumerate((*RECORDS, "stages", "results"), start=1)}
+    order = {kind: place for place, kind in enumerate((*RECORDS, "stages"), start=1)}
     for name in sorted(stored, key=lambda name: order.get(expected[name], 0)):
         place = f"{key}/{name}"
         kind, annotation = expected[name], hints[name]
@@ -563,8 +552,6 @@ def _restore_attribute(kind, annotation, value, key, source, others):
         named = Bunch()
         named.update(value)
         return named
-    if kind == "results":
-        return _restore_results(value, key, others)
     if kind == "strings":
         return _restore_strings(value, annotation, key, source.max_bytes)
     check_value(value, annotation, key)
@@ -613,15 +600,3 @@ def _restore_strings(values, annotation, key, max_bytes):
     if max_bytes is not None and n_bytes > max_bytes:
         raise ModelFileError(f"{key} takes {n_bytes:,} bytes, more than max_bytes={max_bytes:,}")
     return np.array(values, dtype=np.str_)
-
-
-def _restore_results(candidates, key, others):
-    scores = others["scores_"]
-    check_value(candidates, list[dict[str, float]], key)
-    grid = {"n_states", "smoothing"}
-    if scores.ndim != 3 or scores.shape[0] * scores.shape[1] != len(candidates) or not scores.size:
-        raise ModelFileError(f"{key} has {len(candidates)} candidates, but other numbers of scores")
-    if not all(candidate.keys() == grid for candidate in candidates):
-        raise ModelFileError(f"{key} has candidates other than {' and '.join(sorted(grid))}")
-    with np.errstate(all="ignore"):
-        return format_results(candidates, scores.reshape(len(candidates), -1))
