@@ -119,13 +119,6 @@ class Archive:
                 return header
         raise ModelFileError(f"its header is nested more than {_MAX_DEPTH} levels deep.")
 
-    def has(self, name):
-        """Tell whether there is an array of that name."""
-        return self._find(name) is not None
-
-    def _find(self, name):
-        return self._members.get(f"{self.same.get(name, name)}.npy")
-
     def read(self, name, dtype, max_bytes=math.inf):
         """Read an array.
 
@@ -141,7 +134,7 @@ class Archive:
         -------
         array : ndarray
         """
-        info = self._find(name)
+        info = self._members.get(f"{self.same.get(name, name)}.npy")
         if info is None:
             raise ModelFileError(f"it holds no array {name}.")
         if info.flag_bits & 1 or info.compress_type not in _METHODS:

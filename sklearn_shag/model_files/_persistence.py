@@ -495,8 +495,8 @@ def _restore_model(description, key, source, fitted):
         renamed.get(param, param): _restore_value(value, f"{key}/{param}", source, of_steps)
         for param, value in _take_item(description, "params", dict, key).items()
     }
-    if issubclass(cls, NetworkLearner):  # which once said None for "auto"
-        params |= {n: "auto" for n in ("dropout", "max_iter") if params.get(n, n) is None}
+    if issubclass(cls, NetworkLearner) and params.get("dropout", "auto") is None:
+        params["dropout"] = "auto"  # as files of earlier versions mean it
     for unsaved in ("memory", *getattr(cls, "_unsaved_params", ())):
         if params.get(unsaved) is not None:
             raise ModelFileError(f"{key} has the parameter {unsaved!r}, which is never saved")
@@ -562,8 +562,6 @@ def _restore_record(kind, annotation, key, source, others):
     stored, check = RECORDS[kind]
     arrays = {}
     for field, hint in _hints(stored).items():
-        if field in stored._field_defaults and not source.archive.has(f"{key}/{field}"):
-            continue  # newer than the file
         arrays[field] = source.archive.read(f"{key}/{field}", _find_dtype(hint))
         check_finite(arrays[field], f"{key}.{field}")
     record, (_, _, *names) = stored(**arrays), inspect.signature(check).parameters
