@@ -956,10 +956,9 @@ def _share_by_counts(parser, codes, indptr, heads):
 class CalibratedMixin:
     """Mixin of parsers that learn on held-out trees to correct their probabilities and labels."""
 
-    # For models from older files.
-    temperatures_: FloatArray = np.ones(2)
-    uniform_shares_: FloatArray = np.zeros(2)
-    unique_relations_: tuple[str, ...] = ()
+    temperatures_: FloatArray
+    uniform_shares_: FloatArray
+    unique_relations_: tuple[str, ...]
 
     @property
     def _of_heads(self):

@@ -148,9 +148,6 @@ class Archive:
         self._left -= info.file_size
         with self._archive.open(info) as file:
             array = _read_npy(file, info.file_size, name)
-        if dtype is np.float16 and array.dtype == np.float32:  # vectors in earlier versions' files
-            with np.errstate(over="ignore"):  # infinite numbers are refused later
-                array = array.astype(dtype)
         if array.dtype != dtype:
             raise ModelFileError(f"{name} holds {array.dtype}, not {np.dtype(dtype)}.")
         return array

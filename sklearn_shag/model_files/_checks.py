@@ -66,12 +66,6 @@ def _learned_axes(model):
     return () if isinstance(model, SequenceModel) else (len(model.symbols_) + 1, 2)
 
 
-def _shape_of_shares(model):
-    """Return the shape of the weights of members; files of earlier versions hold none."""
-    is_old = not model.shares_.size and not hasattr(model.weights, "fit")
-    return (0 if is_old else len(model.estimators_),)
-
-
 _IN_COLUMNS = re.compile(r"[^\t\n\r]+")  # values that CoNLL-U can hold
 _FORM_AND_TAG = re.compile(r"[^\t\n\r]+\t[^\t\n\r]*")
 _SCRIPT = re.compile(  # how a form is edited to its lemma
@@ -89,7 +83,7 @@ _NUMBERS = {
         0,
         _LARGEST_DOUBLE,
     ),
-    "shares_": (_shape_of_shares, 0, 1),
+    "shares_": (lambda model: (len(model.estimators_),), 0, 1),
     "seed_": (lambda _: (), 0, np.iinfo(np.int32).max),
     "rare_share_": (lambda _: (), 0, 1),
     "nonprojective_share_": (lambda _: (), 0, 1),

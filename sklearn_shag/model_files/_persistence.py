@@ -19,7 +19,7 @@ from sklearn_shag.automata import SequenceModel
 from sklearn_shag.encoding import split_embeddings
 from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
 from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
-from sklearn_shag.network import NetworkLearner, TagLearner
+from sklearn_shag.network import TagLearner
 from sklearn_shag.operators import RefinedOperators
 from sklearn_shag.sequences import TreebankStatistics
 from sklearn_shag.treebank import MAX_BYTES, Dictionary, TokenFeature
@@ -54,15 +54,6 @@ KINDS = {
 
 
 DOCUMENTS = "sklearn_shag.documents"  # the folder of transformers that files do not hold
-# What files of earlier versions call estimators, their parameters and their fitted attributes, with
-# None for attributes that there are no longer.
-FORMER_CLASSES = {"AveragedSHAG": "AveragedParser", "ProductSHAG": "ProductParser"}
-FORMER_PARAMS = {"CRFParser": {"learning_rate": "learning_rate_init"}}
-FORMER_ATTRIBUTES = {
-    "embeddings_": "embeddings_name_",
-    "log_likelihoods_": None,  # an array that rises, where `loss_curve_` is a list that falls
-    "objectives_": None,
-}
 
 
 class FileContents(NamedTuple):
@@ -286,7 +277,7 @@ def _load_archive(data, max_bytes):
             f"it has the format {version}; this version of sklearn_shag reads format "
             f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again."
         )
-    archive.same = header.get("same", {})  # {} in earlier versions' files
+    archive.same = header.get("same", {})
     check_value(archive.same, dict[str, str], "same")
     source = FileSource(archive, {}, {}, [], [], max_bytes)
     model = _restore_model(header.get("model"), "model", source, True)
@@ -480,7 +471,6 @@ def _restore_model(description, key, source, fitted):
     if len(source.places) > _MAX_ESTIMATORS:
         raise ModelFileError(f"it holds more than {_MAX_ESTIMATORS:,} estimators.")
     name = _take_item(description, "class", str, key)
-    name = FORMER_CLASSES.get(name, name)
     if name not in _find_classes():
         raise ModelFileError(f"{key} is a {name!r}, which model files cannot hold.")
     cls = _find_classes()[name]
@@ -490,13 +480,10 @@ def _restore_model(description, key, source, fitted):
             source.frozen[key] = FrozenEstimator(estimator)
         return source.frozen[_take_item(description, "key", str, key)]
     of_steps = fitted and issubclass(cls, Pipeline)
-    renamed = FORMER_PARAMS.get(name, {})
     params = {
-        renamed.get(param, param): _restore_value(value, f"{key}/{param}", source, of_steps)
+        param: _restore_value(value, f"{key}/{param}", source, of_steps)
         for param, value in _take_item(description, "params", dict, key).items()
     }
-    if issubclass(cls, NetworkLearner) and params.get("dropout", "auto") is None:
-        params["dropout"] = "auto"  # as files of earlier versions mean it
     for unsaved in ("memory", *getattr(cls, "_unsaved_params", ())):
         if params.get(unsaved) is not None:
             raise ModelFileError(f"{key} has the parameter {unsaved!r}, which is never saved")
@@ -504,22 +491,11 @@ def _restore_model(description, key, source, fitted):
     check_params(model)
     if fitted and not of_steps:
         stored = _take_item(description, "attributes", dict, key)
-        attributes = _update_attributes(stored, key, source)
-        vars(model).update(_restore_attributes(cls, attributes, key, source))
+        vars(model).update(_restore_attributes(cls, stored, key, source))
         check_model(model, key, source.max_bytes)
         if isinstance(model, TagLearner):
             source.networks.append(model)
     return model
-
-
-def _update_attributes(stored, key, source):
-    """Rename fitted attributes of earlier versions; their curves of gains become losses."""
-    updated = {FORMER_ATTRIBUTES.get(name, name): value for name, value in stored.items()}
-    updated.pop(None, None)
-    for name in {"log_likelihoods_", "objectives_"} & stored.keys():
-        curve = source.archive.read(f"{key}/{name}", np.float64)
-        updated["loss_curve_"] = np.negative(curve).tolist()
-    return updated
 
 
 def _restore_attributes(cls, stored, key, source):
