@@ -34,9 +34,7 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from sklearn_shag import (
-    EMSHAG,
     BiaffineParser,
-    ConditionalSHAG,
     CRFParser,
     LexicalizedSHAG,
     ProductParser,
@@ -57,10 +55,8 @@ AVERAGED = {*NETWORKS, "CRFParser", "Tagger, CRFParser"}
 def make_parsers(reads, seed, memory):
     """Parsers, by what the tables call them; pipelines share what their taggers do in a folder."""
     networks = {name: {"random_state": 10 * seed + k} for k, name in enumerate(NETWORKS)}
-    em = EMSHAG(4, init="moments", smoothing=3)
     of_tags = {
         "RefinedSHAG": RefinedSHAG(random_state=seed),
-        "ConditionalSHAG": ConditionalSHAG(em),
         "CRFParser": CRFParser(["upos"], random_state=seed),
     }
     of_columns = {

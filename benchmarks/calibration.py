@@ -19,7 +19,6 @@ from sklearn_shag import (
     EMSHAG,
     AveragedParser,
     BiaffineParser,
-    ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
     LexicalizedSHAG,
@@ -35,14 +34,12 @@ N_BINS, N_DRAWS = 10, 100
 
 def make_models():
     """Those that are fitted on trees; combinations of them follow in :func:`combine`."""
-    em = EMSHAG(4, init="moments", smoothing=3)
     return {
         "DET": DeterministicSHAG("single", smoothing=1),
         "DET+F": DeterministicSHAG("first", smoothing=1),
         "SPECTRAL": SpectralSHAG(),
-        "EM": em,
+        "EM": EMSHAG(4, init="moments", smoothing=3),
         "LEX+FCP": LexicalizedSHAG("fcp"),
-        "conditional EM": ConditionalSHAG(em),
         "CRF, tags": CRFParser(["symbol"], random_state=0),
         "CRF": CRFParser(random_state=0),
         "network": BiaffineParser(random_state=0),

@@ -1,14 +1,11 @@
 """What training on trees given their sentences reaches, and what it costs.
 
-Usage: python benchmarks/conditional.py [--treebanks NAME...] [--without-grammars]
-       [--output RESULTS.json]
+Usage: python benchmarks/conditional.py [--treebanks NAME...] [--output RESULTS.json]
 
 The treebanks are folders of SKLEARN_SHAG_DATA (default: five). CRFParser is trained on tags alone
 (XPOS in English, else UPOS) and on all columns, with three seeds, and scored on the test set:
 attachment, and relations without subtypes. Seconds are CPU time on one thread, beside the speed of
 a product of matrices in the same process. Memory is the peak of a process of its own.
-ConditionalSHAG is trained on draws of English trees, and on heads here and there, and scored on the
-development set.
 ``benchmarks/udpipe.py`` measures UDPipe 1 on the same files.
 """
 
@@ -21,9 +18,8 @@ import numpy as np
 from _measure import Report, load, make_dgemm, measured, minima, seconds_of
 from threadpoolctl import threadpool_limits
 
-from sklearn_shag import EMSHAG, ConditionalSHAG, CRFParser, DeterministicSHAG
+from sklearn_shag import CRFParser
 from sklearn_shag.metrics import labeled_attachment_score
-from sklearn_shag.treebank import is_projective
 
 ENGLISH = "UD_English-EWT"
 # What is demanded: UAS of tags alone, UAS and LAS of all columns.
@@ -91,71 +87,17 @@ def measure_peak(name):
     return int(done.stdout) / 2**30
 
 
-def short(trees, longest):
-    return [tree for tree in trees if len(tree) <= longest and is_projective(tree)]
-
-
-def report_whole_trees(report, treebank, bars):
-    """Draws of whole trees: before tuning and after."""
-    train, rows = short(treebank.train, 40), []
-    start = EMSHAG(4, init="moments", smoothing=3)
-    for n_trees, bar in ((100, 1.0), (1000, 2.0)):
-        runs = []
-        for seed in range(3):
-            chosen = np.random.default_rng(seed).choice(len(train), n_trees, replace=False)
-            drawn = [train[k] for k in chosen]
-            model, seconds = seconds_of(lambda drawn=drawn: ConditionalSHAG(start).fit(drawn))
-            scores = start.fit(drawn).score(treebank.dev), model.score(treebank.dev)
-            runs.append((100 * scores[0], 100 * scores[1], seconds))
-        before, after, seconds = np.mean(runs, axis=0)
-        rows.append(
-            {"trees": n_trees, "before": before, "after": after, "training (CPU s)": seconds}
-        )
-        bars.append(measured(f"gain from {n_trees} trees", after - before, at_least=bar))
-    report.add("whole trees", rows)
-
-
-def report_scattered_heads(report, treebank, bars):
-    """Draws of heads here and there, of sentences of which no more is known."""
-    train, rows = short(treebank.train, 30), []
-    dev = [tree for tree in treebank.dev if len(tree) <= 60]
-    for n_heads in (450, 1800):
-        runs = []
-        for seed in range(8):
-            rng = np.random.default_rng(seed)
-            drawn = [train[k] for k in rng.choice(len(train), 700, replace=False)]
-            flat = np.concatenate([tree.heads for tree in drawn])
-            known = np.full(flat.size, -1)
-            places = rng.choice(flat.size, n_heads, replace=False)
-            known[places] = flat[places]
-            parts = np.split(known, np.cumsum([len(tree) for tree in drawn])[:-1])
-            model = ConditionalSHAG(DeterministicSHAG("first"), alpha=0.3)
-            _, seconds = seconds_of(lambda m=model, X=drawn, y=parts: m.fit(X, y))
-            runs.append((100 * model.score(dev), seconds))
-        score, seconds = np.mean(runs, axis=0)
-        rows.append({"heads": n_heads, "UAS": score, "training (CPU s)": seconds})
-        if n_heads == 450:
-            bars.append(measured("UAS from 450 heads", score, at_least=66))
-    report.add("scattered heads", rows)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--treebanks", nargs="+", default=list(BARS), choices=list(BARS))
-    parser.add_argument("--without-grammars", action="store_true")
     parser.add_argument("--output", help="default: in the folder results beside the script")
     arguments = parser.parse_args()
-    report, bars = Report("conditional", arguments.output), []
+    report = Report("conditional", arguments.output)
     dgemm, n_operations = make_dgemm()
     with threadpool_limits(1):
         speed = n_operations / minima({"dgemm": dgemm})["dgemm"] / 1e9
         report.add("yardstick", [{"what": "dgemm, GFlop/s", "measured": speed}])
         report_parsers(report, arguments.treebanks)
-        if not arguments.without_grammars:
-            treebank = load(ENGLISH)
-            report_whole_trees(report, treebank, bars)
-            report_scattered_heads(report, treebank, bars)
-            report.add("bars of grammars", bars)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.datasets import fetch_treebank
-from sklearn_shag.learning import fallback_grammar
+from sklearn_shag.sequences import count_treebank
 
 TREEBANKS = (
     "UD_Afrikaans-AfriBooms",
@@ -94,17 +94,13 @@ def best(scores, prefix):
 
 
 def tune_spectral(treebank, n_states):
-    """The model of a grid that the development set likes best; one SVD serves all ranks."""
-    statistics = SpectralSHAG().fit(treebank.train).statistics_
-    fallback = fallback_grammar(statistics.statistics)
+    """The model of a grid that the development set likes best; trees are counted once."""
+    statistics = count_treebank(treebank.train)
     models = []
     for smoothing, shrinkage, context in itertools.product(*GRID.values()):
         params = {"smoothing": smoothing, "shrinkage": shrinkage, "context": context}
-        automata = SpectralSHAG(max(n_states), **params)._decompose(statistics)
         for n in n_states[3::2] or n_states[-1:]:
-            model = SpectralSHAG(n, **params)
-            model._become_fitted(statistics, model._cut(automata, statistics), fallback)
-            models.append(model)
+            models.append(SpectralSHAG(n, **params).fit_statistics(statistics))
     return max(models, key=lambda model: model.score(treebank.dev))
 
 

@@ -16,11 +16,8 @@ import numpy as np
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.datasets import fetch_treebank
 from sklearn_shag.encoding import encode_sentences
-from sklearn_shag.learning import fallback_grammar
-from sklearn_shag.learning._base import Learned
-from sklearn_shag.learning._spectral import N_BASELINE_STATES, PUBLISHED, leading_states
+from sklearn_shag.learning._spectral import N_BASELINE_STATES, PUBLISHED
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.operators import join_automata
 from sklearn_shag.parsing import eisner, inside_outside
 
 TREEBANKS = (
@@ -46,21 +43,14 @@ def noise_rank(n_states, factor):
 
     def fit(trees):
         model = SpectralSHAG(n_states).fit(trees)
-        statistics = model.statistics_
-        automata = model._decompose(statistics)
-        n_sequences = statistics.statistics.n_sequences.ravel() + model.smoothing
-        cut = [
-            leading_states(
-                automaton.operators,
-                N_BASELINE_STATES
-                + max(1, int(np.sum(automaton.singular_values > factor / np.sqrt(count)))),
-            )
-            for automaton, count in zip(automata, n_sequences, strict=True)
-        ]
-        operators = join_automata(cut, statistics.statistics.roots)
-        model._become_fitted(
-            statistics, Learned(operators), fallback_grammar(statistics.statistics)
-        )
+        n_sequences = model.statistics_.statistics.n_sequences + model.smoothing
+        noise = factor / np.sqrt(n_sequences)
+        ranks = np.sum(model.singular_values_ > noise[..., None], axis=-1)
+        n_kept = N_BASELINE_STATES + np.maximum(ranks, 1)
+        kept = np.arange(model.operators_.alpha_1.shape[-1]) < n_kept[..., None]
+        alpha_1, alpha_inf, A = (part[:-1] for part in model.operators_)  # all but the root's
+        alpha_1[~kept] = alpha_inf[~kept] = 0
+        A[...] = np.where(kept[:, :, None, :, None] & kept[:, :, None, None, :], A, 0)
         return model
 
     return fit

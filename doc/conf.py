@@ -120,7 +120,6 @@ sphinx_gallery_conf = {
             "plot_arc_confidence.py",
             "plot_raw_text.py",
             "plot_active_learning.py",
-            "plot_errors_by_distance.py",
             "plot_automaton.py",
             "plot_refinements.py",
             "plot_sequences.py",

@@ -25,7 +25,6 @@ _MODULES = {
     "BiaffineParser": "network._biaffine",
     "CRFParser": "conditional._crf",
     "ConcaveParser": "induction._concave",
-    "ConditionalSHAG": "conditional._tuned",
     "DependencyVectorizer": "documents._features",
     "DeterministicSHAG": "learning._deterministic",
     "DistilledParser": "ensembles._distilled",
@@ -38,7 +37,6 @@ _MODULES = {
     "RefinedSHAG": "learning._refined",
     "SpectralAutomaton": "automata._spectral",
     "SpectralSHAG": "learning._spectral",
-    "SpectralSHAGCV": "learning._spectral_cv",
     "Splitter": "network._splitter",
     "SyntaxStatistics": "documents._statistics",
     "Tagger": "network._tagger",
@@ -69,7 +67,6 @@ if typing.TYPE_CHECKING:  # twice the same name: what is named so is public
     from sklearn_shag.automata._em import EMAutomaton as EMAutomaton
     from sklearn_shag.automata._spectral import SpectralAutomaton as SpectralAutomaton
     from sklearn_shag.conditional._crf import CRFParser as CRFParser
-    from sklearn_shag.conditional._tuned import ConditionalSHAG as ConditionalSHAG
     from sklearn_shag.documents._features import DependencyVectorizer as DependencyVectorizer
     from sklearn_shag.documents._features import TextParser as TextParser
     from sklearn_shag.documents._statistics import SyntaxStatistics as SyntaxStatistics
@@ -86,7 +83,6 @@ if typing.TYPE_CHECKING:  # twice the same name: what is named so is public
     from sklearn_shag.learning._em import EMSHAG as EMSHAG
     from sklearn_shag.learning._refined import RefinedSHAG as RefinedSHAG
     from sklearn_shag.learning._spectral import SpectralSHAG as SpectralSHAG
-    from sklearn_shag.learning._spectral_cv import SpectralSHAGCV as SpectralSHAGCV
     from sklearn_shag.lexical._lexicalized import LexicalizedSHAG as LexicalizedSHAG
     from sklearn_shag.model_files._archive import ModelFileError as ModelFileError
     from sklearn_shag.model_files._persistence import load_model as load_model

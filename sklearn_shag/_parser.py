@@ -958,10 +958,9 @@ class CountLabeller(Labeller):
 class CalibratedMixin:
     """Mixin of parsers that learn on held-out trees to correct their probabilities and labels."""
 
-    # For models from older files.
-    temperatures_: FloatArray = np.ones(2)
-    uniform_shares_: FloatArray = np.zeros(2)
-    unique_relations_: tuple[str, ...] = ()
+    temperatures_: FloatArray
+    uniform_shares_: FloatArray
+    unique_relations_: tuple[str, ...]
 
     @property
     def _of_heads(self):

@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.testing import assert_equal
@@ -16,7 +15,6 @@ from sklearn_shag import (
     AveragedParser,
     BiaffineParser,
     ConcaveParser,
-    ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
     DummyParser,
@@ -25,28 +23,11 @@ from sklearn_shag import (
     ProductParser,
     RefinedSHAG,
     SpectralSHAG,
-    SpectralSHAGCV,
     Splitter,
     Tagger,
 )
 from sklearn_shag.datasets import load_english
 from sklearn_shag.treebank import TokenFeature
-
-
-@dataclass(frozen=True)
-class FoldsByLength:
-    """Folds that depend neither on the order of sentences nor on how often each is there."""
-
-    n_folds: int = 2
-
-    def split(self, X, y=None, groups=None):
-        fold = np.array([len(sentence) % self.n_folds for sentence in X])
-        for k in range(self.n_folds):
-            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-
-    def get_n_splits(self, X=None, y=None, groups=None):
-        return self.n_folds
-
 
 # Parsers of sentences of any kind.
 OF_SYMBOLS = {
@@ -54,7 +35,6 @@ OF_SYMBOLS = {
     "sibling": DeterministicSHAG("sibling", smoothing=1, decoder="viterbi"),
     "spectral": SpectralSHAG(3),
     "published": SpectralSHAG.published(3),
-    "spectral CV": SpectralSHAGCV([1, 2], smoothing_grid=[0, 5], cv=FoldsByLength()),
     "EM from moments": EMSHAG(2, init="moments", smoothing=1, tol=0.01, max_iter=100),
     "EM from random": EMSHAG(2, smoothing=1, tol=0.01, max_iter=200, decoder="mst", random_state=0),
     "refined": RefinedSHAG(2, 2, max_iter=4, prune=0, random_state=0),
@@ -70,10 +50,6 @@ OF_SYMBOLS = {
     "deterministic product": ProductParser(
         [("single", DeterministicSHAG("single")), ("sibling", DeterministicSHAG("sibling"))],
         decoder="viterbi",
-    ),
-    "conditional": ConditionalSHAG(EMSHAG(2, init="moments", smoothing=1, tol=0.1), max_iter=5),
-    "conditional, sibling": ConditionalSHAG(
-        DeterministicSHAG("sibling", smoothing=1), max_iter=3, decoder="viterbi"
     ),
     "CRF": CRFParser(["symbol"], n_features=2**12, random_state=0),
     "network": BiaffineParser(
@@ -145,7 +121,7 @@ ESTIMATORS = OF_SYMBOLS | OF_TREES | OF_RAW_TEXT | BLIND
 ONE_BY_ONE = ("CRF", "CRF of words", "network", "network of words")
 # One for each way to learn and to score, where it is not the estimator that is tested.
 REPRESENTATIVES = [
-    *("spectral", "EM from moments", "spectral CV", "average", "product", "conditional", "CRF"),
+    *("spectral", "EM from moments", "average", "product", "CRF"),
     *("refined", "network", "lexicalized", "DMV", "mixture", "chain"),
 ]
 TRANSFORMERS = {

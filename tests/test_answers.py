@@ -29,7 +29,7 @@ from tests.loops import over
 
 # One of each kind that has a distribution over trees.
 KINDS = ["first", "sibling", "EM from random", "refined", "product", "deterministic product"]
-KINDS += ["conditional", "CRF", "network", "lexicalized", "average of both"]
+KINDS += ["CRF", "network", "lexicalized", "average of both"]
 N_TRAINING = 130
 EXACT = {"first", "sibling", "deterministic product", "CRF", "network", "lexicalized"}
 

@@ -41,7 +41,7 @@ for _folder, _others in {
     "learning": "utils treebank encoding sequences operators automata parsing _parser",
     "lexical": "utils treebank encoding sequences operators parsing _parser learning",
     "features": "utils treebank encoding parsing",
-    "conditional": "utils treebank encoding sequences operators parsing _parser learning features",
+    "conditional": "utils treebank encoding sequences parsing _parser features",
     "network": "utils treebank encoding parsing _parser conditional",
     "ensembles": "utils treebank encoding operators parsing _parser learning sequences conditional "
     "network",

@@ -16,7 +16,6 @@ from sklearn_shag.parsing import (
     best_trees,
     chart,
     inside_outside,
-    keep_known,
     pack_grammar,
     packed_unit_grammar,
     tree_values,
@@ -24,7 +23,7 @@ from sklearn_shag.parsing import (
 from sklearn_shag.parsing._chart import cut_chunks, new_results, sum_up_sentences
 from sklearn_shag.parsing._fast_driver import WITHOUT_MASS, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS
-from sklearn_shag.parsing._losses import grammar_loss, sum_up_losses
+from sklearn_shag.parsing._losses import sum_up_losses
 from sklearn_shag.parsing._potentials import as_factors, check_potentials, longest_counted
 from tests import oracles, scaled_chart
 from tests.loops import over
@@ -541,7 +540,4 @@ def test_losses_out_of_range_are_infinite():
     potentials = check_potentials(Potentials(np.array([0, 3]), arcs=np.zeros(12)), None)
     packed = replace(packed_unit_grammar(), fast=None)  # of which all is out of range
     losses, _ = sum_up_losses(packed, potentials, known, weights)
-    assert losses.tolist() == [np.inf]
-    free = keep_known(potentials, np.full(3, -1))
-    losses, _ = grammar_loss(packed, free, keep_known(potentials, known), weights)
     assert losses.tolist() == [np.inf]

@@ -276,7 +276,7 @@ def test_pickled_transformers_do_the_same(fitted, trees, name):
 
 
 # One for each way to take trees in.
-@pytest.mark.parametrize("name", ["spectral", "product", "conditional", "CRF", "network", "chain"])
+@pytest.mark.parametrize("name", ["spectral", "product", "CRF", "network", "chain"])
 def test_lists_tuples_and_arrays_are_the_same(trees, name):
     estimator = clone(ESTIMATORS[name])
     symbols, heads = symbols_and_heads(trees)
@@ -385,7 +385,7 @@ def test_a_sentence_of_weight_zero_is_not_there(repeating, trees):
     assert_same_model(repeating.fit([*trees, odd], sample_weight=weights), expected)
 
 
-@pytest.mark.parametrize("name", ["spectral", "product", "conditional", "CRF", "network"])
+@pytest.mark.parametrize("name", ["spectral", "product", "CRF", "network"])
 def test_a_sequence_of_weight_zero_is_not_there(trees, name):
     estimator, weights = clone(ESTIMATORS[name]), np.append(np.arange(60) % 4 > 0, 0)
     symbols, heads = symbols_and_heads([*trees, DependencyTree(["<odd>"], [0])])

@@ -7,11 +7,8 @@ from pathlib import Path
 
 import numba
 import pytest
-from threadpoolctl import threadpool_limits
 
-from sklearn_shag import EMSHAG, ConditionalSHAG
-from sklearn_shag.datasets import make_treebank
-from tests.estimators import ESTIMATORS, TRANSFORMERS, assert_same_model
+from tests.estimators import ESTIMATORS, TRANSFORMERS
 
 ROOT = Path(__file__).parent.parent
 
@@ -48,17 +45,3 @@ def test_estimators_are_the_same_in_other_processes(names):
     assert len(one) >= 5 * len(names)
     different = [row[:2] for row, other_row in zip(one, other, strict=True) if row != other_row]
     assert not different
-
-
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes long if interpreted")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_search_among_many_parameters_does_not_depend_on_the_threads_of_linear_algebra():
-    """Sums over more than 10,000 terms are divided among threads."""
-    trees, models = make_treebank(30, n_symbols=20, random_state=0), []
-    start = EMSHAG(6, smoothing=1, max_iter=1, random_state=0)
-    for n_threads in (1, 2):
-        model = ConditionalSHAG(start, max_iter=3)
-        with threadpool_limits(n_threads, user_api="blas"):
-            models.append(model.fit(trees))
-    assert (models[0].operators_.A > 0).sum() > 10_000
-    assert_same_model(*models)

@@ -2,19 +2,16 @@
 
 import itertools
 import sys
-from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal, assert_equal
+from numpy.testing import assert_array_equal
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import SpectralSHAG
 from sklearn_shag.inspection import (
     ApproximateDFA,
     ArcMarginalsDisplay,
-    AttachmentByDistanceDisplay,
-    AttachmentCounts,
     AutomatonDisplay,
     DependencyTreeDisplay,
     DFAStates,
@@ -49,11 +46,6 @@ def long_tree():
     heads = [max(1, m - m % 7) if m > 1 else 0 for m in range(1, 61)]
     heads = [h - 1 if h == m else h for m, h in enumerate(heads, start=1)]
     return DependencyTree(words, heads, upos=tags, deprels=[f"relation:{m}" for m in range(60)])
-
-
-BINS = [(str(length), range(length, length + 1)) for length in range(1, 8)]
-BINS += [("8-9", range(8, 10)), ("10-14", range(10, 15)), ("15-19", range(15, 20))]
-BINS += [("20-29", range(20, 30)), ("30-39", range(30, 40)), ("40+", range(40, 1000))]
 
 
 def boxes(texts):
@@ -381,118 +373,12 @@ class TestAutomaton:
         assert len(middles) == 90
 
 
-def random_counts(n_kinds):
-    totals = np.random.default_rng(0).integers(1000, 20000, n_kinds)
-    names = np.array([f"SYMBOL{i}" for i in range(n_kinds)], dtype=object)
-    return AttachmentCounts(names, totals // 2, totals, totals)
-
-
-class TestAttachmentByDistance:
-    @pytest.mark.parametrize("hidden", [0.0, 0.3])
-    def test_against_a_loop(self, model, english, hidden):
-        rng = np.random.default_rng(0)
-        test = [
-            tree.with_heads(np.where(rng.uniform(size=len(tree)) < hidden, -1, tree.heads))
-            for tree in english[300:]
-        ]
-        predicted = model.predict(test)
-        display = AttachmentByDistanceDisplay.from_estimator(model, test)
-        right, true, found, by_symbol = Counter(), Counter(), Counter(), defaultdict(list)
-        for tree, heads in zip(test, predicted, strict=True):
-            for m, (head, other) in enumerate(zip(tree.heads, heads, strict=True), start=1):
-                if head == -1:
-                    continue
-                name, guess = (
-                    "<root>" if not h else next(n for n, lengths in BINS if abs(h - m) in lengths)
-                    for h in (head, other)
-                )
-                true[name] += 1
-                found[guess] += 1
-                right[name] += head == other
-                by_symbol[tree.symbols[m - 1]].append(head == other)
-        counts = display.by_distance
-        assert list(counts.names) == [
-            name for name in ["<root>", *(n for n, _ in BINS)] if true[name] or found[name]
-        ]
-        for mine, loop in ((counts.right, right), (counts.true, true), (counts.predicted, found)):
-            assert_array_equal(mine, [loop[name] for name in counts.names])
-        assert_allclose(counts.precision, counts.right / counts.predicted)
-        assert_allclose(counts.recall, counts.right / counts.true)
-        symbols = display.by_symbol
-        assert set(symbols.names) == set(by_symbol)
-        assert list(symbols.true) == sorted(symbols.true, reverse=True)
-        for name, hits, total in zip(symbols.names, symbols.right, symbols.true, strict=True):
-            assert (hits, total) == (sum(by_symbol[name]), len(by_symbol[name]))
-        # What is drawn is what was counted.
-        precision, recall, accuracy = display.lines_
-        assert_array_equal(precision.get_ydata(), counts.precision)
-        assert_array_equal(recall.get_ydata(), counts.recall)
-        assert precision.get_linestyle() != recall.get_linestyle()
-        assert_array_equal(accuracy.get_xdata(), symbols.recall)
-        for axis, kinds in (
-            (display.ax_[0].xaxis, counts),
-            (display.ax_[1].yaxis, symbols),
-        ):
-            assert [label.get_text() for label in axis.get_ticklabels()] == [
-                f"{name}  ({n})" for name, n in zip(kinds.names, kinds.true, strict=True)
-            ]
-
-    def test_all_ways_to_call(self, model, english):
-        test = english[300:320]
-        one = AttachmentByDistanceDisplay.from_estimator(model, test)
-        others = [
-            AttachmentByDistanceDisplay.from_predictions(test, model.predict(test)),
-            AttachmentByDistanceDisplay.from_predictions(test, model.parse(test), ax=one.ax_),
-            AttachmentByDistanceDisplay.from_estimator(
-                model, [tree.symbols for tree in test], [tree.heads for tree in test]
-            ),
-        ]
-        for other in others:
-            for counts in ("by_distance", "by_symbol"):
-                assert_equal(getattr(other, counts), getattr(one, counts))
-        assert others[1].figure_ is one.figure_
-
-    def test_far_and_empty_bins(self):
-        chain = [*range(60)]
-        far = [0, *[1] * 59]
-        display = AttachmentByDistanceDisplay.from_predictions(
-            [DependencyTree(["a"] * 60, chain)], [far]
-        )
-        counts = display.by_distance
-        assert list(counts.names[-3:]) == ["20-29", "30-39", "40+"]
-        assert list(counts.predicted[-3:]) == [10, 10, 20]
-        assert list(counts.precision[-3:]) == [0, 0, 0]
-        assert np.isnan(counts.recall[-3:]).all()
-        assert counts.right[1] == 1
-
-    def test_can_be_read(self):
-        lengths = AttachmentCounts(
-            np.array(["<root>", *(name for name, _ in BINS)], dtype=object),
-            *random_counts(1 + len(BINS))[1:],
-        )
-        display = AttachmentByDistanceDisplay(lengths, random_counts(50)).plot()
-        left, right = display.ax_
-        texts = [*left.get_xticklabels(), *right.get_yticklabels()]
-        texts += [left.xaxis.label, right.xaxis.label, right.yaxis.label]
-        check_can_be_read(texts, display.figure_, 8)
-        assert max(display.figure_.get_size_inches()) <= 10
-
-    def test_mistakes(self, pyplot, model, english):
-        with pytest.raises(ValueError, match=r"ax must be two axes.*got 1"):
-            AttachmentByDistanceDisplay.from_estimator(model, english[:5], ax=pyplot.gca())
-        with pytest.raises(TypeError, match="predicts heads; got a TokenFeature"):
-            AttachmentByDistanceDisplay.from_estimator(TokenFeature(), english[:5])
-        with pytest.raises(ValueError, match="y_pred"):
-            AttachmentByDistanceDisplay.from_predictions(english[:2], [[0]])
-
-
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     displays = [
         DependencyTreeDisplay(DependencyTree(["a"], [0])),
         ArcMarginalsDisplay(np.ones((1, 2)), ("a",)),
         AutomatonDisplay(random_dfa(2, 2)),
-        AttachmentByDistanceDisplay(*[random_counts(2)] * 2),
     ]
     for display in displays:
         name = type(display).__name__

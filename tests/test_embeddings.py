@@ -146,10 +146,6 @@ def test_files_hold_them_but_not_the_parameter(english, fitted, tmp_path):
         loaded.predict_marginals(english[200:220]), fitted.predict_marginals(english[200:220])
     )
     header, arrays = read_parts(tmp_path / "model.npz")
-    (name,) = (name for name in arrays if name.endswith("/vectors"))
-    in_single = arrays | {name: arrays[name].astype(np.float32)}  # as earlier versions wrote them
-    write_parts(tmp_path / "model.npz", header, in_single)
-    assert_same_model(load_model(tmp_path / "model.npz"), loaded)
     header["model"]["params"]["embeddings"] = "vectors"
     write_parts(tmp_path / "model.npz", header, arrays)
     with pytest.raises(ModelFileError, match="the parameter 'embeddings', which is never saved"):

@@ -281,6 +281,17 @@ def test_relations_are_those_of_all_helpers_or_of_known_trees(helpers, english):
     assert "nsubj" in model.labels_
 
 
+@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+def test_relations_count_where_the_head_and_the_symbols_are_known(helpers):
+    """One is of an arc without its head, and one of a symbol that no helper knows."""
+    deprels = ["headless", "strange", "root"]
+    tree = DependencyTree(["a", "b", "c"], [-1, 3, 0], upos=["DET", "ODD", "NOUN"], deprels=deprels)
+    model = MixtureSHAG(helpers, max_iter=1).fit([tree], [tree])
+    assert "ODD" not in model.symbols_
+    assert "headless" not in model.labels_
+    assert model.labels_[model.label_counts_.labels].tolist() == ["root"]
+
+
 def test_mixtures_are_helpers(helpers, raw):
     inner = MixtureSHAG(helpers[:2], weights="uniform").fit(raw)
     outer = MixtureSHAG([*freeze(both=inner), helpers[2]], weights=[2, 1]).fit(raw)

@@ -28,12 +28,10 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_shag import (
     AveragedParser,
     BiaffineParser,
-    ConditionalSHAG,
     DeterministicSHAG,
     LexicalizedSHAG,
     ModelFileError,
     SpectralSHAG,
-    SpectralSHAGCV,
     load_model,
     read_card,
     save_model,
@@ -49,13 +47,15 @@ MODELS = [
     DeterministicSHAG("single", smoothing=2.5, decoder="viterbi", n_jobs=2),
     DeterministicSHAG("sibling", decoder="max_marginal"),
     SpectralSHAG(3, smoothing=0.1, decoder="max_marginal", n_jobs=1),
-    SpectralSHAGCV(range(1, 3), smoothing_grid=[0, 2.5]),
     AveragedParser(
         [
             ("tags/é", make_pipeline(TokenFeature("xpos"), make_pipeline(SpectralSHAG(2)))),
-            ("self", SpectralSHAGCV([1, 2], smoothing_grid=(0.0,))),
+            ("self", SpectralSHAG(1)),
         ],
         weights=(1, 0.1),
+    ),
+    AveragedParser(
+        [(name, DeterministicSHAG(name)) for name in ("first", "sibling")], weights=range(1, 3)
     ),
 ]
 PIPELINES = [
@@ -353,15 +353,6 @@ class TestComposed:
             TypeError, match=r"model/weights=array\(\[1\.\]\) cannot .* a list of them"
         ):
             save_model(model, tmp_path / "model.npz")
-
-    def test_a_start_with_other_states(self, english, tmp_path):
-        path = tmp_path / "model.npz"
-        save_model(ConditionalSHAG(DeterministicSHAG("first"), max_iter=1).fit(english[:50]), path)
-        header, arrays = read_parts(path)
-        other = DeterministicSHAG("single").fit(english[:50]).operators_
-        parts = {f"model/start_operators_/{k}": part for k, part in other._asdict().items()}
-        write_parts(path, header, arrays | parts)
-        assert_refused(path)
 
 
 class Bomb:
@@ -832,7 +823,7 @@ class TestNotStorable:
             (
                 None,
                 r"use joblib\.dump, or save one of DMV, EMAutomaton, EMSHAG, AveragedParser, .*"
-                r"SpectralSHAGCV, Splitter, Tagger, TokenFeature, Pipeline, FrozenEstimator\.",
+                r"Splitter, Tagger, TokenFeature, Pipeline, FrozenEstimator\.",
             ),
             (1, r"use joblib\.dump"),
             ([], r"use joblib\.dump"),

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import sklearn_shag
-from sklearn_shag import DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.metrics import (
     exact_match_score,
     exact_match_scorer,
@@ -133,18 +133,6 @@ def test_scorers_can_be_pickled(name):
     assert pickle.loads(pickle.dumps(SCORERS[name])) is SCORERS[name]
 
 
-def test_spectral_search_passes_weights_to_scorers(trees, weights):
-    options = {"n_states_grid": [1, 2], "smoothing_grid": [5], "cv": 3}
-    by_default, uas = (
-        SpectralSHAGCV(**options, scoring=scoring).fit(trees, sample_weight=weights)
-        for scoring in (None, uas_scorer)
-    )
-    assert_array_equal(uas.scores_, by_default.scores_)
-    assert uas.score(trees, sample_weight=weights) == by_default.score(trees, sample_weight=weights)
-    exact = clone(uas).set_params(scoring=exact_match_scorer).fit(trees)
-    assert exact.score(trees) == exact_match_score(trees, exact.predict(trees))
-
-
 @sklearn.config_context(enable_metadata_routing=True)
 def test_routing_passes_weights_to_objects_and_not_to_functions(trees, weights):
     model = DeterministicSHAG().set_fit_request(sample_weight=True)
@@ -171,12 +159,6 @@ def test_routing_passes_weights_to_objects_and_not_to_functions(trees, weights):
 
 
 # Names of scorers
-
-
-def test_spectral_search_refuses_names_of_scorers(trees):
-    search = SpectralSHAGCV([1], smoothing_grid=[0], cv=2, scoring="accuracy")
-    with pytest.raises(ValueError, match="'scoring' parameter of SpectralSHAGCV must be None or"):
-        search.fit(trees)
 
 
 # Folds

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import linalg
 
 from sklearn_shag import SpectralSHAG
-from sklearn_shag.automata import leading_states
+from sklearn_shag.automata._decomposition import leading_states
 from sklearn_shag.learning._deterministic import deterministic_automaton
 from sklearn_shag.learning._spectral import PUBLISHED, spectral_automaton
 from sklearn_shag.operators import exact_moments

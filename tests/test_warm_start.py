@@ -2,23 +2,12 @@
 
 import copy
 
-import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from sklearn_shag import (
-    DMV,
-    EMSHAG,
-    BiaffineParser,
-    ConditionalSHAG,
-    CRFParser,
-    DeterministicSHAG,
-    load_model,
-    save_model,
-)
-from sklearn_shag.treebank import DependencyTree
-from tests.estimators import assert_same_model, same
+from sklearn_shag import DMV, EMSHAG, BiaffineParser, CRFParser, load_model, save_model
+from tests.estimators import assert_same_model
 from tests.test_interruptions import Interrupter
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -70,9 +59,6 @@ TRAINED = {
     "network": BiaffineParser(
         ["symbol"], hidden_layer_sizes=[8], max_iter=2, dropout=0.1, random_state=0
     ),
-    "conditional": ConditionalSHAG(
-        EMSHAG(2, init="moments", smoothing=1), max_iter=3, alpha=0.1, tol=0
-    ),
 }
 
 
@@ -86,21 +72,6 @@ def test_trained_parsers_go_on_from_their_weights(name, trees, tmp_path):
     assert model.loss_curve_[-1] < min(first)
     assert_same_model(loaded.fit(trees), model)
     assert clone(model).set_params(warm_start=False).fit(trees).loss_curve_ == first
-
-
-def test_conditional_keeps_its_penalty_and_its_start(trees, monkeypatch):
-    """Warm or cold, the optimum is the same; the grammar to begin with is fitted once."""
-    member = DeterministicSHAG("first", smoothing=1)
-    whole = ConditionalSHAG(member, alpha=5.0, max_iter=500, tol=1e-9).fit(trees)
-    part = ConditionalSHAG(member, alpha=5.0, max_iter=4, tol=1e-9, warm_start=True).fit(trees)
-    assert same(part.start_operators_, clone(member).fit(trees).operators_)
-    monkeypatch.setattr(ConditionalSHAG, "_fit_start", None)
-    part.set_params(max_iter=500).fit(trees)
-    for one, other in zip(part.operators_, whole.operators_, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-12)
-    # Symbols stay what they were, too.
-    more = DependencyTree(["new", "VERB"], [2, 0])
-    assert "new" not in part.fit([*trees, more]).symbols_
 
 
 @pytest.mark.parametrize("name", ["EM", *TRAINED])

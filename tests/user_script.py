@@ -27,7 +27,6 @@ from sklearn_shag import (
     BaseSHAG,
     BiaffineParser,
     ConcaveParser,
-    ConditionalSHAG,
     CRFParser,
     DependencyVectorizer,
     DeterministicSHAG,
@@ -42,7 +41,6 @@ from sklearn_shag import (
     RefinedSHAG,
     SpectralAutomaton,
     SpectralSHAG,
-    SpectralSHAGCV,
     Splitter,
     SyntaxStatistics,
     Tagger,
@@ -74,8 +72,6 @@ from sklearn_shag.inspection import (
     ArcCalibrationDisplay,
     ArcMarginalsDisplay,
     ArcTable,
-    AttachmentByDistanceDisplay,
-    AttachmentCounts,
     AutomatonDisplay,
     AutomatonGains,
     AutomatonRanks,
@@ -453,15 +449,6 @@ def parse(folder: Path) -> None:
     assert_type(l2_distance(read, em_automaton.operators_), float)
     assert_type(are_equivalent(read, em_automaton.operators_, tol=1e-6), bool)
 
-    search = SpectralSHAGCV([1, 2], smoothing_grid=[0, 5.0], cv=2, scoring=uas_scorer).fit(train)
-    assert_type(search, SpectralSHAGCV)
-    assert_type(search.n_states_, int)
-    assert_type(search.smoothing_, float)
-    assert_type(search.best_score_, float)
-    assert_type(search.scores_, NDArray[np.float64])
-    assert search.cv_results_["rank_test_score"].size == 4
-    assert_type(search.n_splits_, int)
-
     average = AveragedParser([("spectral", model), ("em", FrozenEstimator(em))], weights=[2, 1])
     assert_type(average.fit(train), AveragedParser)
     assert_type(AveragedParser.of_seeds(em, 2, n_jobs=2), AveragedParser)
@@ -474,7 +461,7 @@ def parse(folder: Path) -> None:
     assert_type(product.parse(test), list[DependencyTree])
     assert_type(average.predict_tree_proba(test), NDArray[np.float64])
 
-    models: list[BaseSHAG] = [model, baseline, em, search]
+    models: list[BaseSHAG] = [model, baseline, em]
     print(sklearn_shag.__version__, [round(each.score(test), 2) for each in models])
 
 
@@ -497,10 +484,6 @@ def train_on_what_is_asked() -> None:
     assert_type(network.weights_, NetworkWeights)
     assert_type(network.weights_.values, NDArray[np.float16])
     assert_type(features[0].weight + features[0].rival_weight, float)
-
-    partial = [np.where(np.arange(known.size) % 2, known, -1) for known in heads(trees)]
-    model = ConditionalSHAG(DeterministicSHAG("first"), alpha=0.3, max_iter=2).fit(trees, partial)
-    assert_type(model, ConditionalSHAG)
 
 
 def learn_from_raw_text() -> None:
@@ -583,11 +566,6 @@ def look_at_pictures() -> None:
     tags = [tree.symbols for tree in trees]
     of_tags = SpectralAutomaton(n_states=2, mixing=0.1).fit(tags)
     AutomatonDisplay.from_estimator(of_tags, tags, n_clusters=4)
-    errors = AttachmentByDistanceDisplay.from_estimator(model, trees, heads(trees))
-    assert_type(errors, AttachmentByDistanceDisplay)
-    assert_type(errors.by_distance, AttachmentCounts)
-    assert_type(errors.by_symbol.recall, NDArray[np.float64])
-    AttachmentByDistanceDisplay.from_predictions(trees, model.predict(trees), ax=errors.ax_)
 
 
 def use_scikit_learn(folder: Path) -> None:

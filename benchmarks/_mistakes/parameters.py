@@ -97,34 +97,6 @@ MISTAKES = [
     Mistake(
         "DeterministicSHAG('second').fit(trees)", raises(ValueError, r"'automaton'", "'first'")
     ),
-    Mistake("SpectralSHAGCV(8).fit(trees)", raises(ValueError, r"n_states", r"array-like|list")),
-    Mistake("SpectralSHAGCV([0, 2]).fit(trees)", raises(ValueError, r"n_states", r"0", r"1")),
-    Mistake("SpectralSHAGCV([]).fit(trees)", tool_raises(ValueError, r"'n_states'", r"non-empty")),
-    Mistake("SpectralSHAGCV(['2']).fit(trees)", raises(ValueError, r"n_states", r"'2'", r"int")),
-    Mistake(
-        "SpectralSHAGCV([2], smoothing_grid=5).fit(trees)",
-        raises(ValueError, r"smoothing", r"array-like"),
-    ),
-    Mistake(
-        "SpectralSHAGCV([2], smoothing_grid=[-1]).fit(trees)",
-        raises(ValueError, r"smoothing", "-1"),
-    ),
-    Mistake("SpectralSHAGCV([2], cv=1).fit(trees)", raises(ValueError, r"n_splits|cv", r"2|two")),
-    Mistake(
-        "SpectralSHAGCV([2], cv=100).fit(trees)", tool_raises(ValueError, r"n_splits=100", r"60")
-    ),
-    Mistake(
-        "SpectralSHAGCV([2], cv=2).fit(trees[:1])",
-        tool_raises(ValueError, r"n_splits=2", r"n_samples=1"),
-    ),
-    Mistake(
-        "SpectralSHAGCV([1, 2], cv=2, scoring='accuracy').fit(trees)",
-        raises(ValueError, r"scoring|accuracy", r"uas_scorer|function|callable"),
-    ),
-    Mistake(
-        "SpectralSHAGCV([2], cv=2, scoring='uas').fit(trees)",
-        raises(ValueError, r"'uas'", r"uas_scorer|function|callable|get_scorer"),
-    ),
     before_fit("predict(trees)"),
     before_fit("predict_marginals(trees)"),
     before_fit("parse(trees)"),

@@ -48,7 +48,6 @@ MISTAKES = [
         warns(r"\d ?%", r"'_'", r"^(?!.*training trees)", r"tag the text first"),
     ),
     Mistake("EMSHAG(2).fit(read_conllu('untagged.conllu'))", raises(ValueError, *TAG_FIRST)),
-    Mistake("SpectralSHAGCV([1, 2]).fit(read_conllu('half_tagged.conllu'))", warns(r"\d ?%")),
     Mistake(
         "DeterministicSHAG().partial_fit(read_conllu('untagged.conllu'))",
         raises(ValueError, *TAG_FIRST),

@@ -22,7 +22,6 @@ from sklearn.model_selection import KFold
 from sklearn_shag import (
     EMSHAG,
     AveragedParser,
-    ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
     LexicalizedSHAG,
@@ -63,7 +62,6 @@ models = {
     "LEX+F": LexicalizedSHAG("first"),
     "product": ProductParser([("tags", SpectralSHAG()), ("words", LexicalizedSHAG())]),
     "averaged": AveragedParser([("tags", SpectralSHAG()), ("words", LexicalizedSHAG())]),
-    "conditional": ConditionalSHAG(EMSHAG(4, init="moments", smoothing=3)),
     "CRF": CRFParser(random_state=0),
 }
 parsed = np.concatenate([trees[new] for _, new in folds])

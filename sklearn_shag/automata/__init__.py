@@ -2,7 +2,7 @@
 
 from sklearn_shag.automata._base import SequenceModel, SymbolSequences
 from sklearn_shag.automata._contexts import NGrams, check_ngrams
-from sklearn_shag.automata._decomposition import Events, find_basis, leading_states, project_events
+from sklearn_shag.automata._decomposition import Events, find_basis, project_events
 from sklearn_shag.automata._em import HMM, EMAutomaton
 from sklearn_shag.automata._expectation import (
     Expected,

@@ -1,4 +1,4 @@
-"""Parsers of the probability of trees given their sentences: linear, and tuned grammars.
+"""Parsers of the probability of trees given their sentences: their base class, and a linear model.
 
 The names that other folders use are listed here.
 """
@@ -22,6 +22,5 @@ from sklearn_shag.conditional._passes import (
     run_passes,
     without_heads,
 )
-from sklearn_shag.conditional._tuned import ConditionalSHAG
 
 __all__ = []

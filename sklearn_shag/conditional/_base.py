@@ -90,7 +90,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
     vocabulary_: dict[str, list[str]]
     labels_: ObjectArray
     validation_scores_: list[float]
-    # For models from older files.
+    # The file of the bundled parser does not say these.
     trees_: str = "projective"
     nonprojective_share_: float = 0.0
     trees_scores_: list[float] = []

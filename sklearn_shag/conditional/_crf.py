@@ -171,7 +171,6 @@ class CRFParser(ArcParser):
 
     See Also
     --------
-    ConditionalSHAG : Grammars with hidden states, trained for the same objective.
     sklearn_shag.parsing.tree_loss : The objective, for other models.
 
     Notes

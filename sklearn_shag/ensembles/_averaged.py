@@ -190,7 +190,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         "decoder": [StrOptions({"mbr", "max_marginal", "mst"})],
     }
 
-    shares_: FloatArray = np.empty(0)  # for models from older files
+    shares_: FloatArray = np.empty(0)  # while the weights are not learned
 
     def __init__(
         self,

@@ -111,7 +111,7 @@ class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
         sentence, in nats.
     nonprojective : {"lift", "drop"}, default="lift"
         What to do with sentences whose heads are all known and whose arcs cross, as for
-        :class:`ConditionalSHAG`.
+        :class:`CRFParser`.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="viterbi"
         How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper),
         "max_marginal" the sum of marginals (the expected number of correct arcs), and "viterbi" the

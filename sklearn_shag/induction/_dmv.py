@@ -97,7 +97,7 @@ class DMV(RawTextMixin, BaseSHAG):
         from `init`. The symbols must be the same.
     nonprojective : {"lift", "drop"}, default="lift"
         What to do with sentences whose heads are all known and whose arcs cross, as for
-        :class:`ConditionalSHAG`.
+        :class:`CRFParser`.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper),
         "max_marginal" the sum of marginals (the expected number of correct arcs), and "viterbi",
@@ -145,7 +145,7 @@ class DMV(RawTextMixin, BaseSHAG):
     ConcaveParser : A model with one optimum, where "concave" starts.
     DummyParser : The chain of tokens, which may be better than this model.
     DeterministicSHAG : The same automata, learned from trees.
-    ConditionalSHAG : The better learner if some heads are known.
+    CRFParser : The better learner if some heads are known.
 
     Notes
     -----

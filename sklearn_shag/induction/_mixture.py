@@ -150,7 +150,7 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
         sentence, in nats.
     nonprojective : {"lift", "drop"}, default="lift"
         What to do with sentences whose heads are all known and whose arcs cross, as for
-        :class:`ConditionalSHAG`.
+        :class:`CRFParser`.
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
         How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper), and
         "max_marginal" the sum of marginals (the expected number of correct arcs). "mst" is like

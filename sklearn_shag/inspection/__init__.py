@@ -11,7 +11,6 @@ from sklearn_shag.inspection._confidence import (
 )
 from sklearn_shag.inspection._dfa import ApproximateDFA, DFAStates, DFATransitions, approximate_dfa
 from sklearn_shag.inspection._dfa_display import AutomatonDisplay
-from sklearn_shag.inspection._distances import AttachmentByDistanceDisplay, AttachmentCounts
 from sklearn_shag.inspection._grammars import (
     ArcTable,
     AutomatonGains,
@@ -32,8 +31,6 @@ __all__ = [
     "ArcCalibrationDisplay",
     "ArcMarginalsDisplay",
     "ArcTable",
-    "AttachmentByDistanceDisplay",
-    "AttachmentCounts",
     "AutomatonDisplay",
     "AutomatonGains",
     "AutomatonRanks",

@@ -15,11 +15,11 @@ class Display:
         """Import matplotlib.pyplot, or raise an error that says how to install it."""
         return import_optional("matplotlib.pyplot", "plot", f"{type(self).__name__}.plot")
 
-    def _make_axes(self, ax, *n_axes, figsize):
+    def _make_axes(self, ax, figsize):
         """Return the given axes, or make a figure that leaves room for the labels of its axes."""
         plt = self._import_pyplot()
         if ax is None:
-            _, ax = plt.subplots(*n_axes, figsize=figsize, layout="constrained")
+            _, ax = plt.subplots(figsize=figsize, layout="constrained")
         return ax
 
     def _make_canvas(self, plt, ax, width, height):

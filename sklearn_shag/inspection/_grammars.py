@@ -361,7 +361,6 @@ def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
     See Also
     --------
     automaton_gains : Shows how much each automaton gains from its states.
-    sklearn_shag.SpectralSHAGCV : Chooses the number of states by the score.
 
     Notes
     -----
@@ -385,7 +384,7 @@ def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
     if not hasattr(grammar, "singular_values_"):
         raise TypeError(
             f"estimator must be a SpectralSHAG, which has singular_values_, got a "
-            f"{type(grammar).__name__}. For a SpectralSHAGCV, fit SpectralSHAG(**best_params_)."
+            f"{type(grammar).__name__}."
         )
     symbols = grammar.symbols_
     known = slice(symbols.size)  # the last row is the pool

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from sklearn_shag.automata import Events, find_basis, leading_states, project_events
+from sklearn_shag.automata import Events, find_basis, project_events
 from sklearn_shag.learning._automata import learn_automata
 from sklearn_shag.learning._base import IncrementalMixin, Learned, TreeLearner
 from sklearn_shag.learning._deterministic import deterministic_automaton
@@ -144,7 +144,6 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
     See Also
     --------
     DeterministicSHAG : The same kind of grammar without hidden states.
-    SpectralSHAGCV : Chooses the number of states and the smoothing.
 
     Notes
     -----
@@ -242,25 +241,19 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         return cls(n_states, **{**PUBLISHED, **params})
 
     def _learn_operators(self, statistics, trees, sequences):
-        return self._cut(self._decompose(statistics), statistics)
-
-    def _decompose(self, statistics):
-        """List the Decomposed automata of every head and direction, in order of pairs."""
         names = "n_states", "shrinkage", "scaling", "alpha", "mixing"
         learn = partial(spectral_automaton, **{name: getattr(self, name) for name in names})
         context = float(self.context)  # arrays of whole numbers are multiplied by its powers
-        return learn_automata(
+        # Of every head and direction, in order of pairs.
+        automata = learn_automata(
             statistics.statistics, learn, self.smoothing, self.n_jobs, context, self.verbose
         )
-
-    def _cut(self, automata, statistics):
-        """Cut automata down to `n_states` states, and join them to a grammar."""
         sizes = [automaton.singular_values.size for automaton in automata]
         values = np.zeros((len(automata), max(sizes)))
         for row, automaton in zip(values, automata, strict=True):
             row[: automaton.singular_values.size] = automaton.singular_values
+        operators = [automaton.operators for automaton in automata]
         extra = N_BASELINE_STATES if self.mixing > 0 else 0
-        operators = [leading_states(each.operators, self.n_states + extra) for each in automata]
         ranks = np.array([part.alpha_1.size - extra for part in operators])
         used = (np.arange(values.shape[1]) < ranks[:, None]) & (values > 0)
         squares = np.divide(values, values[:, :1], out=np.zeros_like(values), where=used) ** 2

@@ -504,8 +504,8 @@ def attachment_breakdown(
     See Also
     --------
     unlabeled_attachment_score : The score of all tokens together.
+    labeled_breakdown : Counts by the relation, the length or the depth of arcs.
     sklearn_shag.inspection.automaton_gains : Compares the counts of two parsers.
-    sklearn_shag.inspection.AttachmentByDistanceDisplay : Plots the counts by the length of arcs.
 
     Examples
     --------

@@ -119,13 +119,6 @@ class Archive:
                 return header
         raise ModelFileError(f"its header is nested more than {_MAX_DEPTH} levels deep.")
 
-    def has(self, name):
-        """Tell whether there is an array of that name."""
-        return self._find(name) is not None
-
-    def _find(self, name):
-        return self._members.get(f"{self.same.get(name, name)}.npy")
-
     def read(self, name, dtype, max_bytes=math.inf):
         """Read an array.
 
@@ -141,7 +134,7 @@ class Archive:
         -------
         array : ndarray
         """
-        info = self._find(name)
+        info = self._members.get(f"{self.same.get(name, name)}.npy")
         if info is None:
             raise ModelFileError(f"it holds no array {name}.")
         if info.flag_bits & 1 or info.compress_type not in _METHODS:
@@ -155,9 +148,6 @@ class Archive:
         self._left -= info.file_size
         with self._archive.open(info) as file:
             array = _read_npy(file, info.file_size, name)
-        if dtype is np.float16 and array.dtype == np.float32:  # vectors in earlier versions' files
-            with np.errstate(over="ignore"):  # infinite numbers are refused later
-                array = array.astype(dtype)
         if array.dtype != dtype:
             raise ModelFileError(f"{name} holds {array.dtype}, not {np.dtype(dtype)}.")
         return array

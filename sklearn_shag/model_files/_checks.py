@@ -14,11 +14,11 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from sklearn_shag.automata import NGrams, SequenceModel, check_ngrams
-from sklearn_shag.conditional import ConditionalSHAG, CRFParser
+from sklearn_shag.conditional import CRFParser
 from sklearn_shag.encoding import AFFIXES, LETTERS, RIGHT, VECTOR, check_name
 from sklearn_shag.ensembles import ComposedParser
 from sklearn_shag.features import LinearWeights, check_linear_weights
-from sklearn_shag.learning import OperatorMixin, RefinedSHAG, SpectralSHAGCV
+from sklearn_shag.learning import OperatorMixin, RefinedSHAG
 from sklearn_shag.lexical import LexicalizedSHAG, LexicalStatistics, check_words
 from sklearn_shag.model_files._archive import ModelFileError
 from sklearn_shag.network import (
@@ -66,12 +66,6 @@ def _learned_axes(model):
     return () if isinstance(model, SequenceModel) else (len(model.symbols_) + 1, 2)
 
 
-def _shape_of_shares(model):
-    """Return the shape of the weights of members; files of earlier versions hold none."""
-    is_old = not model.shares_.size and not hasattr(model.weights, "fit")
-    return (0 if is_old else len(model.estimators_),)
-
-
 _IN_COLUMNS = re.compile(r"[^\t\n\r]+")  # values that CoNLL-U can hold
 _FORM_AND_TAG = re.compile(r"[^\t\n\r]+\t[^\t\n\r]*")
 _SCRIPT = re.compile(  # how a form is edited to its lemma
@@ -84,13 +78,12 @@ _NUMBERS = {
     "singular_values_": (lambda model: (*_learned_axes(model), None), -np.inf, np.inf),
     "effective_rank_": (_learned_axes, -np.inf, np.inf),
     "mixing_": (lambda _: (), 0, 1),
-    "scores_": (lambda model: (None, None, model.n_splits_), -np.inf, np.inf),
     "weights_": (
         lambda model: (len(model.estimators_), *model.operators_.alpha_1.shape[:2]),
         0,
         _LARGEST_DOUBLE,
     ),
-    "shares_": (_shape_of_shares, 0, 1),
+    "shares_": (lambda model: (len(model.estimators_),), 0, 1),
     "seed_": (lambda _: (), 0, np.iinfo(np.int32).max),
     "rare_share_": (lambda _: (), 0, 1),
     "nonprojective_share_": (lambda _: (), 0, 1),
@@ -275,18 +268,12 @@ def _check_linear(model, key):
 
 
 def _check_history(model, key):
-    """Check the lengths of curves: EM and L-BFGS have one more value, that of the start."""
+    """Check that curves have a value for each iteration, and after EM one for the start."""
     n_first = 0 if isinstance(model, CRFParser | NetworkLearner) else 1
     if len(model.loss_curve_) != model.n_iter_ + n_first:
         raise ModelFileError(f"{key}/loss_curve_ has {len(model.loss_curve_)} values")
     if len(getattr(model, "validation_scores_", ())) not in (0, model.n_iter_):
         raise ModelFileError(f"{key}/validation_scores_ does not have {model.n_iter_} values")
-
-
-def _check_tuned(model, key):
-    """Check that tuned operators and their start, which are compared, have equal shapes."""
-    if model.start_operators_.A.shape != model.operators_.A.shape:
-        raise ModelFileError(f"{key}/start_operators_ and operators_ have different states")
 
 
 def _check_composed(model, key):
@@ -300,12 +287,6 @@ def _check_refined(model, key):
     n_states = {part.A.shape[2] for part in (*model.stages_, model.refined_operators_)}
     if n_states != {model.operators_.A.shape[-1]}:
         raise ModelFileError(f"{key}/refined_operators_ and operators_ have different states")
-
-
-def _check_search(model, key):
-    chosen = {"n_states": model.n_states_, "smoothing": model.smoothing_}
-    if chosen not in model.cv_results_["params"]:
-        raise ModelFileError(f"{key} has chosen {chosen}, which is not one of its candidates")
 
 
 def _check_feature(model, key):
@@ -329,9 +310,7 @@ CHECKS = {
     TagLearner: _check_network,
     Splitter: _check_splitter,
     CRFParser: _check_linear,
-    ConditionalSHAG: _check_tuned,
     ComposedParser: _check_composed,
     RefinedSHAG: _check_refined,
-    SpectralSHAGCV: _check_search,
     TokenFeature: _check_feature,
 }

@@ -17,10 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata import SequenceModel
 from sklearn_shag.encoding import split_embeddings
-from sklearn_shag.learning import format_results
 from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
 from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
-from sklearn_shag.network import NetworkLearner, TagLearner
+from sklearn_shag.network import TagLearner
 from sklearn_shag.operators import RefinedOperators
 from sklearn_shag.sequences import TreebankStatistics
 from sklearn_shag.treebank import MAX_BYTES, Dictionary, TokenFeature
@@ -55,21 +54,6 @@ KINDS = {
 
 
 DOCUMENTS = "sklearn_shag.documents"  # the folder of transformers that files do not hold
-# What files of earlier versions call estimators, their parameters and their fitted attributes, with
-# None for attributes that there are no longer.
-FORMER_CLASSES = {"AveragedSHAG": "AveragedParser", "ProductSHAG": "ProductParser"}
-FORMER_PARAMS = {
-    "CRFParser": {"learning_rate": "learning_rate_init"},
-    "SpectralSHAGCV": {"n_states": "n_states_grid", "smoothing": "smoothing_grid"},
-}
-FORMER_ATTRIBUTES = {
-    "best_n_states_": "n_states_",
-    "best_smoothing_": "smoothing_",
-    "best_params_": None,
-    "embeddings_": "embeddings_name_",
-    "log_likelihoods_": None,  # an array that rises, where `loss_curve_` is a list that falls
-    "objectives_": None,
-}
 
 
 class FileContents(NamedTuple):
@@ -294,7 +278,7 @@ def _load_archive(data, max_bytes):
             f"it has the format {version}; this version of sklearn_shag reads format "
             f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again."
         )
-    archive.same = header.get("same", {})  # {} in earlier versions' files
+    archive.same = header.get("same", {})
     check_value(archive.same, dict[str, str], "same")
     source = FileSource(archive, {}, {}, [], [], max_bytes)
     model = _restore_model(header.get("model"), "model", source, True)
@@ -351,8 +335,6 @@ def _find_kinds(cls):
     """Find the kind of each fitted attribute of a class of estimators, from its annotation."""
     hints = _hints(cls).items()
     kinds = {name: KINDS.get(hint, "plain") for name, hint in hints if name.endswith("_")}
-    if "cv_results_" in kinds:  # a table, unlike other dictionaries
-        kinds["cv_results_"] = "results"
     if issubclass(cls, SequenceModel):
         kinds["operators_"] = "automaton"  # others have one for each head and direction
     return kinds
@@ -427,9 +409,7 @@ def _describe_attribute(kind, value, key, contents):
         fields = record._asdict().items()
         contents.arrays.update({f"{key}/{field}": array for field, array in fields})
         return None
-    if kind == "results":
-        value = value["params"]
-    elif kind == "strings":
+    if kind == "strings":
         value = value.tolist()  # strings in the header have no fixed width
     return _to_json(value, key, contents, True)
 
@@ -492,7 +472,6 @@ def _restore_model(description, key, source, fitted):
     if len(source.places) > _MAX_ESTIMATORS:
         raise ModelFileError(f"it holds more than {_MAX_ESTIMATORS:,} estimators.")
     name = _take_item(description, "class", str, key)
-    name = FORMER_CLASSES.get(name, name)
     if name not in _find_classes():
         raise ModelFileError(f"{key} is a {name!r}, which model files cannot hold.")
     cls = _find_classes()[name]
@@ -502,13 +481,10 @@ def _restore_model(description, key, source, fitted):
             source.frozen[key] = FrozenEstimator(estimator)
         return source.frozen[_take_item(description, "key", str, key)]
     of_steps = fitted and issubclass(cls, Pipeline)
-    renamed = FORMER_PARAMS.get(name, {})
     params = {
-        renamed.get(param, param): _restore_value(value, f"{key}/{param}", source, of_steps)
+        param: _restore_value(value, f"{key}/{param}", source, of_steps)
         for param, value in _take_item(description, "params", dict, key).items()
     }
-    if issubclass(cls, NetworkLearner):  # which once said None for "auto"
-        params |= {n: "auto" for n in ("dropout", "max_iter") if params.get(n, n) is None}
     for unsaved in ("memory", *getattr(cls, "_unsaved_params", ())):
         if params.get(unsaved) is not None:
             raise ModelFileError(f"{key} has the parameter {unsaved!r}, which is never saved")
@@ -516,22 +492,11 @@ def _restore_model(description, key, source, fitted):
     check_params(model)
     if fitted and not of_steps:
         stored = _take_item(description, "attributes", dict, key)
-        attributes = _update_attributes(stored, key, source)
-        vars(model).update(_restore_attributes(cls, attributes, key, source))
+        vars(model).update(_restore_attributes(cls, stored, key, source))
         check_model(model, key, source.max_bytes)
         if isinstance(model, TagLearner):
             source.networks.append(model)
     return model
-
-
-def _update_attributes(stored, key, source):
-    """Rename fitted attributes of earlier versions; their curves of gains become losses."""
-    updated = {FORMER_ATTRIBUTES.get(name, name): value for name, value in stored.items()}
-    updated.pop(None, None)
-    for name in {"log_likelihoods_", "objectives_"} & stored.keys():
-        curve = source.archive.read(f"{key}/{name}", np.float64)
-        updated["loss_curve_"] = np.negative(curve).tolist()
-    return updated
 
 
 def _restore_attributes(cls, stored, key, source):
@@ -542,7 +507,7 @@ def _restore_attributes(cls, stored, key, source):
     restored = dict.fromkeys(stored)  # in their order
     known = ChainMap(restored, {name: getattr(cls, name) for name in expected.keys() - required})
     # Attributes whose checks need other attributes come after these.
-    order = {kind: place for place, kind in enumerate((*RECORDS, "stages", "results"), start=1)}
+    order = {kind: place for place, kind in enumerate((*RECORDS, "stages"), start=1)}
     for name in sorted(stored, key=lambda name: order.get(expected[name], 0)):
         place = f"{key}/{name}"
         kind, annotation = expected[name], hints[name]
@@ -564,8 +529,6 @@ def _restore_attribute(kind, annotation, value, key, source, others):
         named = Bunch()
         named.update(value)
         return named
-    if kind == "results":
-        return _restore_results(value, key, others)
     if kind == "strings":
         return _restore_strings(value, annotation, key, source.max_bytes)
     check_value(value, annotation, key)
@@ -576,8 +539,6 @@ def _restore_record(kind, annotation, key, source, others):
     stored, check = RECORDS[kind]
     arrays = {}
     for field, hint in _hints(stored).items():
-        if field in stored._field_defaults and not source.archive.has(f"{key}/{field}"):
-            continue  # newer than the file
         arrays[field] = source.archive.read(f"{key}/{field}", _find_dtype(hint))
         check_finite(arrays[field], f"{key}.{field}")
     record, names = stored(**arrays), list(inspect.signature(check).parameters)[2:]
@@ -614,15 +575,3 @@ def _restore_strings(values, annotation, key, max_bytes):
     if max_bytes is not None and n_bytes > max_bytes:
         raise ModelFileError(f"{key} takes {n_bytes:,} bytes, more than max_bytes={max_bytes:,}")
     return np.array(values, dtype=np.str_)
-
-
-def _restore_results(candidates, key, others):
-    scores = others["scores_"]
-    check_value(candidates, list[dict[str, float]], key)
-    grid = {"n_states", "smoothing"}
-    if scores.ndim != 3 or scores.shape[0] * scores.shape[1] != len(candidates) or not scores.size:
-        raise ModelFileError(f"{key} has {len(candidates)} candidates, but other numbers of scores")
-    if not all(candidate.keys() == grid for candidate in candidates):
-        raise ModelFileError(f"{key} has candidates other than {' and '.join(sorted(grid))}")
-    with np.errstate(all="ignore"):
-        return format_results(candidates, scores.reshape(len(candidates), -1))

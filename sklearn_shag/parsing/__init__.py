@@ -53,7 +53,6 @@ from sklearn_shag.parsing._inside_outside import InsideOutside, inside_outside
 from sklearn_shag.parsing._losses import (
     arc_losses,
     cross_entropy,
-    grammar_loss,
     tree_loss,
     tree_values,
     value_trees,

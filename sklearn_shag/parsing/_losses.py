@@ -22,37 +22,6 @@ from sklearn_shag.utils._param_validation import as_floats, check_sample_weight
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike, SignArray
 
 
-def grammar_loss(grammar, free, known, weights, n_jobs=None):
-    """Compute how improbable known heads are by a grammar, and the derivative by its logarithms.
-
-    Parameters
-    ----------
-    grammar : PackedGrammar
-        Of operators that are not negative.
-    free, known : Potentials
-        The sentences, and a copy of them that allows known heads no other head.
-    weights : ndarray of shape (n_sentences,)
-    n_jobs : int or None
-
-    Returns
-    -------
-    losses : ndarray of shape (n_sentences,)
-        log Z - log Z(known) in nats, not weighted; inf where either is 0 or out of range.
-    gradient : Operators
-        The derivative of the weighted sum by the logarithm of each entry: expected uses in all
-        trees, less those in the trees with the known heads (eq. 26).
-    """
-    results = [
-        sum_up_sentences(grammar, part, weights, counts=True, n_jobs=n_jobs)
-        for part in (free, known)
-    ]
-    log_z, log_known = (each.log_abs_z for each in results)
-    losses, possible = np.full(weights.size, np.inf), (results[0].sign > 0) & (results[1].sign > 0)
-    np.subtract(log_z, log_known, out=losses, where=possible)
-    of_free, of_known = (each.counts for each in results)
-    return losses, Operators(*(one - other for one, other in zip(of_free, of_known, strict=True)))
-
-
 def tree_values(
     grammar: Operators | None, potentials: Potentials, heads: Heads
 ) -> tuple[SignArray, FloatArray]:

@@ -25,7 +25,6 @@ from tests.fuzz._run import Target
 from tests.test_interruptions import Interrupter, is_same, shortened
 
 SUITE = {name: shortened(each) for name, each in (ESTIMATORS | TRANSFORMERS).items()}
-SUITE["spectral CV"].set_params(cv=2)  # files hold numbers there
 EVENTS = ("parameters", "interrupt", "interrupt", "threads", "fits in threads")
 # Where fractions are meant: one that is no machine word, one that is no double.
 WHOLE_NUMBERS = 10**30, 10**400
