@@ -96,6 +96,11 @@ def iter_sentences(files, on_error, read=_read_conllu):
             yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree)
 
 
+def is_conllu(path):
+    """Whether the name of a file says that it is CoNLL-U."""
+    return path.endswith((".conllu", ".conllu.gz"))
+
+
 def find_invalid(*sentences):
     """Return the error of the first sentence, None if it is missing, that is invalid, or None."""
     return next((s.tree for s in sentences if s and isinstance(s.tree, ConlluError)), None)
