@@ -41,6 +41,7 @@ from sklearn_shag import (
 )
 from sklearn_shag.cli import _demo, _main, _models, _recipe, _serve, _train, _training_data, main
 from sklearn_shag.cli._evaluate import iter_sentences
+from sklearn_shag.cli._recipe import Recipe, choose_model
 from sklearn_shag.cli._training_data import list_split
 from sklearn_shag.features import TransformerVectors, _transformer
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
@@ -298,7 +299,8 @@ class TestTrain:
     def test_options_make_a_model(self, options, model):
         """To fit it is a matter of the library."""
         options = _main.make_parser("").parse_args(["train", "x", "-o", "y", *options.split()])
-        made, learner = _recipe.Recipe.from_options(options).make_model()
+        kind, _ = choose_model(options)
+        made, learner = Recipe.from_options(options, kind).make_model()
         steps = [made] if made is learner else [step for _, step in made.steps]
         expected = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
         assert list(map(parameters, steps)) == list(map(parameters, expected))

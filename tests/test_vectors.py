@@ -229,7 +229,7 @@ def test_the_command_learns_from_a_file(capsys, english, of_trees, tmp_path, mon
 def test_the_command_gives_them_to_all_networks(of_trees, options, names):
     parse = _main.make_parser("").parse_args
     options = parse(["train", "x", "-o", "y", *options, "--embeddings", str(of_trees)])
-    recipe = Recipe.from_options(options)
+    recipe = Recipe.from_options(options, options.model)
     model, _ = recipe.make_model()
     recipe.give_vectors(model, [])
     params = model.get_params()

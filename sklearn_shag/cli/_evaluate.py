@@ -19,9 +19,16 @@ from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import escape_acting, printable, shorten, warn
 
 SHOWN = {
-    **{"uas": "UAS", "las": "LAS", "clas": "CLAS", "label_accuracy": "label accuracy"},
-    **{"exact_match": "exact match", "upos": "UPOS", "xpos": "XPOS", "feats": "FEATS"},
-    **{"tags": "AllTags", "lemma": "Lemmas"},
+    "uas": "UAS",
+    "las": "LAS",
+    "clas": "CLAS",
+    "label_accuracy": "label accuracy",
+    "exact_match": "exact match",
+    "upos": "UPOS",
+    "xpos": "XPOS",
+    "feats": "FEATS",
+    "tags": "AllTags",
+    "lemma": "Lemmas",
 }
 
 

@@ -56,18 +56,41 @@ OF_NEW = (
 N_NETWORKS = 3  # of an ensemble, beside a linear model
 
 
+def choose_model(options):
+    """Choose the kind of a new model by the other options, if none names it.
+
+    `doc/guide/comparison.rst` has the figures.
+
+    Returns
+    -------
+    kind : str or None
+        None goes on with a model.
+    reason : str or None
+        None if there is no choice.
+    """
+    if options.model is not None or options.continue_ is not None:
+        return options.model, None
+    if options.raw_text is not None:
+        return "biaffine", "a student is about as good as its teacher, and faster"
+    if options.symbols is not None:
+        return "spectral", "the fastest one that reads symbols"
+    network, grammar = (LEARNERS[name].get_params() for name in ("biaffine", "spectral"))
+    own = [name for name, _ in options.set if name in grammar.keys() - network.keys()]
+    if own:
+        return "spectral", f"it has the parameter {own[0]}"
+    return "ensemble", "the most accurate one; biaffine learns in a third of the time"
+
+
 @dataclass(frozen=True)
 class Recipe:
     """What the command `train` learns: the kind of model, its settings, and what they need.
 
-    Its fields are the options of the same names, and `reason`. :meth:`from_options` makes it.
+    Its fields are the options of the same names; :meth:`from_options` makes it.
 
     Parameters
     ----------
     model : str or None
         The kind of a new model; None goes on with the model `continue_`.
-    reason : None or str
-        Why this kind was chosen, if no option names one.
     """
 
     model: str | None
@@ -91,22 +114,18 @@ class Recipe:
     seed: int
     set: list[tuple[str, Any]]
     n_jobs: int | None
-    reason: str | None = None
 
     @classmethod
-    def from_options(cls, options):
-        """Make a recipe from the options of the command, and choose the kind of model.
+    def from_options(cls, options, kind):
+        """Make a recipe from the options of the command, and the kind of model chosen by them.
 
         Raises
         ------
         ValueError
             If options do not go together.
         """
-        names = [field.name for field in fields(cls) if field.name != "reason"]
-        recipe = cls(**{name: getattr(options, name) for name in names})
-        if recipe.model is None and recipe.continue_ is None:
-            model, reason = recipe._choose_model()
-            recipe = replace(recipe, model=model, reason=reason)
+        given = {field.name: getattr(options, field.name) for field in fields(cls)}
+        recipe = cls(**given | {"model": kind})
         recipe._check()
         return recipe
 
@@ -128,21 +147,6 @@ class Recipe:
         """Return a dict of the options in `names` that are given."""
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
-
-    def _choose_model(self):
-        """Choose the kind of model by the other options alone, and give the reason.
-
-        `doc/guide/comparison.rst` has the figures.
-        """
-        if self.raw_text is not None:
-            return "biaffine", "a student is about as good as its teacher, and faster"
-        if self.symbols is not None:
-            return "spectral", "the fastest one that reads symbols"
-        network, grammar = (LEARNERS[name].get_params() for name in ("biaffine", "spectral"))
-        own = [name for name, _ in self.set if name in grammar.keys() - network.keys()]
-        if own:
-            return "spectral", f"it has the parameter {own[0]}"
-        return "ensemble", "the most accurate one; biaffine learns in a third of the time"
 
     def _check(self):
         """Refuse options that do not go together."""

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_shag.cli._info import make_card
 from sklearn_shag.cli._models import check_output, choose_verbosity, is_terminal
-from sklearn_shag.cli._recipe import Recipe
+from sklearn_shag.cli._recipe import Recipe, choose_model
 from sklearn_shag.cli._training_data import find_treebanks, list_split, read_helpers, read_raw_text
 from sklearn_shag.conditional import tell_trees
 from sklearn_shag.ensembles import AveragedParser, DistilledParser
@@ -65,9 +65,10 @@ def train(options):
         raise ValueError("A model is not text for a terminal; name a file with -o, or redirect.")
     told = sys.stderr if options.output == STANDARD else sys.stdout
     _warn_of_test_files(treebank.files)
-    recipe = Recipe.from_options(options)
-    if recipe.reason is not None:
-        print(f"Taking --model {recipe.model}: {recipe.reason}", file=told)
+    kind, reason = choose_model(options)
+    if reason is not None:
+        print(f"Taking --model {kind}: {reason}", file=told)
+    recipe = Recipe.from_options(options, kind)
     if recipe.learns_tags and recipe.tags is None:
         recipe = replace(recipe, tags=",".join(treebank.list_columns()))
     training = Training(recipe, treebank, others, told)
@@ -206,10 +207,11 @@ class Training:
         elif recipe.weight is None and self.model is self.learner:  # it keeps encoded trees alone
             self.model.fit(iter(treebank) if treebank.kept else treebank.read())
         else:
-            sentences, weights = [*treebank, *self.raw], treebank.list_weights()
-            if weights is not None:
-                weights = {weight_name(self.model): weights + [1.0] * len(self.raw)}
-            self.model.fit(sentences, **(weights or {}))
+            sentences, given = [*treebank, *self.raw], {}
+            if recipe.weight is not None:
+                weights = treebank.list_weights() + [1.0] * len(self.raw)
+                given = {weight_name(self.model): weights}
+            self.model.fit(sentences, **given)
 
     def print_kind(self):
         """Print the share of arcs that are not projective, and the trees of the parser's sums."""

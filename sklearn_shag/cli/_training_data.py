@@ -77,7 +77,7 @@ class Treebank:
     weights : None or list of float, default=None
         One for each name.
     every : int, default=0
-        Every so manieth tree of a name is set aside; 0 sets none aside.
+        The trees of a name that have a multiple of this number are set aside; with 0 none are.
     on_error : {"stop", "skip"}, default="stop"
 
     Attributes
