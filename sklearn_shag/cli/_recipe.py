@@ -1,4 +1,4 @@
-"""What the command `train` learns: a recipe made from its options, and the models it makes."""
+"""Recipes of the command `train`, made from its options, and the models that they make."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -126,12 +126,12 @@ class Recipe:
         """
         given = {field.name: getattr(options, field.name) for field in fields(cls)}
         recipe = cls(**given | {"model": kind})
-        recipe._check()
+        recipe._check_options()
         return recipe
 
     @property
     def learns_tags(self):
-        """Whether columns are learned, named ones or those that have values."""
+        """Whether columns are learned: named ones, or all with values."""
         return self.tags is not None or bool(self.text or self.helpers)
 
     @property
@@ -148,7 +148,7 @@ class Recipe:
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 
-    def _check(self):
+    def _check_options(self):
         """Refuse options that do not go together."""
         if self.cv and (self.raw_text or self.helpers or self.weight or self.continue_):
             raise ValueError(
@@ -230,7 +230,7 @@ class Recipe:
         learner.set_params(**dict(self.set))
         learner._validate_params()  # before anything is read
         if self.raw_text is not None:
-            model = DistilledParser(model, self._make_teacher())
+            model = DistilledParser(model, self._provide_teacher())
         if self.text:
             shared = {"random_state": self.seed, "n_jobs": self.n_jobs}
             splitter = Splitter(patterns=self.pattern or (), **shared)
@@ -299,7 +299,7 @@ class Recipe:
         feature = TokenFeature(first, others or None, **counts)
         return make_parser_pipeline(feature, learner), learner
 
-    def _make_teacher(self):
+    def _provide_teacher(self):
         """Load the teacher of a student, or make the model that is learned without raw text."""
         if self.teacher is not None:
             return FrozenEstimator(load_model(self.teacher, embeddings=self.open_context()))

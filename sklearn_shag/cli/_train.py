@@ -287,7 +287,7 @@ class Training:
         warn(what, UserWarning)
 
     def describe(self):
-        """Describe what has learned, and from how much."""
+        """Describe the learner, and the amount of its material."""
         n_files, n_helpers, n_raw = len(self.treebank.files), len(self.helpers), len(self.raw)
         several = f" in {n_files} files" if n_files > 1 else ""
         if n_helpers:

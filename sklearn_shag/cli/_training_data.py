@@ -1,4 +1,4 @@
-"""What the command `train` reads: treebanks, trees of other languages, and raw text."""
+"""Input of the command `train`: treebanks, trees of other languages, and raw text."""
 
 import os
 import unicodedata
@@ -77,7 +77,7 @@ class Treebank:
     weights : None or list of float, default=None
         One for each name.
     every : int, default=0
-        The trees of a name that have a multiple of this number are set aside; with 0 none are.
+        Sentences of a name whose number is a multiple of this one are set aside; with 0 none are.
     on_error : {"stop", "skip"}, default="stop"
 
     Attributes
