@@ -1,6 +1,5 @@
 """The command line: it agrees with the library, and its errors are one line."""
 
-import argparse
 import gc
 import hashlib
 import io
@@ -40,8 +39,10 @@ from sklearn_shag import (
     read_card,
     save_model,
 )
-from sklearn_shag.cli import _demo, _main, _models, _serve, _train, main
+from sklearn_shag.cli import _demo, _main, _models, _recipe, _serve, _train, _training_data, main
 from sklearn_shag.cli._evaluate import iter_sentences
+from sklearn_shag.cli._recipe import Recipe, choose_model
+from sklearn_shag.cli._training_data import list_split
 from sklearn_shag.features import TransformerVectors, _transformer
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
@@ -77,12 +78,12 @@ COMMANDS += ["serve"]
 
 def make_networks_small(monkeypatch):
     """Let the command train networks and taggers in a moment."""
-    monkeypatch.setitem(_models.LEARNERS, "biaffine", SMALL_NETWORK)
-    monkeypatch.setitem(_models.LEARNERS, "crf", CRFParser(n_features=2**12, max_iter=1))
+    monkeypatch.setitem(_recipe.LEARNERS, "biaffine", SMALL_NETWORK)
+    monkeypatch.setitem(_recipe.LEARNERS, "crf", CRFParser(n_features=2**12, max_iter=1))
     small = partial(Tagger, hidden_layer_sizes=[4], max_iter=1, cv=2)
-    monkeypatch.setattr(_models, "Tagger", small)
+    monkeypatch.setattr(_recipe, "Tagger", small)
     small = partial(Splitter, hidden_layer_sizes=[4], max_iter=1)
-    monkeypatch.setattr(_models, "Splitter", small)
+    monkeypatch.setattr(_recipe, "Splitter", small)
 
 
 def stop_servers(monkeypatch):
@@ -298,8 +299,8 @@ class TestTrain:
     def test_options_make_a_model(self, options, model):
         """To fit it is a matter of the library."""
         options = _main.make_parser("").parse_args(["train", "x", "-o", "y", *options.split()])
-        options.model = options.model or _models.choose_model(options)[0]
-        made, learner = _models.make_model(options)
+        kind, _ = choose_model(options)
+        made, learner = Recipe.from_options(options, kind).make_model()
         steps = [made] if made is learner else [step for _, step in made.steps]
         expected = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
         assert list(map(parameters, steps)) == list(map(parameters, expected))
@@ -664,7 +665,6 @@ class TestHelpers:
         greek = DependencyTree(["\u03b1\u03b2\u03b3", "x", "."], [0, 1, 1])
         helpers = [latin, greek, latin.with_multiword_tokens([two])]
         raw = tmp_path / "raw.txt"
-        options = argparse.Namespace(raw_text=[str(raw)])
         for text, own, expected in [
             ("", [latin], [latin, latin]),
             ("", [greek], [greek, greek]),
@@ -674,12 +674,11 @@ class TestHelpers:
             ("\u0b85", [latin], [latin, latin]),
         ]:
             raw.write_text(text, encoding="utf-8")
-            assert _train._list_split(own, helpers, options) == expected
+            assert list_split(own, helpers, [str(raw)]) == expected
         # Tags and features of CoNLL-U are no text of the language.
         columns = raw.with_suffix(".conllu")
         write_conllu([greek], columns)
-        options.raw_text = [str(columns)]
-        assert _train._list_split([], helpers, options) == [latin, greek]
+        assert list_split([], helpers, [str(columns)]) == [latin, greek]
 
     @pytest.mark.filterwarnings("always")
     @pytest.mark.parametrize("with_own", [False, True])
@@ -1011,7 +1010,7 @@ class TestOverwriting:
             os.link(target, output)
         elif alias == "folder":
             source = treebank.parent
-        for module, work in ((_models, "load_model"), (_train, "iter_sentences")):
+        for module, work in ((_models, "load_model"), (_training_data, "iter_sentences")):
             monkeypatch.setattr(module, work, None)  # before any work
         inputs = ["train", source] if command == "train" else ["parse", saved, source]
         err = fail(*inputs, "-o", output)
@@ -1022,7 +1021,7 @@ class TestOverwriting:
 
     @over("name", ["none/out", "."])
     def test_output_is_checked_before_any_work(self, fail, monkeypatch, train, tmp_path, name):
-        monkeypatch.setattr(_train, "iter_sentences", None)
+        monkeypatch.setattr(_training_data, "iter_sentences", None)
         err = fail("train", train, "-o", tmp_path / name)
         assert ("there is no folder" if name != "." else "it is a folder") in err
 
@@ -1035,7 +1034,7 @@ class TestWarnings:
                 warnings.warn(f"line {index}\n  goes on", UserWarning, stacklevel=index)
             return iter_sentences(*arguments)
 
-        monkeypatch.setattr(_train, "iter_sentences", read)
+        monkeypatch.setattr(_training_data, "iter_sentences", read)
         assert main(["train", train, "-o", str(tmp_path / "m"), "--model", "single"]) == 0
         assert capsys.readouterr().err == (
             "sklearn-shag train: warning: line 1 goes on\n"
@@ -1321,7 +1320,7 @@ class TestErrors:
         def interrupt(*arguments):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(_train, "iter_sentences", interrupt)
+        monkeypatch.setattr(_training_data, "iter_sentences", interrupt)
         assert main(["train", train, "-o", "m", "--model", "spectral"]) == 130
         assert capsys.readouterr().err == "sklearn-shag train: interrupted\n"
 
@@ -1329,7 +1328,7 @@ class TestErrors:
         def fill(*arguments):
             return np.empty(2**62, dtype=np.int8)
 
-        monkeypatch.setattr(_train, "iter_sentences", fill)
+        monkeypatch.setattr(_training_data, "iter_sentences", fill)
         err = fail("train", train, "-o", "m")
         assert "error: out of memory. Unable to allocate 4.00 EiB" in err
 
@@ -1432,7 +1431,7 @@ class TestProgress:
     def test_taggers_show_their_folds(self, monkeypatch, train, tmp_path):
         """In the pipeline both show what they do, and neither file says so."""
         small = partial(Tagger, hidden_layer_sizes=[4], max_iter=1, cv=2)
-        monkeypatch.setattr(_models, "Tagger", small)
+        monkeypatch.setattr(_recipe, "Tagger", small)
         monkeypatch.setattr(_progress, "DELAY", 0.0)
         monkeypatch.setattr(sys, "stderr", self.Terminal())
         model = str(tmp_path / "model.npz")

@@ -21,7 +21,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag.cli import _parse, _suggest, _train, main
+from sklearn_shag.cli import _parse, _suggest, _train, _training_data, main
 from sklearn_shag.treebank import (
     ConlluError,
     _pieces,
@@ -307,7 +307,7 @@ MODEL = ("--model", "spectral")
 def test_words_and_tags_are_counted_in_parts(folder, capsys, monkeypatch, size, options):
     """The file of the model is the same, to the last byte, as of all trees together."""
     monkeypatch.setattr(_train, "PART", size)
-    monkeypatch.setattr(_train, "KEPT", 2 * size)
+    monkeypatch.setattr(_training_data, "KEPT", 2 * size)
     models = ("words", "first") if not options else ("words",)
     for model in models:
         common = "--model", model, "--symbols", "upos,xpos", "--min-count", "3", *options
@@ -325,7 +325,7 @@ def test_words_and_tags_are_counted_in_parts(folder, capsys, monkeypatch, size, 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 def test_training_on_a_pipe_with_a_name(folder, capsys, monkeypatch):
-    monkeypatch.setattr(_train, "KEPT", 2)
+    monkeypatch.setattr(_training_data, "KEPT", 2)
     text = (folder / "in.conllu").read_bytes()
     os.mkfifo(folder / "pipe.conllu")
     writer = threading.Thread(target=(folder / "pipe.conllu").write_bytes, args=[text], daemon=True)

@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklearn_shag import BiaffineParser, Tagger, load_model
-from sklearn_shag.cli import _main, _models, main
+from sklearn_shag.cli import _main, _recipe, main
+from sklearn_shag.cli._recipe import Recipe
 from sklearn_shag.features import read_vectors
 from sklearn_shag.treebank import DependencyTree, write_conllu
 from tests.estimators import assert_same_model
@@ -202,7 +203,7 @@ def test_models_take_what_was_read(english, of_trees, make):
 
 
 def test_the_command_learns_from_a_file(capsys, english, of_trees, tmp_path, monkeypatch):
-    monkeypatch.setattr(_models, "N_VECTORS", 100)
+    monkeypatch.setattr(_recipe, "N_VECTORS", 100)
     write_conllu(english[:30], tmp_path / "train.conllu")
     options = ["--model", "biaffine", "--set", "hidden_layer_sizes=[4]", "--max-iter", "1"]
     paths = [str(tmp_path / name) for name in ("train.conllu", "model.npz")]
@@ -228,8 +229,9 @@ def test_the_command_learns_from_a_file(capsys, english, of_trees, tmp_path, mon
 def test_the_command_gives_them_to_all_networks(of_trees, options, names):
     parse = _main.make_parser("").parse_args
     options = parse(["train", "x", "-o", "y", *options, "--embeddings", str(of_trees)])
-    model, _ = _models.make_model(options)
-    _models.give_vectors(model, options, [])
+    recipe = Recipe.from_options(options, options.model)
+    model, _ = recipe.make_model()
+    recipe.give_vectors(model, [])
     params = model.get_params()
     given = {name: value for name, value in params.items() if name.endswith("embeddings")}
     assert list(given) == names

@@ -2,15 +2,15 @@
 
 import io
 import warnings
-from argparse import Namespace
 from contextlib import redirect_stdout, suppress
 from itertools import product
 
 from sklearn.base import clone
 
 from sklearn_shag.automata import EMAutomaton
-from sklearn_shag.cli._demo import demo
-from sklearn_shag.cli._models import LEARNERS, open_model
+from sklearn_shag.cli._demo import compare_grammars
+from sklearn_shag.cli._models import open_model
+from sklearn_shag.cli._recipe import LEARNERS
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.datasets import load_english, make_sequences
 from sklearn_shag.network import Splitter, Tagger
@@ -37,16 +37,17 @@ def compile(options):
     """
     from sklearn_shag.utils._kernel_cache import can_write, code_folder  # imports numba
 
-    if not can_write(folder := code_folder()):
+    folder = code_folder()
+    if not can_write(folder):
         raise OSError(f"{folder} cannot be written; set NUMBA_CACHE_DIR to a folder that can.")
     with redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in options.model or ["english", "demo"]:
-            own = {"model": name, "n_jobs": 1}
             if name == "demo":
-                demo(Namespace(text=None, grammars=True, treebank=None, n_jobs=None, program=""))
-            else:
-                _parse_in_all_ways(open_model(Namespace(**vars(options) | own), []))
+                compare_grammars()
+                continue
+            given = {"context": options.context, "dictionary": options.dictionary}
+            _parse_in_all_ways(open_model(name, n_jobs=1, **given).estimator)
         if options.all:
             _fit_all()
     print(f"The code of {len(list(folder.iterdir()))} kernels is in {folder}")
@@ -54,11 +55,13 @@ def compile(options):
 
 def _fit_all():
     """Fit models of all kinds in few passes, and parse with all parsers among them."""
-    EMAutomaton(max_iter=2).fit(drawn := make_sequences(50, random_state=0)).score(drawn)
+    drawn = make_sequences(50, random_state=0)
+    EMAutomaton(max_iter=2).fit(drawn).score(drawn)
     for model in (*LEARNERS.values(), CRFParser(trees="all"), Tagger(cv=2), Splitter()):
-        model = clone(model).set_params(**{"max_iter": 2} if hasattr(model, "max_iter") else {})
-        if hasattr(model.fit(load_english().data), "parse"):
-            _parse_in_all_ways(model)
+        few = {"max_iter": 2} if hasattr(model, "max_iter") else {}
+        fitted = clone(model).set_params(**few).fit(load_english().data)
+        if hasattr(fitted, "parse"):
+            _parse_in_all_ways(fitted)
 
 
 def _parse_in_all_ways(model):

@@ -56,7 +56,7 @@ def demo(options):
     if options.n_jobs is not None and not wants_grammars:
         raise ValueError("--n-jobs is for the training of grammars; add --grammars.")
     if wants_grammars:
-        _compare_grammars(options)
+        compare_grammars(options.treebank, options.n_jobs, options.program)
     elif options.text is not None:
         _parse_text(options.text)
     else:
@@ -103,11 +103,19 @@ def _parse_text(text):
     print("The last column is the probability of the head that each word has.")
 
 
-def _compare_grammars(options):
-    """Train four grammars on tags, print their scores, and show a true tree beside a parsed one."""
-    train, test, own = _read_splits(options.treebank)
+def compare_grammars(treebank=None, n_jobs=None, program="sklearn-shag"):
+    """Train four grammars on tags, print their scores, and show a true tree beside a parsed one.
+
+    Parameters
+    ----------
+    treebank : None or str, default=None
+        A folder; None takes the bundled sentences.
+    n_jobs : int or None, default=None
+    program : str, default="sklearn-shag"
+        The name of the program in what to type next.
+    """
+    train, test, own = _read_splits(treebank)
     print(f"{len(train)} sentences to learn from, {len(test)} to parse\n")
-    n_jobs = options.n_jobs
     hidden = {"n_states": N_STATES, "smoothing": 5.0, "n_jobs": n_jobs}
     spectral = f"SPECTRAL, {N_STATES} states"
     models = {
@@ -124,7 +132,7 @@ def _compare_grammars(options):
     # The sentence to draw: of readable length, and the same whatever the models think of it.
     chosen = min(test, key=lambda tree: abs(len(tree) - 12))
     _print_trees(chosen, models[spectral].parse([chosen])[0], f"parsed by {spectral}")
-    print(f"\nNext, learn from your own treebank:\n\n  {options.program} train {own}")
+    print(f"\nNext, learn from your own treebank:\n\n  {program} train {own}")
 
 
 def _read_splits(folder):

@@ -47,7 +47,8 @@ class ErrorCounts:
             head, label, other = int(true.heads[t]), labels[t], others[t]
             right, same = int(parsed.heads[t] == head), label in (other, MISSING)
             n_wrong += not (right and same)
-            self.confused.update([(label, other)] * (right and not same))
+            if right and not same:
+                self.confused[label, other] += 1
             groups = {"relation": label.partition(":")[0]}
             distance = abs(head - t - 1) if head else 0
             groups["distance"] = f"{FAR} or more" if distance >= FAR else str(distance or "root")

@@ -19,9 +19,16 @@ from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import escape_acting, printable, shorten, warn
 
 SHOWN = {
-    **{"uas": "UAS", "las": "LAS", "clas": "CLAS", "label_accuracy": "label accuracy"},
-    **{"exact_match": "exact match", "upos": "UPOS", "xpos": "XPOS", "feats": "FEATS"},
-    **{"tags": "AllTags", "lemma": "Lemmas"},
+    "uas": "UAS",
+    "las": "LAS",
+    "clas": "CLAS",
+    "label_accuracy": "label accuracy",
+    "exact_match": "exact match",
+    "upos": "UPOS",
+    "xpos": "XPOS",
+    "feats": "FEATS",
+    "tags": "AllTags",
+    "lemma": "Lemmas",
 }
 
 
@@ -94,6 +101,11 @@ def iter_sentences(files, on_error, read=_read_conllu):
             if on_error == "stop" and isinstance(tree, ConlluError):
                 raise tree
             yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree)
+
+
+def is_conllu(path):
+    """Whether the name of a file says that it is CoNLL-U."""
+    return path.endswith((".conllu", ".conllu.gz"))
 
 
 def find_invalid(*sentences):

@@ -62,14 +62,17 @@ def make_card(files, options, **known):
 def _describe_treebank(file):
     """Describe the treebank of a file, by its folder if that is one of Universal Dependencies."""
     folder = Path(expand_user(file)).resolve().parent
-    if file == STANDARD or not (named := re.match(TREEBANK_NAME, folder.name)):
+    named = re.match(TREEBANK_NAME, folder.name)
+    if file == STANDARD or named is None:
         return {"name": os.path.basename(file)}
     about = {"name": named[0]}
-    if release := RELEASE.search(f"{folder.parent.name}/{folder.name}"):
+    release = RELEASE.search(f"{folder.parent.name}/{folder.name}")
+    if release is not None:
         about["release"] = release[1]
     for names, pattern in LICENCES.items():
         for place in sorted(folder.glob(names)):
-            if found := re.search(pattern, place.read_text(encoding="utf-8", errors="replace")):
+            found = re.search(pattern, place.read_text(encoding="utf-8", errors="replace"))
+            if found is not None:
                 about.setdefault("licence", printable(" ".join(found[1].split()), 200))
     return about
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import warnings
 from collections import Counter
 from contextlib import closing
 from itertools import chain, groupby, islice, tee
@@ -13,7 +12,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from sklearn_shag import __version__
-from sklearn_shag.cli._models import check_output, choose_verbosity, list_given, open_model
+from sklearn_shag.cli._models import check_output, choose_verbosity, open_model
 from sklearn_shag.network import SplitterFormat
 from sklearn_shag.parsing import list_probabilities, make_trees
 from sklearn_shag.treebank import (
@@ -27,11 +26,11 @@ from sklearn_shag.treebank import (
     read_text_file,
     set_comment,
 )
-from sklearn_shag.utils._arrays import in_chunks
-from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
+from sklearn_shag.utils._arrays import answer_each, in_chunks
+from sklearn_shag.utils._estimators import OpenMember
 from sklearn_shag.utils._io import PARTIAL, STANDARD, expand_user, write_resumable
 from sklearn_shag.utils._messages import printable, warn
-from sklearn_shag.utils._parallel import count_workers, map_in_processes, progress
+from sklearn_shag.utils._parallel import call_recorded, count_workers, map_in_processes, progress
 
 PART = 250  # sentences of pieces whose trees are in memory at once
 GROUP = 1 << 15  # characters of pieces of text that are parsed together, at least
@@ -57,25 +56,26 @@ class PieceParser(NamedTuple):
     is_json: bool
 
     def __call__(self, pieces):
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            found = list(self._parse_parts(pieces))
-        return found, [(each.category, str(each.message)) for each in warned]
+        return call_recorded(self._list_results, pieces)
 
-    def _parse_parts(self, pieces):
+    def _list_results(self, pieces):
+        found = []
         for sentences in in_chunks(self._list_sentences(pieces), PART):
-            results = self._parse_sentences(pieces, sentences)
-            for (k, _, text, tree), result in zip(sentences, results, strict=True):
-                found = result
-                if isinstance(result, ConlluError):
-                    yield k, result
-                    if not self.skips:
-                        return
-                    if self.form == CONLLU and not self.is_json:
-                        yield k, [text + CONLLU.boundary]
-                        continue
-                    found = [] if isinstance(tree, ConlluError) else [(tree, {})]
-                yield k, self._write(found)
+            trees = [tree for *_, tree in sentences if not isinstance(tree, ConlluError)]
+            answers = iter(answer_each(self._parse, trees))
+            for k, line, text, tree in sentences:
+                answer = tree if isinstance(tree, ConlluError) else next(answers)
+                if isinstance(answer, list):
+                    found.append((k, self._write(answer)))
+                    continue
+                if answer is not tree:  # the sentence is valid, but cannot be parsed
+                    message = str(answer).replace("X[0]", "the sentence", 1)
+                    answer = ConlluError(pieces[k].path, line, message)
+                found.append((k, answer))
+                if not self.skips:
+                    return found
+                found.append((k, self._pass_on(text, tree)))
+        return found
 
     def _list_sentences(self, pieces):
         """Yield the place of the piece, line, text, and tree or error of each sentence."""
@@ -83,18 +83,11 @@ class PieceParser(NamedTuple):
             is_named = self.form != HORIZONTAL or isinstance(tree, ConlluError)
             yield k, line, text, tree if is_named else _name_sentence(pieces[k].path, line, tree)
 
-    def _parse_sentences(self, pieces, sentences):
-        """Return the parses of each sentence, or its error."""
-        known = [sentence for sentence in sentences if not isinstance(sentence[3], ConlluError)]
-        try:
-            parsed = iter(self._parse([tree for *_, tree in known]))
-        except ValueError as error:
-            if len(sentences) > 1:  # parsing each alone finds the sentence at fault
-                return [self._parse_sentences(pieces, [each])[0] for each in sentences]
-            ((k, line, *_),) = known
-            message = str(error).replace("X[0]", "the sentence", 1)
-            parsed = iter([ConlluError(pieces[k].path, line, message)])
-        return [tree if isinstance(tree, ConlluError) else next(parsed) for *_, tree in sentences]
+    def _pass_on(self, text, tree):
+        """Return the texts of a sentence without a parse."""
+        if self.form == CONLLU and not self.is_json:
+            return [text + CONLLU.boundary]
+        return self._write([] if isinstance(tree, ConlluError) else [(tree, {})])
 
     def _parse(self, trees):
         """List pairs of a tree and its probabilities, for JSON, for each sentence."""
@@ -251,7 +244,13 @@ def parse(options):
     files = list_sources(options.file, SUFFIXES.get(options.input, ".txt"))
     for ending in ("",) if options.output == STANDARD else ("", *PARTIAL):
         check_output(options.output + ending, [options.model, *files])
-    model = open_model(options, files)
+    model = open_model(
+        options.model,
+        files,
+        context=options.context,
+        dictionary=options.dictionary,
+        n_jobs=options.n_jobs,
+    )
     work = _make_work(options, model)
     items, issued = tee(read_items(options, files, work.form))
     n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
@@ -260,10 +259,11 @@ def parse(options):
     with write_resumable(options.output, key, options.resume) as (write, note, noted):
         n_done, done, output.empty = noted or (0, {}, [])
         counts.update(done)
-        for pieces in islice(issued, n_done):
+        for pieces in islice(issued, n_done):  # a run before has written them
             next(items)
-            n_bytes -= sum(piece.n_read for piece in pieces)
-            any(map(output.read, pieces))
+            for piece in pieces:
+                n_bytes -= piece.n_read
+                output.read(piece)
         n_before, began = counts["sentences"], perf_counter()
         with (
             progress("Parsing", n_bytes, "B", choose_verbosity(), log=True) as advance,
@@ -290,25 +290,25 @@ def parse(options):
 
 def _make_work(options, model):
     """Make the function that parses pieces, and check the options of parsing."""
-    opened, is_json = open_member(model), options.output_format == "jsonl"
+    parser, is_json = model.opened.parser, options.output_format == "jsonl"
     # The progress bar of the command is for all pieces.
-    opened.parser.set_params(verbose=0, **list_given(options, "max_tokens", "decoder"))
-    opened.parser._check_ready()  # bad options are not errors of sentences
+    parser.set_params(verbose=0, max_tokens=options.max_tokens)
+    if options.decoder is not None:
+        parser.set_params(decoder=options.decoder)
+    parser._check_ready()  # bad options are not errors of sentences
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
     answers = {"n_best": options.k_best, "n_samples": options.sample, "random_state": options.seed}
     answers["confidence"] = "all" if is_json and options.confidence else options.confidence
     answers["keep_heads"] = options.keep_heads
     answers["unique_relations"] = "auto" if groups == [("auto",)] else groups
-    return PieceParser(
-        opened, choose_form(options, model), answers, options.on_error == "skip", is_json
-    )
+    form = choose_form(options, model.splitter)
+    return PieceParser(model.opened, form, answers, options.on_error == "skip", is_json)
 
 
-def choose_form(options, model):
+def choose_form(options, splitter):
     """Choose the format of the option `input`; of text, it has the splitter of the model."""
     if options.input in ("conllu", "horizontal"):
         return CONLLU if options.input == "conllu" else HORIZONTAL
-    splitter = find_splitter(model)
     if splitter is None:
         raise ValueError(
             f"{options.model} has not learned to split text; give a model of train --text."

@@ -1,13 +1,12 @@
 """The command `serve`, which answers requests of UDPipe's protocol over HTTP."""
 
 import json
-import re
 import signal
 import traceback
 import warnings
-from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from email.parser import BytesParser
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from io import StringIO
@@ -33,8 +32,8 @@ TASKS = {"tokenizer": {"", "1", "ranges", "presegmented"}, "tagger": {"", "1"}, 
 FORMATS = {"conllu": CONLLU, "horizontal": HORIZONTAL}
 STATUS = {TimeoutError: 503, LookupError: 404, OverflowError: 413}
 REASONS = {500: "The server failed; its log says why.", 503: "It takes too long; send less text."}
-NAME = re.compile(rb'\bname="?(\w+)')  # in the header of a part
-_read_form = partial(parse_qsl, keep_blank_values=True, errors="strict", max_num_fields=20)
+MAX_FIELDS = 20  # of a request
+_read_form = partial(parse_qsl, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
 
 
 class ParserServer(ThreadingMixIn, TCPServer):
@@ -135,7 +134,8 @@ class RequestHandler(BaseHTTPRequestHandler):
         fields = dict(_read_form(url.query) + _read_body(self.headers, body))
         if url.path not in ("/models", "/process"):
             raise LookupError("There is only /models and /process.")
-        if unknown := fields.keys() - {"data", "model", "input", "output", *TASKS}:
+        unknown = fields.keys() - {"data", "model", "input", "output", *TASKS}
+        if unknown:
             raise ValueError(f"There is no parameter {min(unknown)}.")
         if url.path == "/process":
             return self.server.process(fields)
@@ -150,11 +150,18 @@ def _read_body(headers, body):
     """List names and values of the parameters in the body of a request."""
     if not body or headers.get_content_type() == "application/x-www-form-urlencoded":
         return _read_form(body.decode())
-    *parts, end = (b"\r\n" + body).split(b"\r\n--" + headers.get_boundary("").encode())
-    if headers.get_content_type() != "multipart/form-data" or not end.startswith(b"--"):
+    if body.count(b"--" + headers.get_boundary("").encode("latin-1")) > MAX_FIELDS + 1:
+        raise ValueError(f"The body has more than {MAX_FIELDS} parameters.")
+    kind = headers.get("Content-Type", "").encode("latin-1")
+    form = BytesParser().parsebytes(b"Content-Type: " + kind + b"\r\n\r\n" + body)
+    if form.get_content_type() != "multipart/form-data" or form.defects:
         raise ValueError("The body must be a form, urlencoded or multipart.")
-    cut = [part.partition(b"\r\n\r\n") for part in parts]
-    return [(m[1].decode(), c[2].decode()) for c in cut if (m := NAME.search(c[0]))]
+    found = []
+    for part in form.walk():
+        name = part.get_param("name", header="Content-Disposition")
+        if isinstance(name, str) and not part.is_multipart():
+            found.append((name, part.get_payload(decode=True).decode()))
+    return found
 
 
 def _analyse_next(opened, tasks, confidence, chunks):
@@ -184,11 +191,13 @@ def serve(options):
     """
     models = {}
     for path in options.model:
-        model = open_model(Namespace(**vars(options) | {"model": path, "n_jobs": 1}), [])
-        open_member(model).parser.set_params(verbose=0, max_tokens=MAX_TOKENS)
-        tags = any(v is not None for k, v in model.get_params().items() if k.endswith("tags"))
-        known = ["tokenizer"] * bool(find_splitter(model)) + ["tagger"] * tags + ["parser"]
-        models[Path(path).name.removesuffix(".npz")] = model, known
+        given = {"context": options.context, "dictionary": options.dictionary}
+        model, opened, splitter = open_model(path, n_jobs=1, **given)
+        opened.parser.set_params(verbose=0, max_tokens=MAX_TOKENS)
+        known = [] if splitter is None else ["tokenizer"]
+        if any(v is not None for k, v in model.get_params().items() if k.endswith("tags")):
+            known.append("tagger")
+        models[Path(path).name.removesuffix(".npz")] = model, [*known, "parser"]
     if len(models) < len(options.model):
         raise ValueError("Two models have the same name; rename a file.")
     warnings.simplefilter("ignore")  # they quote texts, and each text would stay in memory

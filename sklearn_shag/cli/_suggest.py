@@ -11,6 +11,7 @@ from sklearn_shag.cli._evaluate import (
     LeftOut,
     find_invalid,
     find_lack,
+    is_conllu,
     iter_sentences,
     name_impossible,
     print_json,
@@ -33,7 +34,6 @@ from sklearn_shag.treebank import (
     write_conllu,
 )
 from sklearn_shag.utils._arrays import in_chunks, rows_of
-from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable
@@ -69,8 +69,14 @@ def suggest(options):
     files = list_sources(options.file, SUFFIXES.get(options.input, ".txt"))
     if options.output is not None:
         check_output(options.output, [options.model, *files])
-    model = open_model(options, files)
-    opened, form = open_member(model), choose_form(options, model)
+    model = open_model(
+        options.model,
+        files,
+        context=options.context,
+        dictionary=options.dictionary,
+        n_jobs=options.n_jobs,
+    )
+    opened, form = model.opened, choose_form(options, model.splitter)
     reason = ", since no projective tree with one root has their known heads"
     advice = " (correct them, or use a model of train --set decoder=mst, which lets arcs cross)"
     invalid, impossible = LeftOut(), LeftOut(reason + advice)
@@ -148,18 +154,18 @@ def _iter_new(options, form, files, invalid):
     """
     seen = set()
     for path in files:
-        is_conllu = form == CONLLU or path.endswith((".conllu", ".conllu.gz"))
-        read = partial(_read_file, options, CONLLU if is_conllu else form)
+        reads_conllu = form == CONLLU or is_conllu(path)
+        read = partial(_read_file, options, CONLLU if reads_conllu else form)
         sentences = iter_sentences([path], options.on_error, read)
         for sentence in invalid.drop(sentences, find_invalid):
             tree = sentence.tree
             if form != CONLLU and tree.forms in seen:
                 continue
             seen.add(tree.forms)
-            if tree.sent_id is None or not is_conllu:
+            if tree.sent_id is None or not reads_conllu:
                 name = Path(sentence.path.strip("<>")).name.partition(".")[0]
                 tree = tree.with_sent_id(f"{name}-{sentence.number}")
-            if not is_conllu and options.input != "horizontal":
+            if not reads_conllu and options.input != "horizontal":
                 tree = mark_guesses(tree, [WORDS])
             tree = tree if tree.text else tree.with_text(join_text([tree]).strip())
             known = None if options.ignore_heads else forget_guesses(tree)

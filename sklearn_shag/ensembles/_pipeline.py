@@ -23,7 +23,7 @@ from sklearn_shag.treebank import (
     check_text,
     group_pieces,
 )
-from sklearn_shag.utils._arrays import is_collection
+from sklearn_shag.utils._arrays import answer_each, is_collection
 from sklearn_shag.utils._estimators import Pipeline, find_splitter, linked, open_member
 from sklearn_shag.utils._messages import shorten, warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes
@@ -393,20 +393,18 @@ def _make_piece(name, text):
 
 
 def _parse_documents(pipeline, lines, options, pieces):
-    """Parse texts together; return pairs of the id of each and its trees, or its error."""
-    try:
-        for piece in pieces:
-            check_text(piece.text)
-        split = list(map(list, find_splitter(pipeline)._split_pieces(pieces, None, lines)))
-        trees = iter(pipeline.parse(list(chain.from_iterable(split)), **options))
-    except (TypeError, ValueError) as error:
-        if len(pieces) == 1:
-            return [(pieces[0].document, error)]
-        half = len(pieces) // 2  # halves of halves find the text at fault
-        parse = partial(_parse_documents, pipeline, lines, options)
-        return list(chain.from_iterable(map(parse, (pieces[:half], pieces[half:]))))
-    rows = zip(pieces, split, strict=True)
-    return [(piece.document, list(islice(trees, len(part)))) for piece, part in rows]
+    """Return pairs of the id of each text and its trees, or its error."""
+    found = answer_each(partial(_parse_together, pipeline, lines, options), pieces)
+    return [(piece.document, trees) for piece, trees in zip(pieces, found, strict=True)]
+
+
+def _parse_together(pipeline, lines, options, pieces):
+    """Return the trees of each of several texts."""
+    for piece in pieces:
+        check_text(piece.text)
+    split = list(map(list, find_splitter(pipeline)._split_pieces(pieces, None, lines)))
+    trees = iter(pipeline.parse(list(chain.from_iterable(split)), **options))
+    return [list(islice(trees, len(sentences))) for sentences in split]
 
 
 def _report_refused(on_error, document):

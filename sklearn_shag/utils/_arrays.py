@@ -193,6 +193,29 @@ def group_equal(keys):
     return np.unique(np.array(firsts, dtype=np.int64), return_inverse=True)
 
 
+def answer_each(function, items):
+    """Ask a function about many items at once, and find out which of them it refuses.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a list of items, and returns a list with an answer for each.
+    items : list
+
+    Returns
+    -------
+    answers : list
+        For an item that is refused the TypeError or ValueError.
+    """
+    try:
+        return function(items)
+    except (TypeError, ValueError) as error:
+        if len(items) == 1:
+            return [error]
+    half = len(items) // 2  # halves of halves find the item at fault
+    return answer_each(function, items[:half]) + answer_each(function, items[half:])
+
+
 def make_room(shape, dtype):
     """Make an array without values, in memory or, if it is large, in a temporary file."""
     if np.dtype(dtype).itemsize * np.prod(shape) <= LARGEST:

@@ -261,7 +261,7 @@ def _leave_one_worker():
 
 
 def _call_prepared(item):
-    return _call_recorded(_PREPARED[0], item)
+    return call_recorded(_PREPARED[0], item)
 
 
 def _call_here(function, item):
@@ -269,13 +269,13 @@ def _call_here(function, item):
     done = Future()
     try:
         with _leave_one_worker():
-            done.set_result(_call_recorded(function, item))
+            done.set_result(call_recorded(function, item))
     except Exception as error:  # comes after the results of the items before
         done.set_exception(error)
     return done
 
 
-def _call_recorded(function, item):
+def call_recorded(function, item):
     """Call a function; return its result, and the warnings that it issued."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
