@@ -18,7 +18,7 @@ from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences
 from sklearn_shag.inspection._grammars import DIRECTIONS, head_code, open_grammar
 from sklearn_shag.inspection._refinements import open_refinement
 from sklearn_shag.inspection._tables import shown_as_table, table_html, to_dataframe
-from sklearn_shag.operators import pair_automaton
+from sklearn_shag.operators import pair_automaton, write_dot
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences, new_graph
 from sklearn_shag.utils._arrays import is_collection, rows_of
@@ -268,19 +268,21 @@ class ApproximateDFA(NamedTuple):
             double border if sequences stop there. An edge is labelled with the symbols that lead
             from one state to the other, and their probabilities.
         """
-        lines = ["digraph {", "rankdir=LR;", "node [shape=circle];", "start [shape=point];"]
-        lines.append("start -> 0;")
-        for state, (_, stops, probability, _) in enumerate(rows_of(self.states)):
-            border = ", peripheries=2" if stops else ""
-            lines.append(f'{state} [label="{state}\\nSTOP {probability:.2f}"{border}];')
-        labels = {}
+        stops = zip(self.states.stop_probabilities, self.states.stops, strict=True)
+        states = [(f"{k}\nSTOP {share:.2f}", n) for k, (share, n) in enumerate(stops)]
+        arrows = {
+            pair: [f"{symbol} {probability:.2f}" for symbol, probability in uses]
+            for pair, uses in self._list_uses().items()
+        }
+        return write_dot([("start", 0, "")], states, arrows)
+
+    def _list_uses(self, min_probability=0.0):
+        """List symbols and probabilities of the transitions between each pair of states."""
+        uses = {}
         for source, symbol, target, _, probability in rows_of(self.transitions):
-            name = symbol.replace("\\", "\\\\").replace('"', '\\"')
-            labels.setdefault((source, target), []).append(f"{name} {probability:.2f}")
-        for (source, target), names in labels.items():
-            label = "\\n".join(names)
-            lines.append(f'{source} -> {target} [label="{label}"];')
-        return "\n".join([*lines, "}"])
+            if probability >= min_probability:
+                uses.setdefault((source, target), []).append((symbol, probability))
+        return uses
 
     def _repr_html_(self) -> str:
         name = escape(name_pair(self.head, self.direction))

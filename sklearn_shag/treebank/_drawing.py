@@ -22,6 +22,94 @@ _COLORS = ("#1b6ca8", "#b3261e", "#1e7b34", "#7b3fa0", "#a65000", "#00757a", "#a
 _FORBIDDEN_IN_XML = "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
+class TreeLayout:
+    """Where arcs run above a row of words, in any unit of length.
+
+    An arc lies above all arcs that it spans, and the arrow to a root above all arcs.
+
+    Parameters
+    ----------
+    centres : list of numbers
+        The middle of each word, of :func:`place_words`.
+    arcs : sequence of (int, int)
+        Positions of head and dependent; the head of a root is 0.
+
+    Attributes
+    ----------
+    n_levels : int
+        The height of the drawing above the words, in levels.
+    """
+
+    def __init__(self, centres, arcs):
+        self.centres = centres
+        self._levels = _find_levels([arc for arc in arcs if arc[0]])
+        self.n_levels = 1 + max(self._levels.values(), default=0)
+
+    def level(self, head, token):
+        """Return the height of an arc, in levels."""
+        return self._levels.get((head, token), self.n_levels)
+
+    def curve(self, head, token, baseline, step, aside):
+        """Return the four points of the cubic curve of an arc, from its head to its dependent.
+
+        The arrow to a root runs straight up and down again.
+
+        Parameters
+        ----------
+        head, token : int
+        baseline : number
+            Where arcs begin and end.
+        step : number
+            The distance of levels; negative if coordinates grow downwards.
+        aside : number
+            How far from the middle of its head an arc begins, so that it does not hide the arrow
+            to the head.
+        """
+        start = end = self.centres[token - 1]
+        if head:
+            start = self.centres[head - 1] + (aside if token > head else -aside)
+        # The highest point of a cubic curve lies at three quarters of the height of its controls.
+        control = baseline + step * self.level(head, token) * 4 / 3
+        return (start, baseline), (start, control), (end, control), (end, baseline)
+
+
+def place_words(widths, margin):
+    """Place words in a row.
+
+    Parameters
+    ----------
+    widths : ndarray of shape (n_tokens,)
+        The width of each word, with the gap to the next one.
+    margin : number
+        The space at both ends of the row.
+
+    Returns
+    -------
+    centres : ndarray of shape (n_tokens,)
+        The middle of each word.
+    width : number
+        The width of the drawing.
+    """
+    edges = np.cumsum([margin, *widths])
+    return (edges[:-1] + edges[1:]) / 2, edges[-1] + margin
+
+
+def known_arcs(heads):
+    """List the known arcs of a tree as pairs of head and dependent; the head of a root is 0."""
+    return [(int(head), token) for token, head in enumerate(heads, start=1) if head != UNKNOWN]
+
+
+def _find_levels(arcs):
+    """Find the height of each arc: one level more than the arcs that it spans."""
+    arcs = sorted(arcs, key=lambda arc: abs(arc[0] - arc[1]))
+    starts, ends = np.sort(np.reshape(arcs, (-1, 2)), axis=1).T
+    levels = np.zeros(len(arcs), dtype=int)
+    for k in range(len(arcs)):  # arcs inside are shorter, so they have their levels
+        inside = (starts[k] <= starts[:k]) & (ends[:k] <= ends[k])
+        levels[k] = 1 + levels[:k].max(initial=0, where=inside)
+    return dict(zip(arcs, levels.tolist(), strict=True))
+
+
 def draw_text(forms, symbols, heads=None, deprels=None):
     """Draw a tree in ASCII with one token a row, in the order of the sentence.
 
@@ -80,8 +168,8 @@ def _draw_branches(heads):
 def _group_dependents(heads):
     """Return a dict from each head to its dependents in order, both numbered from 1."""
     dependents = {}
-    for token, head in enumerate(heads, start=1):
-        if head > 0:
+    for head, token in known_arcs(heads):
+        if head:
             dependents.setdefault(head, []).append(token)
     return dependents
 
@@ -147,15 +235,20 @@ def draw_svg(forms, symbols, heads=None, deprels=None, marked=(), colors=False, 
     -------
     svg : str
     """
-    labels = [""] * len(forms) if heads is None or deprels is None else deprels
+    if heads is None:
+        heads, deprels = [UNKNOWN] * len(forms), None
+    labels = [""] * len(forms) if deprels is None else deprels
     gap, step = (_COMPACT_GAP, _COMPACT_HEIGHT) if compact else (_GAP, _LEVEL_HEIGHT)
-    positions, width = _place_tokens(forms, symbols, labels, gap)
-    levels = {} if heads is None else arc_levels(tree_arcs(heads))
-    highest = max(levels.values(), default=0)
-    baseline = _MARGIN + step * (1 + highest)
+    rows = zip((forms, symbols, labels), (_FORM_SIZE, _SYMBOL_SIZE, _LABEL_SIZE), strict=True)
+    # 0.62 em is the mean width of a letter, generously.
+    widths = [[0.62 * size * display_width(text) for text in row] for row, size in rows]
+    centres, width = place_words(np.max(widths, axis=0).round().astype(int) + gap, _MARGIN)
+    layout = TreeLayout(centres.astype(int).tolist(), known_arcs(heads))  # whole pixels
+    baseline = _MARGIN + step * layout.n_levels
     height = baseline + _FORM_SIZE + _SYMBOL_SIZE + 2 * _MARGIN
     arcs, texts = [], []
-    for token, position in enumerate(positions, start=1):
+    for token, head in enumerate(heads, start=1):
+        position = layout.centres[token - 1]
         form, symbol, label = forms[token - 1], symbols[token - 1], labels[token - 1]
         # A sum of letters, since hashes of str differ between processes.
         own = _COLORS[sum(map(ord, label.partition(":")[0])) % len(_COLORS)] if colors else None
@@ -165,16 +258,11 @@ def draw_svg(forms, symbols, heads=None, deprels=None, marked=(), colors=False, 
             arcs.insert(0, f'<rect {box} rx="4" fill="{_MARK}"/>')
         texts.append(_svg_text(position, baseline + 18, _FORM_SIZE, form))
         texts.append(_svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, color="#5a6270"))
-        if heads is not None and heads[token - 1] != UNKNOWN:
-            head = heads[token - 1]
-            level = levels.get((head, token), highest + 1)
-            top = baseline - step * level
-            # Arcs leave a head beside its middle, so that they do not hide the arrow to the head.
-            side = 5 if token > head else -5
-            start = position if head == 0 else positions[head - 1] + side
+        if head != UNKNOWN:
+            points = layout.curve(head, token, baseline, -step, aside=5)
             weight = 2.4 if token in marked else 1.2
-            arcs.append(_svg_arc(start, position, top, baseline, own or _PLAIN, weight))
-            middle = (start + position) / 2
+            arcs.append(_svg_arc(points, own or _PLAIN, weight))
+            middle, top = (points[0][0] + position) / 2, baseline - step * layout.level(head, token)
             texts.append(_svg_text(middle, top + 3, _LABEL_SIZE, label, color=own or _LABEL))
     return "\n".join(
         [
@@ -188,45 +276,6 @@ def draw_svg(forms, symbols, heads=None, deprels=None, marked=(), colors=False, 
     )
 
 
-def _place_tokens(forms, symbols, labels, gap):
-    """Return the middle of each token, and the width of the drawing, in pixels."""
-    left = _MARGIN
-    positions = []
-    for form, symbol, label in zip(forms, symbols, labels, strict=True):
-        sizes = ((form, _FORM_SIZE), (symbol, _SYMBOL_SIZE), (label, _LABEL_SIZE))
-        # 0.62 em is the mean width of a letter, generously.
-        box = round(max(0.62 * size * display_width(text) for text, size in sizes)) + gap
-        positions.append(left + box // 2)
-        left += box
-    return positions, left + _MARGIN
-
-
-def tree_arcs(heads):
-    """List the known arcs of a tree as pairs of head and dependent; roots have none."""
-    return [(head, token) for token, head in enumerate(heads, start=1) if head > 0]
-
-
-def arc_levels(arcs):
-    """Compute the height of each arc, in levels: one more than the arcs that it spans.
-
-    Parameters
-    ----------
-    arcs : sequence of (int, int)
-        Positions of head and dependent.
-
-    Returns
-    -------
-    levels : dict of (int, int) to int
-    """
-    arcs = sorted(arcs, key=lambda arc: abs(arc[0] - arc[1]))
-    starts, ends = np.sort(np.reshape(arcs, (-1, 2)), axis=1).T
-    levels = np.zeros(len(arcs), dtype=int)
-    for k in range(len(arcs)):  # arcs inside are shorter, so they have their levels
-        inside = (starts[k] <= starts[:k]) & (ends[:k] <= ends[k])
-        levels[k] = 1 + levels[:k].max(initial=0, where=inside)
-    return dict(zip(arcs, levels.tolist(), strict=True))
-
-
 def make_displacy(forms, symbols, heads, deprels=None):
     """Convert a tree for displaCy with ``manual=True``, which draws no arcs to roots."""
     labels = [""] * len(forms) if deprels is None else deprels
@@ -238,14 +287,14 @@ def make_displacy(forms, symbols, heads, deprels=None):
             "label": labels[token - 1],
             "dir": "left" if token < head else "right",
         }
-        for head, token in tree_arcs(heads)
+        for head, token in known_arcs(heads)
+        if head
     ]
     return {"words": words, "arcs": arcs}
 
 
-def _svg_arc(start, end, top, bottom, color, weight):
-    # The highest point of a cubic curve lies at three quarters of the height of its controls.
-    control = bottom - (bottom - top) * 4 / 3
+def _svg_arc(points, color, weight):
+    (start, bottom), (_, control), _, (end, _) = points
     curve = f"M{start} {bottom - 2}C{start} {control:g} {end} {control:g} {end} {bottom - 6}"
     arrow = f"M{end} {bottom}l-3.5 -7h7z"
     return (
