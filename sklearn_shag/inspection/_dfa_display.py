@@ -27,7 +27,7 @@ _DISTANCES = (0.85, 1.0, 0.7, 1.15)  # inches, of the label of a loop
 # The curve of a loop above a state, in radii of the state: it leaves to the left.
 _LOOP = np.array([[-0.6, 1.0], [-1.92, 3.2], [1.92, 3.2], [0.6, 1.0]]) / np.hypot(0.6, 1.0)
 _GREY = "#8a8f98"
-_SHOWN = 3  # symbols at an arrow
+_SHOWN, _LETTERS = 3, 14  # symbols at an arrow, and letters of each, at most
 
 
 class AutomatonDisplay(Display):
@@ -156,11 +156,11 @@ class AutomatonDisplay(Display):
             If `min_probability` is out of range.
         """
         plt = self._import_pyplot()
-        uses = self.dfa._list_uses(min_probability)
-        layers = _layer_states(uses)
+        labels = self.dfa._label_arrows(min_probability, _LETTERS)
+        layers = _layer_states(labels)
         n_rows = max(map(len, layers))
         n_states = sum(map(len, layers))
-        spaces = np.array([_SPACE, _ROW]) * max(1.0, 0.85 + 0.1 * len(uses) / n_states)
+        spaces = np.array([_SPACE, _ROW]) * max(1.0, 0.85 + 0.1 * len(labels) / n_states)
         extent = spaces * [len(layers) - 1, n_rows - 1] + 2 * _BORDER
         width, height = max(extent[0], 4.8), extent[1]
         below = _LINE * 1.3 * (n_states + 1)
@@ -172,7 +172,7 @@ class AutomatonDisplay(Display):
                 centres[state] = [width / 2, below + height / 2] + spaces * place
         self._draw_states(plt, centres)
         lowest = {layer[-1] for layer in layers if len(layer) > 1}
-        self._draw_arrows(uses, centres, lowest)
+        self._draw_arrows(labels, centres, lowest)
         self._describe(width / 2, below + height + 0.15, min_probability)
         return self
 
@@ -186,24 +186,25 @@ class AutomatonDisplay(Display):
             self.states_[state] = self.ax_.add_patch(circle)
             self._add_text(*centre, f"{state}\n{stop:.2f}", 8, ha="center", va="center", zorder=4)
 
-    def _draw_arrows(self, uses, centres, lowest):
+    def _draw_arrows(self, labels, centres, lowest):
         from matplotlib.bezier import BezierSegment
 
         self._add_arrow(centres[0] - _RADIUS * np.array([[2.4, 0.0], [1.0, 0.0]]), color=_GREY)
         taken = [(*(centre - _RADIUS), *(centre + _RADIUS)) for centre in centres.values()]
         self.labels_ = {}
-        for (source, target), of_pair in uses.items():
+        for (source, target), lines in labels.items():
             if source not in centres:
                 continue
             if source == target:
                 points, places = _make_loop(centres[source], -1.0 if source in lowest else 1.0)
             else:
                 others = [centres[state] for state in centres if state not in (source, target)]
-                bends = _BENDS if (target, source) in uses else _BENDS_OF_ONE
+                bends = _BENDS if (target, source) in labels else _BENDS_OF_ONE
                 points = _make_curve(centres[source], centres[target], others, bends)
                 places = BezierSegment(points)(_PLACES)
             self._add_arrow(points, color=_GREY)
-            lines = _label_arrow(of_pair)
+            if len(lines) > _SHOWN:
+                lines = [*lines[:_SHOWN], f"+{len(lines) - _SHOWN}"]
             size = [max(text_width(line, _FONT) for line in lines) + 0.04, _LINE * len(lines)]
             place, box = _free_place(places, np.array(size), taken)
             taken.append(box)
@@ -224,12 +225,6 @@ class AutomatonDisplay(Display):
             height = _LINE * 1.3 * (len(self.states_) - row + 0.5)
             line = cut_word(f"{state}: after {name_prefixes(dfa.states.prefixes[state])}", 60)
             self._add_text(0.15, height, line, 8, va="top")
-
-
-def _label_arrow(uses):
-    """Return the lines of text at an arrow: the first symbols, and the number of the others."""
-    lines = [f"{cut_word(symbol, 14)} {probability:.2f}" for symbol, probability in uses]
-    return lines if len(lines) <= _SHOWN else [*lines[:_SHOWN], f"+{len(lines) - _SHOWN}"]
 
 
 def _layer_states(arrows):

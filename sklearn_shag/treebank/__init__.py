@@ -36,6 +36,7 @@ from sklearn_shag.treebank._dictionary import OF_ENTRIES, Dictionary, read_dicti
 from sklearn_shag.treebank._drawing import (
     TreeLayout,
     display_width,
+    join_cells,
     known_arcs,
     new_graph,
     pad_cells,

@@ -143,25 +143,24 @@ def draw_text(forms, symbols, heads=None, deprels=None):
         if UNKNOWN in heads or not is_projective(heads):
             names = ["?" if head == UNKNOWN else head for head in heads]
             columns.append([f"{token} <- {name}" for token, name in enumerate(names, start=1)])
-    return "\n".join("  ".join(row).rstrip() for row in zip(*map(pad_cells, columns), strict=True))
+    return join_cells(map(pad_cells, columns))
 
 
 def _draw_branches(heads):
     depths = (follow_heads(heads)[0] - 1).tolist()  # 0 for roots and unknown heads
     rows = [bytearray(b" ") * (_INDENT * depth) for depth in depths]
     for head, dependents in _group_dependents(heads).items():
-        column = _INDENT * depths[head - 1]
-        for token in range(min(head, dependents[0]), max(head, dependents[-1]) + 1):
-            if column < len(rows[token - 1]):  # else a word of a crossing arc stands there
+        column, first, last = _INDENT * depths[head - 1], dependents[0], dependents[-1]
+        for token in range(min(head, first), max(head, last) + 1):
+            # Neither words nor arms of arcs that cross are hidden by lines that pass.
+            if rows[token - 1][column : column + 1] == b" ":
                 rows[token - 1][column] = ord("|")
-    # The arms come last: where arcs cross, they must not be hidden by lines that pass.
-    for head, dependents in _group_dependents(heads).items():
-        column = _INDENT * depths[head - 1]
         for token in dependents:
-            is_top = token < head and token == dependents[0]
-            is_bottom = token > head and token == dependents[-1]
-            corner = b"," if is_top else b"`" if is_bottom else b"|"
-            rows[token - 1][column : column + 3] = corner + b"--"
+            rows[token - 1][column : column + 3] = b"|--"
+        if first < head:
+            rows[first - 1][column] = ord(",")
+        if last > head:
+            rows[last - 1][column] = ord("`")
     return [row.decode() for row in rows]
 
 
@@ -179,10 +178,17 @@ def _make_printable(column):
     return [printable(text, max_length=None) for text in column]
 
 
-def pad_cells(column):
-    """Pad texts with spaces to the width of the widest one."""
+def pad_cells(column, is_number=False):
+    """Pad texts with spaces to the width of the widest one: behind words, before numbers."""
     width = max(map(display_width, column))
-    return [text + " " * (width - display_width(text)) for text in column]
+    spaces = [" " * (width - display_width(text)) for text in column]
+    pairs = zip(spaces, column, strict=True) if is_number else zip(column, spaces, strict=True)
+    return list(map("".join, pairs))
+
+
+def join_cells(columns):
+    """Join columns of texts to a table with a line for each row."""
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
 
 def display_width(text):
