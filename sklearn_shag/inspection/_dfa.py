@@ -270,7 +270,7 @@ class ApproximateDFA(NamedTuple):
             from one state to the other, and their probabilities.
         """
         stops = zip(self.states.stop_probabilities, self.states.stops, strict=True)
-        states = [(f"{k}\nSTOP {share:.2f}", n) for k, (share, n) in enumerate(stops)]
+        states = [(f"\nSTOP {share:.2f}", n_stops) for share, n_stops in stops]
         return write_dot([("start", 0, "")], states, self._label_arrows())
 
     def _label_arrows(self, min_probability=0.0, n_letters=np.inf):

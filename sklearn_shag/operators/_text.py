@@ -1,6 +1,5 @@
 """Automata as text: the AT&T format of OpenFst, and the DOT language of Graphviz."""
 
-import json
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -213,7 +212,7 @@ def to_dot(operators: Operators, symbols: Symbols | None = None) -> str:
     names = _name_symbols(operators, symbols, first=0)
     alpha_1, alpha_inf, A = operators
     starts = [(f"start{i}", i, f' [label="{alpha_1[i]:.3g}"]') for i in alpha_1.nonzero()[0]]
-    states = [(f"{j}\nSTOP {stop:.3g}" if stop else j, stop) for j, stop in enumerate(alpha_inf)]
+    states = [(f"\nSTOP {stop:.3g}" if stop else "", stop) for stop in alpha_inf]
     arrows = {}
     for source, target, a in np.argwhere(A.T):
         uses = arrows.setdefault((source, target), [])
@@ -230,7 +229,7 @@ def write_dot(starts, states, arrows):
         Names of the points where arrows begin that lead to a first state; this state; and the
         attributes of the arrow.
     states : iterable of (str, bool)
-        The text in each state, and whether it has a double border.
+        The text below the number of each state, and whether it has a double border.
     arrows : dict of (int, int) to list of str
         The lines of text at each arrow, by its two states.
 
@@ -243,7 +242,7 @@ def write_dot(starts, states, arrows):
         lines += [f"{name} [shape=point];", f"{name} -> {state}{attributes};"]
     for state, (text, is_end) in enumerate(states):
         border = ", peripheries=2" if is_end else ""
-        lines.append(f"{state} [label={_quote(text)}{border}];")
+        lines.append(f"{state} [label={_quote(f'{state}{text}')}{border}];")
     for (source, target), uses in arrows.items():
         label = _quote("\n".join(uses))
         lines.append(f"{source} -> {target} [label={label}];")
@@ -251,8 +250,9 @@ def write_dot(starts, states, arrows):
 
 
 def _quote(text):
-    """Put a text in quotation marks, in which DOT has the same escapes as JSON."""
-    return json.dumps(text, ensure_ascii=False)
+    """Put a text in quotation marks as DOT does, with "\\n" at the end of a line."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
 
 
 def _name_symbols(operators, symbols, first=1):
