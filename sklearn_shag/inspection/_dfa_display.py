@@ -23,9 +23,9 @@ _BENDS_OF_ONE = (0.0, *(side * bend for bend in (0.12, 0.22, 0.32, 0.42, 0.52) f
 _MAX_ROWS = 4  # of a layer; further states make another one
 # Places of a label along its arrow, the best first.
 _PLACES = (0.4, 0.5, 0.33, 0.6, 0.27, 0.67, 0.2, 0.75, 0.45, 0.55, 0.3, 0.64, 0.24, 0.71, 0.16, 0.8)
-_DISTANCES = (0.85, 1.0, 0.7, 1.15)  # inches, of the label of a loop
-# The curve of a loop above a state, in radii of the state: it leaves to the left.
-_LOOP = np.array([[-0.6, 1.0], [-1.92, 3.2], [1.92, 3.2], [0.6, 1.0]]) / np.hypot(0.6, 1.0)
+# The curve of a loop above a state, and the places of its label, from the middle of the state.
+_LOOP = np.array([(-0.6, 1.0), (-1.92, 3.2), (1.92, 3.2), (0.6, 1.0)]) * _RADIUS / np.hypot(0.6, 1)
+_ABOVE = np.array([(0.0, 0.85), (0.0, 1.0), (0.0, 0.7), (0.0, 1.15)])
 _GREY = "#8a8f98"
 _SHOWN, _LETTERS = 3, 14  # symbols at an arrow, and letters of each, at most
 
@@ -196,7 +196,8 @@ class AutomatonDisplay(Display):
             if source not in centres:
                 continue
             if source == target:
-                points, places = _make_loop(centres[source], -1.0 if source in lowest else 1.0)
+                up = -1.0 if source in lowest else 1.0
+                points, places = centres[source] + up * _LOOP, centres[source] + up * _ABOVE
             else:
                 others = [centres[state] for state in centres if state not in (source, target)]
                 bends = _BENDS if (target, source) in labels else _BENDS_OF_ONE
@@ -260,12 +261,6 @@ def _make_curve(start, end, others, bends):
         for point in (start, end)
     )
     return first, control, last
-
-
-def _make_loop(centre, up):
-    """Return an arrow from a state to itself, above it if `up` is 1, and places for its label."""
-    outwards = np.array([0.0, up])
-    return centre + up * _RADIUS * _LOOP, centre + np.array(_DISTANCES)[:, None] * outwards
 
 
 def _free_place(places, size, taken):

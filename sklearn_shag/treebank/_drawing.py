@@ -15,7 +15,7 @@ _INDENT = 4  # columns of text for each level of depth: the width of "`-- "
 _FORM_SIZE, _SYMBOL_SIZE, _LABEL_SIZE = 14, 11, 10
 _GAP, _MARGIN, _LEVEL_HEIGHT = 18, 14, 24
 _COMPACT_GAP, _COMPACT_HEIGHT = 6, 15
-_MARK, _PLAIN, _LABEL = "#ffe08a", "#5a6270", "#2f5d9b"
+_MARK, _BLACK, _PLAIN, _LABEL = "#ffe08a", "#1a1d21", "#5a6270", "#2f5d9b"
 # Colours of relations, all of them dark enough on white.
 _COLORS = ("#1b6ca8", "#b3261e", "#1e7b34", "#7b3fa0", "#a65000", "#00757a", "#a1317a", "#5b5b00")
 # Compiled at its first use, since that takes longer than importing this module.
@@ -262,14 +262,14 @@ def draw_svg(forms, symbols, heads=None, deprels=None, marked=(), colors=False, 
             side = round(0.31 * _FORM_SIZE * display_width(form)) + 3
             box = f'x="{position - side}" y="{baseline + 4}" width="{2 * side}" height="19"'
             arcs.insert(0, f'<rect {box} rx="4" fill="{_MARK}"/>')
-        texts.append(_svg_text(position, baseline + 18, _FORM_SIZE, form))
-        texts.append(_svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, color="#5a6270"))
+        texts.append(_svg_text(position, baseline + 18, _FORM_SIZE, form, _BLACK))
+        texts.append(_svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, _PLAIN))
         if head != UNKNOWN:
             points = layout.curve(head, token, baseline, -step, aside=5)
             weight = 2.4 if token in marked else 1.2
             arcs.append(_svg_arc(points, own or _PLAIN, weight))
             middle, top = (points[0][0] + position) / 2, baseline - step * layout.level(head, token)
-            texts.append(_svg_text(middle, top + 3, _LABEL_SIZE, label, color=own or _LABEL))
+            texts.append(_svg_text(middle, top + 3, _LABEL_SIZE, label, own or _LABEL))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -309,7 +309,7 @@ def _svg_arc(points, color, weight):
     )
 
 
-def _svg_text(x, y, size, text, color="#1a1d21"):
+def _svg_text(x, y, size, text, color):
     """Return a text element with a white outline, which keeps it readable on top of arcs."""
     if not text:
         return ""
