@@ -178,7 +178,7 @@ class DependencyTreeDisplay(Display):
         rows = self._rows()
         widths, heights = _measure_rows(rows)
         centres, width = place_words(widths + _GAP, _MARGIN)
-        layout = TreeLayout(centres.tolist(), list(chain.from_iterable(self.arcs.values())))
+        layout = TreeLayout(centres, list(chain.from_iterable(self.arcs.values())))
         step = min(_LEVEL, _HIGHEST / layout.n_levels)
         is_compared = self.heads is not None and self.tree.heads is not None
         baseline = _MARGIN + (sum(heights) + 0.06) + (_LEGEND if is_compared else 0.0)

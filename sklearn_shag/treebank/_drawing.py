@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from html import escape
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -78,20 +79,20 @@ def place_words(widths, margin):
 
     Parameters
     ----------
-    widths : ndarray of shape (n_tokens,)
+    widths : iterable of numbers
         The width of each word, with the gap to the next one.
     margin : number
         The space at both ends of the row.
 
     Returns
     -------
-    centres : ndarray of shape (n_tokens,)
+    centres : list of numbers
         The middle of each word.
     width : number
         The width of the drawing.
     """
-    edges = np.cumsum([margin, *widths])
-    return (edges[:-1] + edges[1:]) / 2, edges[-1] + margin
+    edges = list(accumulate(widths, initial=margin))
+    return [(left + right) / 2 for left, right in pairwise(edges)], edges[-1] + margin
 
 
 def known_arcs(heads):
@@ -132,12 +133,9 @@ def draw_text(forms, symbols, heads=None, deprels=None):
     text : str
         One line for each token; control characters in it are escaped.
     """
-    forms, symbols = map(_make_printable, (forms, symbols))
-    if heads is None:
-        columns = [forms, symbols]
-    else:
-        branches = _draw_branches(heads)
-        columns = [[branch + form for branch, form in zip(branches, forms, strict=True)], symbols]
+    columns = [_make_printable(forms), _make_printable(symbols)]
+    if heads is not None:
+        columns[0] = list(map("".join, zip(_draw_branches(heads), columns[0], strict=True)))
         if deprels is not None:
             columns.append(_make_printable(deprels))
         if UNKNOWN in heads or not is_projective(heads):
@@ -248,8 +246,9 @@ def draw_svg(forms, symbols, heads=None, deprels=None, marked=(), colors=False, 
     rows = zip((forms, symbols, labels), (_FORM_SIZE, _SYMBOL_SIZE, _LABEL_SIZE), strict=True)
     # 0.62 em is the mean width of a letter, generously.
     widths = [[0.62 * size * display_width(text) for text in row] for row, size in rows]
-    centres, width = place_words(np.max(widths, axis=0).round().astype(int) + gap, _MARGIN)
-    layout = TreeLayout(centres.astype(int).tolist(), known_arcs(heads))  # whole pixels
+    boxes = [round(max(of_word)) + gap for of_word in zip(*widths, strict=True)]
+    centres, width = place_words(boxes, _MARGIN)
+    layout = TreeLayout(list(map(int, centres)), known_arcs(heads))  # whole pixels
     baseline = _MARGIN + step * layout.n_levels
     height = baseline + _FORM_SIZE + _SYMBOL_SIZE + 2 * _MARGIN
     arcs, texts = [], []
