@@ -231,9 +231,7 @@ def _condition_heads(parser, sentences, known, judged):
 
 def _list_rows(s, tree, heads, values, found):
     """List the rows of a sentence, of suspicious choices alone: at most one of each token."""
-    crossing = np.array(tree.crossing_arcs(), dtype=int).ravel()
-    n_crossed = np.bincount(crossing, minlength=len(tree) + 1)[1:]
-    least = np.where(np.isin(n_crossed, FEW), LEAST_CROSSING, LEAST_HEAD)
+    least = np.where(np.isin(_count_crossed(tree), FEW), LEAST_CROSSING, LEAST_HEAD)
     odds, first = _measure_odds(found["head"], heads, least)
     given, table = _measure_odds(found["given others"], heads, least), found["given others"]
     scores, others = np.where(given[0] > 0, given[0] + OF_ALL * odds, 0.0), given[1]
@@ -255,6 +253,12 @@ def _list_rows(s, tree, heads, values, found):
             row = (column, *(str(names[k]) for k in pair), *table[t, pair], scores[t])
             best[t] = max(best.get(t, row), row, key=lambda each: each[-1])
     return [(s, t + 1, *row) for t, row in sorted(best.items())]
+
+
+def _count_crossed(tree):
+    """Count the arcs that the arc of each token crosses."""
+    crossing = np.array(tree.crossing_arcs(), dtype=int).ravel()
+    return np.bincount(crossing, minlength=len(tree) + 1)[1:]
 
 
 def _measure_odds(table, given, least):

@@ -242,14 +242,14 @@ def write_dot(starts, states, arrows):
         lines += [f"{name} [shape=point];", f"{name} -> {state}{attributes};"]
     for state, (text, is_end) in enumerate(states):
         border = ", peripheries=2" if is_end else ""
-        lines.append(f"{state} [label={_quote(f'{state}{text}')}{border}];")
+        lines.append(f"{state} [label={_quote_label(f'{state}{text}')}{border}];")
     for (source, target), uses in arrows.items():
-        label = _quote("\n".join(uses))
+        label = _quote_label("\n".join(uses))
         lines.append(f"{source} -> {target} [label={label}];")
     return "\n".join([*lines, "}"])
 
 
-def _quote(text):
+def _quote_label(text):
     """Put a text in quotation marks as DOT does, with "\\n" at the end of a line."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -43,7 +43,7 @@ class TreeLayout:
 
     def __init__(self, centres, arcs):
         self.centres = centres
-        self._levels = _find_levels([arc for arc in arcs if arc[0]])
+        self._levels = _level_arcs([arc for arc in arcs if arc[0]])
         self.n_levels = 1 + max(self._levels.values(), default=0)
 
     def level(self, head, token):
@@ -100,7 +100,7 @@ def known_arcs(heads):
     return [(int(head), token) for token, head in enumerate(heads, start=1) if head != UNKNOWN]
 
 
-def _find_levels(arcs):
+def _level_arcs(arcs):
     """Find the height of each arc: one level more than the arcs that it spans."""
     arcs = sorted(arcs, key=lambda arc: abs(arc[0] - arc[1]))
     starts, ends = np.sort(np.reshape(arcs, (-1, 2)), axis=1).T
