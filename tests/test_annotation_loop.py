@@ -211,10 +211,13 @@ def test_probabilities_given_all_other_heads(english):
 def test_arcs_that_cross_are_counted():
     rng = np.random.default_rng(0)
     for _ in range(50):
-        heads = rng.integers(-1, 7, size=6)
+        order, heads = rng.permutation(6) + 1, np.zeros(6, dtype=int)
+        for k in range(1, 6):
+            heads[order[k] - 1] = order[rng.integers(k)]
+        heads[rng.random(6) < 0.2] = -1
         arcs = [(min(h, t), max(h, t)) if h >= 0 else (t, t) for t, h in enumerate(heads, 1)]
         expected = [sum(a < c < b < d or c < a < d < b for c, d in arcs) for a, b in arcs]
-        assert _count_crossed(heads).tolist() == expected
+        assert _count_crossed(DependencyTree(["a"] * 6, heads)).tolist() == expected
 
 
 def test_folds_are_of_documents(english):

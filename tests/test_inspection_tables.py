@@ -22,6 +22,7 @@ from sklearn_shag import (
 )
 from sklearn_shag.inspection import (
     ArcTable,
+    AutomatonGains,
     AutomatonRanks,
     CalibrationBins,
     DFAStates,
@@ -34,7 +35,7 @@ from sklearn_shag.inspection import (
 )
 from sklearn_shag.inspection._tables import table_text
 from sklearn_shag.operators import Operators, change_basis
-from sklearn_shag.treebank import DependencyTree, TokenFeature
+from sklearn_shag.treebank import DependencyTree, TokenFeature, display_width
 
 
 @pytest.fixture(scope="module")
@@ -267,6 +268,14 @@ def test_tables_as_text():
         f"NOUN   left        NOUN               0.500  {'1.000 1.000 1.000 1.000 1.000 ...':>38}",
         "X      right       X                    nan  10.000 10.000 10.000 10.000 10.000 ...",
     ]
+
+
+def test_wide_letters_take_two_columns():
+    names, counts = np.array(["\u732b" * 6, "e\u0301", "x"], dtype=object), np.array([1, 20, 300])
+    lines = table_text(AutomatonGains(names, names, counts, counts, counts, counts)).splitlines()
+    assert {display_width(line) for line in lines} == {display_width(lines[0])}
+    assert lines[0].startswith("heads" + " " * 9 + "directions")
+    assert lines[2].startswith("e\u0301" + " " * 13 + "e\u0301")
 
 
 class TestForms:

@@ -367,9 +367,10 @@ class TestSvg:
         root = ElementTree.fromstring(tree._repr_svg_())
         positions = {t.text: float(t.get("x")) for t in root.iter(f"{SVG}text")}
         assert [end for _, _, end in arcs] == [positions[form] for form in tree.forms]
-        for (start, _, _), head in zip(arcs, tree.heads, strict=True):
-            if head:
-                assert abs(start - positions[tree.forms[head - 1]]) == 5
+        for (start, _, end), head in zip(arcs, tree.heads, strict=True):
+            if head:  # it begins on the side of its dependent
+                place = positions[tree.forms[head - 1]]
+                assert start - place == (5 if end > place else -5)
         # The arrow to the root is higher than any arc.
         assert arcs[2][1] < min(arcs[0][1], arcs[1][1], arcs[3][1])
 

@@ -15,14 +15,15 @@ from sklearn.metrics.pairwise import cosine_distances
 
 from sklearn_shag.automata import SequenceModel, SymbolSequences
 from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences, pair_of
+from sklearn_shag.inspection._display import cut_word
 from sklearn_shag.inspection._grammars import DIRECTIONS, head_code, open_grammar
 from sklearn_shag.inspection._refinements import open_refinement
 from sklearn_shag.inspection._tables import shown_as_table, table_html, to_dataframe
-from sklearn_shag.operators import pair_automaton
+from sklearn_shag.operators import pair_automaton, write_dot
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences, new_graph
 from sklearn_shag.utils._arrays import is_collection, rows_of
-from sklearn_shag.utils._messages import printable, shorten
+from sklearn_shag.utils._messages import join_first, printable, shorten
 from sklearn_shag.utils._param_validation import COUNT, Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
@@ -268,19 +269,18 @@ class ApproximateDFA(NamedTuple):
             double border if sequences stop there. An edge is labelled with the symbols that lead
             from one state to the other, and their probabilities.
         """
-        lines = ["digraph {", "rankdir=LR;", "node [shape=circle];", "start [shape=point];"]
-        lines.append("start -> 0;")
-        for state, (_, stops, probability, _) in enumerate(rows_of(self.states)):
-            border = ", peripheries=2" if stops else ""
-            lines.append(f'{state} [label="{state}\\nSTOP {probability:.2f}"{border}];')
+        stops = zip(self.states.stop_probabilities, self.states.stops, strict=True)
+        states = [(f"\nSTOP {share:.2f}", n_stops) for share, n_stops in stops]
+        return write_dot([("start", 0, "")], states, self._label_arrows())
+
+    def _label_arrows(self, min_probability=0.0, n_letters=np.inf):
+        """List the symbols and probabilities that stand at the arrow between two states."""
         labels = {}
         for source, symbol, target, _, probability in rows_of(self.transitions):
-            name = symbol.replace("\\", "\\\\").replace('"', '\\"')
-            labels.setdefault((source, target), []).append(f"{name} {probability:.2f}")
-        for (source, target), names in labels.items():
-            label = "\\n".join(names)
-            lines.append(f'{source} -> {target} [label="{label}"];')
-        return "\n".join([*lines, "}"])
+            if probability >= min_probability:
+                line = f"{cut_word(symbol, n_letters)} {probability:.2f}"
+                labels.setdefault((source, target), []).append(line)
+        return labels
 
     def _repr_html_(self) -> str:
         name = escape(name_pair(self.head, self.direction))
@@ -311,8 +311,7 @@ def name_pair(head, direction):
 
 def name_prefixes(prefixes):
     """Join the first prefixes of a state to one text."""
-    names = ", ".join(" ".join(prefix) or "(none)" for prefix in prefixes[:_SHOWN])
-    return f"{names}, ..." if len(prefixes) > _SHOWN else names
+    return join_first([" ".join(prefix) or "(none)" for prefix in prefixes], _SHOWN)
 
 
 @validate_params(
@@ -454,7 +453,7 @@ def approximate_dfa(
     clusters = _cluster_vectors(vectors[nodes], n_clusters)
     parent, symbol = np.searchsorted(nodes, tree.parent[nodes[1:]]), tree.symbol[nodes[1:]]
     states = _in_order(_merge_states(clusters, parent, symbol))
-    targets = np.full((states.max() + 1, symbols.size + 1), -1)
+    targets = np.full((states.max() + 2, symbols.size + 1), -1)  # last, of no state: -1
     targets[states[parent], symbol] = states[1:]
     by_count = np.argsort(-passing[nodes], kind="stable")
     prefixes = _list_prefixes(tree, symbols, nodes[by_count], states[by_count])
@@ -583,17 +582,13 @@ def _count_uses(tree, passing, targets, symbols, prefixes):
     """Count visits, stops and transitions of all sequences, as far as they have a path."""
     states = np.zeros(tree.parent.size, dtype=np.int64)
     for node in range(1, states.size):
-        before = states[tree.parent[node]]
-        states[node] = -1 if before < 0 else targets[before, tree.symbol[node]]
-    on = states >= 0
-    n_states = len(targets)
+        states[node] = targets[states[tree.parent[node]], tree.symbol[node]]
     visits, stops = (
-        np.bincount(states[on], weights=counts[on], minlength=n_states).astype(np.int64)
+        np.bincount(states + 1, counts, len(targets))[1:].astype(np.int64)
         for counts in (passing, tree.weight)
     )
     uses = np.zeros(targets.shape)
-    moved = np.flatnonzero(on[1:]) + 1
-    np.add.at(uses, (states[tree.parent[moved]], tree.symbol[moved]), passing[moved])
+    np.add.at(uses, (states[tree.parent[1:]], tree.symbol[1:]), passing[1:])
     source, symbol = np.nonzero(targets >= 0)
     order = np.lexsort((symbol, -uses[source, symbol], source))
     source, symbol = source[order], symbol[order]

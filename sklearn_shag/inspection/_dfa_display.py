@@ -12,7 +12,6 @@ from sklearn_shag.automata import SymbolSequences
 from sklearn_shag.inspection._dfa import ApproximateDFA, approximate_dfa, name_pair, name_prefixes
 from sklearn_shag.inspection._display import Display, cut_word, text_width
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._arrays import rows_of
 from sklearn_shag.utils._param_validation import Interval, validate_params
 
 _RADIUS, _SPACE, _ROW, _BORDER, _LINE = 0.27, 2.2, 1.6, 1.2, 0.13  # inches
@@ -24,8 +23,11 @@ _BENDS_OF_ONE = (0.0, *(side * bend for bend in (0.12, 0.22, 0.32, 0.42, 0.52) f
 _MAX_ROWS = 4  # of a layer; further states make another one
 # Places of a label along its arrow, the best first.
 _PLACES = (0.4, 0.5, 0.33, 0.6, 0.27, 0.67, 0.2, 0.75, 0.45, 0.55, 0.3, 0.64, 0.24, 0.71, 0.16, 0.8)
-_DISTANCES = (0.85, 1.0, 0.7, 1.15)  # inches, of the label of a loop
-_SHOWN = 3  # symbols at an arrow
+# The curve of a loop above a state, and the places of its label, from the middle of the state.
+_LOOP = np.array([(-0.6, 1.0), (-1.92, 3.2), (1.92, 3.2), (0.6, 1.0)]) * _RADIUS / np.hypot(0.6, 1)
+_ABOVE = np.array([(0.0, 0.85), (0.0, 1.0), (0.0, 0.7), (0.0, 1.15)])
+_GREY = "#8a8f98"
+_SHOWN, _LETTERS = 3, 14  # symbols at an arrow, and letters of each, at most
 
 
 class AutomatonDisplay(Display):
@@ -154,91 +156,76 @@ class AutomatonDisplay(Display):
             If `min_probability` is out of range.
         """
         plt = self._import_pyplot()
-        labels = self._labels(min_probability)
+        labels = self.dfa._label_arrows(min_probability, _LETTERS)
         layers = _layer_states(labels)
         n_rows = max(map(len, layers))
         n_states = sum(map(len, layers))
-        space, row_space = np.array([_SPACE, _ROW]) * max(1.0, 0.85 + 0.1 * len(labels) / n_states)
-        width = max(space * (len(layers) - 1) + 2 * _BORDER, 4.8)
-        height = row_space * (n_rows - 1) + 2 * _BORDER
+        spaces = np.array([_SPACE, _ROW]) * max(1.0, 0.85 + 0.1 * len(labels) / n_states)
+        extent = spaces * [len(layers) - 1, n_rows - 1] + 2 * _BORDER
+        width, height = max(extent[0], 4.8), extent[1]
         below = _LINE * 1.3 * (n_states + 1)
-        scale = self._make_canvas(plt, ax, width, height + below + 0.15)
-        left = (width - space * (len(layers) - 1)) / 2
+        self._make_canvas(plt, ax, width, height + below + 0.15)
         centres = {}
         for k, layer in enumerate(layers):
-            top = below + height / 2 + row_space * (len(layer) - 1) / 2
             for row, state in enumerate(layer):
-                centres[state] = np.array([left + space * k, top - row_space * row])
-        self._draw_states(plt, centres, scale)
+                place = k - (len(layers) - 1) / 2, (len(layer) - 1) / 2 - row
+                centres[state] = [width / 2, below + height / 2] + spaces * place
+        self._draw_states(plt, centres)
         lowest = {layer[-1] for layer in layers if len(layer) > 1}
-        self._draw_arrows(labels, centres, lowest, scale)
-        self._describe(width / 2, below + height + 0.15, min_probability, scale)
+        self._draw_arrows(labels, centres, lowest)
+        self._describe(width / 2, below + height + 0.15, min_probability)
         return self
 
-    def _draw_states(self, plt, centres, scale):
+    def _draw_states(self, plt, centres):
         self.states_ = {}
-        stops = self.dfa.states.stop_probabilities
         for state, centre in centres.items():
-            stop = stops[state]
+            stop = self.dfa.states.stop_probabilities[state]
             color = plt.get_cmap("Blues")(0.55 * stop)  # pale enough to read black on it
-            style = {"facecolor": color, "edgecolor": "black", "linewidth": scale, "zorder": 3}
-            self.states_[state] = self.ax_.add_patch(plt.Circle(centre, _RADIUS, **style))
-            text = {"ha": "center", "va": "center", "fontsize": 8 * scale, "zorder": 4}
-            self.ax_.text(*centre, f"{state}\n{stop:.2f}", **text)
+            style = {"facecolor": color, "edgecolor": "black", "linewidth": self._scale}
+            circle = plt.Circle(centre, _RADIUS, zorder=3, **style)
+            self.states_[state] = self.ax_.add_patch(circle)
+            self._add_text(*centre, f"{state}\n{stop:.2f}", 8, ha="center", va="center", zorder=4)
 
-    def _draw_arrows(self, labels, centres, lowest, scale):
-        from matplotlib.patches import FancyArrowPatch
+    def _draw_arrows(self, labels, centres, lowest):
+        from matplotlib.bezier import BezierSegment
 
-        style = {"arrowstyle": "-|>", "color": "#8a8f98", "linewidth": scale}
-        style["mutation_scale"] = 9 * scale
-        start = centres[0] + 2.4 * _RADIUS * np.array([-1.0, 0.0])
-        self.ax_.add_patch(FancyArrowPatch(start, centres[0] - [_RADIUS, 0.0], **style))
+        self._add_arrow(centres[0] - _RADIUS * np.array([[2.4, 0.0], [1.0, 0.0]]), color=_GREY)
         taken = [(*(centre - _RADIUS), *(centre + _RADIUS)) for centre in centres.values()]
         self.labels_ = {}
         for (source, target), lines in labels.items():
             if source not in centres:
                 continue
             if source == target:
-                path, places = _make_loop(centres[source], -1.0 if source in lowest else 1.0)
+                up = -1.0 if source in lowest else 1.0
+                points, places = centres[source] + up * _LOOP, centres[source] + up * _ABOVE
             else:
                 others = [centres[state] for state in centres if state not in (source, target)]
                 bends = _BENDS if (target, source) in labels else _BENDS_OF_ONE
-                path, places = _make_curve(centres[source], centres[target], others, bends)
-            self.ax_.add_patch(FancyArrowPatch(path=path, **style))
+                points = _make_curve(centres[source], centres[target], others, bends)
+                places = BezierSegment(points)(_PLACES)
+            self._add_arrow(points, color=_GREY)
+            if len(lines) > _SHOWN:
+                lines = [*lines[:_SHOWN], f"+{len(lines) - _SHOWN}"]
             size = [max(text_width(line, _FONT) for line in lines) + 0.04, _LINE * len(lines)]
             place, box = _free_place(places, np.array(size), taken)
             taken.append(box)
-            text = {"ha": "center", "va": "center", "fontsize": _FONT * scale, "zorder": 5}
-            text["bbox"] = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0}
-            self.labels_[source, target] = self.ax_.text(
-                *place, "\n".join(lines), parse_math=False, linespacing=1.0, **text
-            )
+            style = {"ha": "center", "va": "center", "linespacing": 1.0, "zorder": 5}
+            style["bbox"] = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0}
+            label = self._add_text(*place, "\n".join(lines), _FONT, **style)
+            self.labels_[source, target] = label
 
-    def _labels(self, min_probability):
-        """Return the lines of text at each arrow, by source and target."""
-        found = {}
-        for source, symbol, target, _, probability in rows_of(self.dfa.transitions):
-            if probability >= min_probability:
-                line = f"{cut_word(symbol, 14)} {probability:.2f}"
-                found.setdefault((source, target), []).append(line)
-        return {
-            pair: lines if len(lines) <= _SHOWN else [*lines[:_SHOWN], f"+{len(lines) - _SHOWN}"]
-            for pair, lines in found.items()
-        }
-
-    def _describe(self, middle, top, min_probability, scale):
+    def _describe(self, middle, top, min_probability):
         dfa = self.dfa
         name = name_pair(dfa.head, dfa.direction)
         title = (
             f"{name}: transitions with p >= {min_probability:g}\n"
             f"In a state: its number, and the probability to stop there"
         )
-        style = {"fontsize": 8 * scale, "parse_math": False, "va": "top"}
-        self.ax_.text(middle, top - 0.1, title, ha="center", **style)
+        self._add_text(middle, top - 0.1, title, 8, ha="center", va="top")
         for row, state in enumerate(sorted(self.states_)):
             height = _LINE * 1.3 * (len(self.states_) - row + 0.5)
             line = cut_word(f"{state}: after {name_prefixes(dfa.states.prefixes[state])}", 60)
-            self.ax_.text(0.15, height, line, **style)
+            self._add_text(0.15, height, line, 8, va="top")
 
 
 def _layer_states(arrows):
@@ -259,13 +246,13 @@ def _layer_states(arrows):
 
 
 def _make_curve(start, end, others, bends):
-    """Return an arrow between two states that misses others, and places for its label."""
-    from matplotlib.path import Path
+    """Return the three points of an arrow between two states, on a curve that misses others."""
+    from matplotlib.bezier import BezierSegment
 
     along = end - start
     for bend in bends:
         control = (start + end) / 2 + bend * np.array([along[1], -along[0]])
-        points = _on_curve(start, control, end, np.linspace(0, 1, 33))
+        points = BezierSegment([start, control, end])(np.linspace(0, 1, 33))
         distances = np.linalg.norm(points[:, None] - np.reshape(others, (-1, 2)), axis=-1)
         if distances.min(initial=np.inf) > 1.2 * _RADIUS:
             break
@@ -273,25 +260,7 @@ def _make_curve(start, end, others, bends):
         point + _RADIUS * (control - point) / np.linalg.norm(control - point)
         for point in (start, end)
     )
-    path = Path([first, control, last], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
-    return path, _on_curve(first, control, last, np.array(_PLACES))
-
-
-def _on_curve(start, control, end, t):
-    t = t[:, None]
-    return (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
-
-
-def _make_loop(centre, up):
-    """Return an arrow from a state to itself, above it if `up` is 1, and places for its label."""
-    from matplotlib.path import Path
-
-    outwards = np.array([0.0, up])
-    across = np.array([-outwards[1], outwards[0]])
-    sides = [(outwards + side * across) / np.hypot(1, side) for side in (0.6, -0.6)]
-    near, far = ([centre + r * side for side in sides] for r in (_RADIUS, 3.2 * _RADIUS))
-    path = Path([near[0], *far, near[1]], [Path.MOVETO, *[Path.CURVE4] * 3])
-    return path, centre + np.array(_DISTANCES)[:, None] * outwards
+    return first, control, last
 
 
 def _free_place(places, size, taken):

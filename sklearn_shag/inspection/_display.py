@@ -10,6 +10,7 @@ class Display:
 
     ax_: Any
     figure_: Any
+    _scale: float
 
     def _import_pyplot(self):
         """Import matplotlib.pyplot, or raise an error that says how to install it."""
@@ -25,6 +26,8 @@ class Display:
     def _make_canvas(self, plt, ax, width, height):
         """Set `ax_` and `figure_`: axes whose unit is an inch at the natural size of the drawing.
 
+        Texts and lines are then as much larger or smaller as the axes are.
+
         Parameters
         ----------
         plt : matplotlib.pyplot
@@ -32,11 +35,6 @@ class Display:
             None makes a figure of that size.
         width, height : float
             Inches.
-
-        Returns
-        -------
-        scale : float
-            Factor of font sizes and line widths: the size of the axes by the natural size.
         """
         if ax is None:
             whole = {"left": 0, "right": 1, "bottom": 0, "top": 1}
@@ -45,7 +43,21 @@ class Display:
         ax.set_axis_off()
         self.ax_, self.figure_ = ax, ax.figure
         box = ax.get_window_extent()
-        return min(box.width / width, box.height / height) / ax.figure.dpi
+        self._scale = min(box.width / width, box.height / height) / ax.figure.dpi
+
+    def _add_text(self, x, y, text, size, **style):
+        """Write a text on the canvas as it is, without formulas; `size` is in points."""
+        return self.ax_.text(x, y, text, fontsize=size * self._scale, parse_math=False, **style)
+
+    def _add_arrow(self, points, linewidth=1.0, **style):
+        """Draw an arrow on the canvas: a line of two points, or the curve of three or four."""
+        from matplotlib.patches import FancyArrowPatch
+        from matplotlib.path import Path
+
+        kind = (Path.LINETO, Path.CURVE3, Path.CURVE4)[len(points) - 2]
+        path = Path(points, [Path.MOVETO, *[kind] * (len(points) - 1)])
+        sizes = {"linewidth": linewidth * self._scale, "mutation_scale": 9 * self._scale}
+        return self.ax_.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", **sizes, **style))
 
 
 def text_width(text, size):

@@ -24,7 +24,7 @@ from sklearn_shag.parsing import ask, report_marginals
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._estimators import open_parser
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._messages import join_first, shorten
 from sklearn_shag.utils._param_validation import COUNT, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray, StrArray
 
@@ -69,7 +69,7 @@ def head_code(head, symbols):
     if not isinstance(head, str) or not code.size:
         raise ValueError(
             f"head={shorten(head)} is none of the {symbols.size} symbols that the estimator has "
-            f"seen: {', '.join(symbols[:50])}{', ...' if symbols.size > 50 else ''}."
+            f"seen: {join_first(symbols, 50)}."
         )
     return int(code[0])
 

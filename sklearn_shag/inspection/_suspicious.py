@@ -231,8 +231,7 @@ def _condition_heads(parser, sentences, known, judged):
 
 def _list_rows(s, tree, heads, values, found):
     """List the rows of a sentence, of suspicious choices alone: at most one of each token."""
-    n_crossed = _count_crossed(heads)
-    least = np.where(np.isin(n_crossed, FEW), LEAST_CROSSING, LEAST_HEAD)
+    least = np.where(np.isin(_count_crossed(tree), FEW), LEAST_CROSSING, LEAST_HEAD)
     odds, first = _measure_odds(found["head"], heads, least)
     given, table = _measure_odds(found["given others"], heads, least), found["given others"]
     scores, others = np.where(given[0] > 0, given[0] + OF_ALL * odds, 0.0), given[1]
@@ -256,12 +255,10 @@ def _list_rows(s, tree, heads, values, found):
     return [(s, t + 1, *row) for t, row in sorted(best.items())]
 
 
-def _count_crossed(heads):
+def _count_crossed(tree):
     """Count the arcs that the arc of each token crosses."""
-    tokens = np.arange(1, heads.size + 1)
-    begins, ends = np.sort([tokens, np.where(heads < 0, tokens, heads)], axis=0)
-    crossing = (begins[:, None] < begins) & (begins < ends[:, None]) & (ends[:, None] < ends)
-    return (crossing | crossing.T).sum(axis=1)
+    crossing = np.array(tree.crossing_arcs(), dtype=int).ravel()
+    return np.bincount(crossing, minlength=len(tree) + 1)[1:]
 
 
 def _measure_odds(table, given, least):

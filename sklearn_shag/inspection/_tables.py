@@ -1,10 +1,12 @@
 """Tables (NamedTuples of columns of equal length) as text, as HTML and as data frames."""
 
 from html import escape
+from itertools import starmap
 from typing import Any
 
 import numpy as np
 
+from sklearn_shag.treebank import join_cells, pad_cells
 from sklearn_shag.utils._messages import import_optional, printable
 
 _SHOWN = 5  # values of a cell that has several
@@ -31,11 +33,7 @@ def table_text(table):
         Names left, numbers right; floats with three digits after the point, and of a
         two-dimensional column the first five.
     """
-    columns = []
-    for cells, is_number in _format_columns(table):
-        width, pad = max(map(len, cells)), str.rjust if is_number else str.ljust
-        columns.append([pad(cell, width) for cell in cells])
-    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+    return join_cells(starmap(pad_cells, _format_columns(table)))
 
 
 def table_html(table):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn_shag.encoding import check_heads
 from sklearn_shag.inspection._display import Display, cut_word, text_width
 from sklearn_shag.inspection._grammars import ROOT_NAME, predict_heads
-from sklearn_shag.treebank import DependencyTree, Sentence, arc_levels
+from sklearn_shag.treebank import DependencyTree, Sentence, TreeLayout, known_arcs, place_words
 from sklearn_shag.utils._estimators import open_parser
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._typing import FloatArray, IndexArray, IntArray, IntArrayLike, ObjectArray
@@ -79,7 +80,7 @@ class DependencyTreeDisplay(Display):
     def __init__(self, tree: DependencyTree, heads: IntArray | None = None) -> None:
         self.tree = tree
         self.heads = heads
-        true, predicted = _list_known_arcs(tree.heads), _list_known_arcs(heads)
+        true, predicted = ([] if each is None else known_arcs(each) for each in (tree.heads, heads))
         if tree.heads is None or heads is None:
             self.arcs = {"right": true or predicted, "missed": [], "wrong": []}
         else:
@@ -175,22 +176,25 @@ class DependencyTreeDisplay(Display):
         """
         plt = self._import_pyplot()
         rows = self._rows()
-        centres, heights, width = _lay_out_rows(rows)
-        levels = arc_levels([arc for arcs in self.arcs.values() for arc in arcs if arc[0]])
-        highest = 1 + max(levels.values(), default=0)
-        step = min(_LEVEL, _HIGHEST / highest)
+        widths, heights = _measure_rows(rows)
+        centres, width = place_words(widths + _GAP, _MARGIN)
+        layout = TreeLayout(centres, list(chain.from_iterable(self.arcs.values())))
+        step = min(_LEVEL, _HIGHEST / layout.n_levels)
         is_compared = self.heads is not None and self.tree.heads is not None
         baseline = _MARGIN + (sum(heights) + 0.06) + (_LEGEND if is_compared else 0.0)
-        height = baseline + step * highest + _MARGIN
-        scale = self._make_canvas(plt, ax, width, height)
-        self._write(rows, centres, heights, baseline, scale)
+        height = baseline + step * layout.n_levels + _MARGIN
+        self._make_canvas(plt, ax, max(width, 3.0), height)
+        self._write(rows, layout.centres, heights, baseline)
         self.arcs_ = {}
         for kind, arcs in self.arcs.items():
-            for arc in arcs:
-                top = baseline + step * levels.get(arc, highest)
-                self.arcs_[arc] = _draw_arc(self.ax_, arc, centres, baseline, top, kind, scale)
+            for head, token in arcs:
+                points = layout.curve(head, token, baseline, step, aside=0.05)
+                if not head:  # straight down: a line up and down again would fill its own dashes
+                    points = (points[0][0], baseline + step * layout.n_levels), points[-1]
+                style = {**_STYLES[kind], "fill": True, "gid": kind}
+                self.arcs_[head, token] = self._add_arrow(points, **style)
         if is_compared:
-            self._explain(scale)
+            self._explain()
         return self
 
     def _rows(self):
@@ -203,21 +207,22 @@ class DependencyTreeDisplay(Display):
             rows.append(tree.deprels)
         return [[cut_word(text, _LETTERS) for text in row] for row in rows]
 
-    def _write(self, rows, centres, heights, baseline, scale):
+    def _write(self, rows, centres, heights, baseline):
         rotation = 90 if len(self.tree) > _HORIZONTAL else 0
         top = baseline - 0.06
         colors = "black", "#5a6270", "#5a6270"
         for row, size, color, height in zip(rows, _FONTS, colors, heights, strict=False):
-            style = {"fontsize": size * scale, "color": color, "parse_math": False}
+            style = {"color": color, "ha": "center", "va": "top", "rotation": rotation}
             for centre, text in zip(centres, row, strict=True):
-                self.ax_.text(centre, top, text, ha="center", va="top", rotation=rotation, **style)
+                self._add_text(centre, top, text, size, **style)
             top -= height
 
-    def _explain(self, scale):
+    def _explain(self):
         """Draw a legend of the kinds of arcs, with their numbers."""
         for kind, arcs in self.arcs.items():
-            self.ax_.plot([], [], label=f"{kind} ({len(arcs)})", **_scale_style(kind, scale))
-        style = {"frameon": False, "fontsize": _SMALL_FONT * scale, "borderaxespad": 0.2}
+            style = {**_STYLES[kind], "linewidth": _STYLES[kind]["linewidth"] * self._scale}
+            self.ax_.plot([], [], label=f"{kind} ({len(arcs)})", **style)
+        style = {"frameon": False, "fontsize": _SMALL_FONT * self._scale, "borderaxespad": 0.2}
         self.ax_.legend(loc="lower left", ncols=3, **style)
 
 
@@ -229,50 +234,14 @@ def _check_tree(tree):
         )
 
 
-def _list_known_arcs(heads):
-    if heads is None:
-        return []
-    return [(int(head), m) for m, head in enumerate(heads, start=1) if head != UNKNOWN]
-
-
-def _lay_out_rows(rows):
-    """Compute the middle of each token, the height of each row, and the width, in inches."""
+def _measure_rows(rows):
+    """Compute the width of each token, and the height of each row, in inches."""
     widths = np.array(
         [[text_width(text, size) for text in row] for row, size in zip(rows, _FONTS, strict=False)]
     )
     if len(rows[0]) > _HORIZONTAL:
-        heights, boxes = (widths.max(axis=1) + 0.05).tolist(), [0.16] * len(rows[0])
-    else:
-        heights, boxes = [_ROW] * len(rows), widths.max(axis=0).tolist()
-    centres, left = [], _MARGIN
-    for box in boxes:
-        centres.append(left + (box + _GAP) / 2)
-        left += box + _GAP
-    return centres, heights, max(left + _MARGIN, 3.0)
-
-
-def _scale_style(kind, scale):
-    style = _STYLES[kind]
-    return {**style, "linewidth": style["linewidth"] * scale}
-
-
-def _draw_arc(ax, arc, centres, baseline, top, kind, scale):
-    from matplotlib.patches import FancyArrowPatch
-    from matplotlib.path import Path
-
-    head, modifier = arc
-    end = centres[modifier - 1]
-    if head:
-        # Arcs leave a head beside its middle, so that they do not hide the arrow to the head.
-        start = centres[head - 1] + (0.05 if modifier > head else -0.05)
-        # The highest point of a cubic curve lies at three quarters of the height of its controls.
-        control = baseline + (top - baseline) * 4 / 3
-        points = [(start, baseline), (start, control), (end, control), (end, baseline)]
-        path = Path(points, [Path.MOVETO, *[Path.CURVE4] * 3])
-    else:
-        path = Path([(end, top), (end, baseline)])
-    style = {**_scale_style(kind, scale), "mutation_scale": 9 * scale, "gid": kind}
-    return ax.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", fill=True, **style))
+        return np.full(len(rows[0]), 0.16), widths.max(axis=1) + 0.05
+    return widths.max(axis=0), np.full(len(rows), _ROW)
 
 
 class ArcMarginalsDisplay(Display):

@@ -38,7 +38,7 @@ from sklearn_shag.operators._sampling import (
     draw_outcome,
     sample_derivations,
 )
-from sklearn_shag.operators._text import from_att, to_att, to_dot
+from sklearn_shag.operators._text import from_att, to_att, to_dot, write_dot
 from sklearn_shag.operators._values import (
     branching_radius,
     log_values,

@@ -212,18 +212,49 @@ def to_dot(operators: Operators, symbols: Symbols | None = None) -> str:
     }
     """
     names = _name_symbols(operators, symbols, first=0)
-    names = [name.replace("\\", "\\\\").replace('"', '\\"') for name in names]
     alpha_1, alpha_inf, A = operators
+    starts = [(f"start{i}", i, f' [label="{alpha_1[i]:.3g}"]') for i in alpha_1.nonzero()[0]]
+    states = [(f"\nSTOP {stop:.3g}" if stop else "", stop) for stop in alpha_inf]
+    arrows = {}
+    for source, target, a in np.argwhere(A.T):
+        uses = arrows.setdefault((source, target), [])
+        uses.append(f"{names[a]} {A[a, target, source]:.3g}")
+    return write_dot(starts, states, arrows)
+
+
+def write_dot(starts, states, arrows):
+    """Write an automaton in the DOT language of Graphviz.
+
+    Parameters
+    ----------
+    starts : iterable of (str, int, str)
+        Names of the points where arrows begin that lead to a first state; this state; and the
+        attributes of the arrow.
+    states : iterable of (str, bool)
+        The text below the number of each state, and whether it has a double border.
+    arrows : dict of (int, int) to list of str
+        The lines of text at each arrow, by its two states.
+
+    Returns
+    -------
+    dot : str
+    """
     lines = ["digraph {", "rankdir=LR;", "node [shape=circle];"]
-    for i in alpha_1.nonzero()[0]:
-        lines += [f"start{i} [shape=point];", f'start{i} -> {i} [label="{alpha_1[i]:.3g}"];']
-    for j, stop in enumerate(alpha_inf):
-        of_stop = f'\\nSTOP {stop:.3g}", peripheries=2' if stop else '"'
-        lines.append(f'{j} [label="{j}{of_stop}];')
-        for i in A[:, :, j].any(axis=0).nonzero()[0]:
-            uses = (f"{names[a]} {A[a, i, j]:.3g}" for a in A[:, i, j].nonzero()[0])
-            lines.append(f'{j} -> {i} [label="' + "\\n".join(uses) + '"];')
+    for name, state, attributes in starts:
+        lines += [f"{name} [shape=point];", f"{name} -> {state}{attributes};"]
+    for state, (text, is_end) in enumerate(states):
+        border = ", peripheries=2" if is_end else ""
+        lines.append(f"{state} [label={_quote_label(f'{state}{text}')}{border}];")
+    for (source, target), uses in arrows.items():
+        label = _quote_label("\n".join(uses))
+        lines.append(f"{source} -> {target} [label={label}];")
     return "\n".join([*lines, "}"])
+
+
+def _quote_label(text):
+    """Put a text in quotation marks as DOT does, with "\\n" at the end of a line."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
 
 
 def _name_symbols(operators, symbols, first=1):

@@ -33,7 +33,15 @@ from sklearn_shag.treebank._conversions import (
     to_token_list,
 )
 from sklearn_shag.treebank._dictionary import OF_ENTRIES, Dictionary, read_dictionary
-from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph, pad_cells
+from sklearn_shag.treebank._drawing import (
+    TreeLayout,
+    display_width,
+    join_cells,
+    known_arcs,
+    new_graph,
+    pad_cells,
+    place_words,
+)
 from sklearn_shag.treebank._graphemes import compose, compose_text, compose_words
 from sklearn_shag.treebank._guesses import ASKED, WORDS, forget_guesses, mark_guesses, words_guessed
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, check_tree
-from sklearn_shag.utils._messages import shorten, warn
+from sklearn_shag.utils._messages import join_first, shorten, warn
 
 MISSING = "_"  # CoNLL-U's sign for a column without a value
 # Advice where all forms are missing: some treebanks come without the text, which is not free.
@@ -259,8 +259,9 @@ def check_share(n_meaningless, n_tokens, symbols, known, column=None):
     else:
         examples = [f"{shorten(symbol)} ({count})" for symbol, count in counts.most_common()]
         problem = (
-            f"have symbols{of_column} that say nothing to the grammar: {_join_examples(examples)}. "
-            f"It knows {_join_examples(list(map(shorten, known)))}. Tag the text as the training "
+            f"have symbols{of_column} that say nothing to the grammar: "
+            f"{join_first(examples, N_EXAMPLES)}. It knows "
+            f"{join_first(list(map(shorten, known)), N_EXAMPLES)}. Tag the text as the training "
             f"trees were, or choose the same columns."
         )
     warn_of_tokens(n_meaningless, n_tokens, problem)
@@ -270,10 +271,3 @@ def warn_of_tokens(n_concerned, n_tokens, problem):
     """Warn that `n_concerned` of `n_tokens` tokens have a problem."""
     share = f"{100 * n_concerned / n_tokens:.0f} % of the tokens ({n_concerned} of {n_tokens})"
     warn(f"{share} {problem}", UnknownSymbolWarning)
-
-
-def _join_examples(names):
-    shown = names[:N_EXAMPLES]
-    if len(names) > N_EXAMPLES:
-        shown.append("...")
-    return ", ".join(shown)

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from html import escape
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -15,11 +16,99 @@ _INDENT = 4  # columns of text for each level of depth: the width of "`-- "
 _FORM_SIZE, _SYMBOL_SIZE, _LABEL_SIZE = 14, 11, 10
 _GAP, _MARGIN, _LEVEL_HEIGHT = 18, 14, 24
 _COMPACT_GAP, _COMPACT_HEIGHT = 6, 15
-_MARK, _PLAIN, _LABEL = "#ffe08a", "#5a6270", "#2f5d9b"
+_MARK, _BLACK, _PLAIN, _LABEL = "#ffe08a", "#1a1d21", "#5a6270", "#2f5d9b"
 # Colours of relations, all of them dark enough on white.
 _COLORS = ("#1b6ca8", "#b3261e", "#1e7b34", "#7b3fa0", "#a65000", "#00757a", "#a1317a", "#5b5b00")
 # Compiled at its first use, since that takes longer than importing this module.
 _FORBIDDEN_IN_XML = "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+
+
+class TreeLayout:
+    """Where arcs run above a row of words, in any unit of length.
+
+    An arc lies above all arcs that it spans, and the arrow to a root above all arcs.
+
+    Parameters
+    ----------
+    centres : list of numbers
+        The middle of each word, of :func:`place_words`.
+    arcs : sequence of (int, int)
+        Positions of head and dependent; the head of a root is 0.
+
+    Attributes
+    ----------
+    n_levels : int
+        The height of the drawing above the words, in levels.
+    """
+
+    def __init__(self, centres, arcs):
+        self.centres = centres
+        self._levels = _level_arcs([arc for arc in arcs if arc[0]])
+        self.n_levels = 1 + max(self._levels.values(), default=0)
+
+    def level(self, head, token):
+        """Return the height of an arc, in levels."""
+        return self._levels.get((head, token), self.n_levels)
+
+    def curve(self, head, token, baseline, step, aside):
+        """Return the four points of the cubic curve of an arc, from its head to its dependent.
+
+        The arrow to a root runs straight up and down again.
+
+        Parameters
+        ----------
+        head, token : int
+        baseline : number
+            Where arcs begin and end.
+        step : number
+            The distance of levels; negative if coordinates grow downwards.
+        aside : number
+            How far from the middle of its head an arc begins, so that it does not hide the arrow
+            to the head.
+        """
+        start = end = self.centres[token - 1]
+        if head:
+            start = self.centres[head - 1] + (aside if token > head else -aside)
+        # The highest point of a cubic curve lies at three quarters of the height of its controls.
+        control = baseline + step * self.level(head, token) * 4 / 3
+        return (start, baseline), (start, control), (end, control), (end, baseline)
+
+
+def place_words(widths, margin):
+    """Place words in a row.
+
+    Parameters
+    ----------
+    widths : iterable of numbers
+        The width of each word, with the gap to the next one.
+    margin : number
+        The space at both ends of the row.
+
+    Returns
+    -------
+    centres : list of numbers
+        The middle of each word.
+    width : number
+        The width of the drawing.
+    """
+    edges = list(accumulate(widths, initial=margin))
+    return [(left + right) / 2 for left, right in pairwise(edges)], edges[-1] + margin
+
+
+def known_arcs(heads):
+    """List the known arcs of a tree as pairs of head and dependent; the head of a root is 0."""
+    return [(int(head), token) for token, head in enumerate(heads, start=1) if head != UNKNOWN]
+
+
+def _level_arcs(arcs):
+    """Find the height of each arc: one level more than the arcs that it spans."""
+    arcs = sorted(arcs, key=lambda arc: abs(arc[0] - arc[1]))
+    starts, ends = np.sort(np.reshape(arcs, (-1, 2)), axis=1).T
+    levels = np.zeros(len(arcs), dtype=int)
+    for k in range(len(arcs)):  # arcs inside are shorter, so they have their levels
+        inside = (starts[k] <= starts[:k]) & (ends[:k] <= ends[k])
+        levels[k] = 1 + levels[:k].max(initial=0, where=inside)
+    return dict(zip(arcs, levels.tolist(), strict=True))
 
 
 def draw_text(forms, symbols, heads=None, deprels=None):
@@ -44,44 +133,40 @@ def draw_text(forms, symbols, heads=None, deprels=None):
     text : str
         One line for each token; control characters in it are escaped.
     """
-    forms, symbols = map(_make_printable, (forms, symbols))
-    if heads is None:
-        columns = [forms, symbols]
-    else:
-        branches = _draw_branches(heads)
-        columns = [[branch + form for branch, form in zip(branches, forms, strict=True)], symbols]
+    columns = [_make_printable(forms), _make_printable(symbols)]
+    if heads is not None:
+        columns[0] = list(map("".join, zip(_draw_branches(heads), columns[0], strict=True)))
         if deprels is not None:
             columns.append(_make_printable(deprels))
         if UNKNOWN in heads or not is_projective(heads):
             names = ["?" if head == UNKNOWN else head for head in heads]
             columns.append([f"{token} <- {name}" for token, name in enumerate(names, start=1)])
-    return "\n".join("  ".join(row).rstrip() for row in zip(*map(pad_cells, columns), strict=True))
+    return join_cells(map(pad_cells, columns))
 
 
 def _draw_branches(heads):
     depths = (follow_heads(heads)[0] - 1).tolist()  # 0 for roots and unknown heads
     rows = [bytearray(b" ") * (_INDENT * depth) for depth in depths]
     for head, dependents in _group_dependents(heads).items():
-        column = _INDENT * depths[head - 1]
-        for token in range(min(head, dependents[0]), max(head, dependents[-1]) + 1):
-            if column < len(rows[token - 1]):  # else a word of a crossing arc stands there
+        column, first, last = _INDENT * depths[head - 1], dependents[0], dependents[-1]
+        for token in range(min(head, first), max(head, last) + 1):
+            # Neither words nor arms of arcs that cross are hidden by lines that pass.
+            if rows[token - 1][column : column + 1] == b" ":
                 rows[token - 1][column] = ord("|")
-    # The arms come last: where arcs cross, they must not be hidden by lines that pass.
-    for head, dependents in _group_dependents(heads).items():
-        column = _INDENT * depths[head - 1]
         for token in dependents:
-            is_top = token < head and token == dependents[0]
-            is_bottom = token > head and token == dependents[-1]
-            corner = b"," if is_top else b"`" if is_bottom else b"|"
-            rows[token - 1][column : column + 3] = corner + b"--"
+            rows[token - 1][column : column + 3] = b"|--"
+        if first < head:
+            rows[first - 1][column] = ord(",")
+        if last > head:
+            rows[last - 1][column] = ord("`")
     return [row.decode() for row in rows]
 
 
 def _group_dependents(heads):
     """Return a dict from each head to its dependents in order, both numbered from 1."""
     dependents = {}
-    for token, head in enumerate(heads, start=1):
-        if head > 0:
+    for head, token in known_arcs(heads):
+        if head:
             dependents.setdefault(head, []).append(token)
     return dependents
 
@@ -91,10 +176,17 @@ def _make_printable(column):
     return [printable(text, max_length=None) for text in column]
 
 
-def pad_cells(column):
-    """Pad texts with spaces to the width of the widest one."""
+def pad_cells(column, is_number=False):
+    """Pad texts with spaces to the width of the widest one: behind words, before numbers."""
     width = max(map(display_width, column))
-    return [text + " " * (width - display_width(text)) for text in column]
+    spaces = [" " * (width - display_width(text)) for text in column]
+    pairs = zip(spaces, column, strict=True) if is_number else zip(column, spaces, strict=True)
+    return list(map("".join, pairs))
+
+
+def join_cells(columns):
+    """Join columns of texts to a table with a line for each row."""
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
 
 def display_width(text):
@@ -147,15 +239,21 @@ def draw_svg(forms, symbols, heads=None, deprels=None, marked=(), colors=False, 
     -------
     svg : str
     """
-    labels = [""] * len(forms) if heads is None or deprels is None else deprels
+    if heads is None:
+        heads, deprels = [UNKNOWN] * len(forms), None
+    labels = [""] * len(forms) if deprels is None else deprels
     gap, step = (_COMPACT_GAP, _COMPACT_HEIGHT) if compact else (_GAP, _LEVEL_HEIGHT)
-    positions, width = _place_tokens(forms, symbols, labels, gap)
-    levels = {} if heads is None else arc_levels(tree_arcs(heads))
-    highest = max(levels.values(), default=0)
-    baseline = _MARGIN + step * (1 + highest)
+    rows = zip((forms, symbols, labels), (_FORM_SIZE, _SYMBOL_SIZE, _LABEL_SIZE), strict=True)
+    # 0.62 em is the mean width of a letter, generously.
+    widths = [[0.62 * size * display_width(text) for text in row] for row, size in rows]
+    boxes = [round(max(of_word)) + gap for of_word in zip(*widths, strict=True)]
+    centres, width = place_words(boxes, _MARGIN)
+    layout = TreeLayout(list(map(int, centres)), known_arcs(heads))  # whole pixels
+    baseline = _MARGIN + step * layout.n_levels
     height = baseline + _FORM_SIZE + _SYMBOL_SIZE + 2 * _MARGIN
     arcs, texts = [], []
-    for token, position in enumerate(positions, start=1):
+    for token, head in enumerate(heads, start=1):
+        position = layout.centres[token - 1]
         form, symbol, label = forms[token - 1], symbols[token - 1], labels[token - 1]
         # A sum of letters, since hashes of str differ between processes.
         own = _COLORS[sum(map(ord, label.partition(":")[0])) % len(_COLORS)] if colors else None
@@ -163,19 +261,14 @@ def draw_svg(forms, symbols, heads=None, deprels=None, marked=(), colors=False, 
             side = round(0.31 * _FORM_SIZE * display_width(form)) + 3
             box = f'x="{position - side}" y="{baseline + 4}" width="{2 * side}" height="19"'
             arcs.insert(0, f'<rect {box} rx="4" fill="{_MARK}"/>')
-        texts.append(_svg_text(position, baseline + 18, _FORM_SIZE, form))
-        texts.append(_svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, color="#5a6270"))
-        if heads is not None and heads[token - 1] != UNKNOWN:
-            head = heads[token - 1]
-            level = levels.get((head, token), highest + 1)
-            top = baseline - step * level
-            # Arcs leave a head beside its middle, so that they do not hide the arrow to the head.
-            side = 5 if token > head else -5
-            start = position if head == 0 else positions[head - 1] + side
+        texts.append(_svg_text(position, baseline + 18, _FORM_SIZE, form, _BLACK))
+        texts.append(_svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, _PLAIN))
+        if head != UNKNOWN:
+            points = layout.curve(head, token, baseline, -step, aside=5)
             weight = 2.4 if token in marked else 1.2
-            arcs.append(_svg_arc(start, position, top, baseline, own or _PLAIN, weight))
-            middle = (start + position) / 2
-            texts.append(_svg_text(middle, top + 3, _LABEL_SIZE, label, color=own or _LABEL))
+            arcs.append(_svg_arc(points, own or _PLAIN, weight))
+            middle, top = (points[0][0] + position) / 2, baseline - step * layout.level(head, token)
+            texts.append(_svg_text(middle, top + 3, _LABEL_SIZE, label, own or _LABEL))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -186,45 +279,6 @@ def draw_svg(forms, symbols, heads=None, deprels=None, marked=(), colors=False, 
             "</svg>",
         ]
     )
-
-
-def _place_tokens(forms, symbols, labels, gap):
-    """Return the middle of each token, and the width of the drawing, in pixels."""
-    left = _MARGIN
-    positions = []
-    for form, symbol, label in zip(forms, symbols, labels, strict=True):
-        sizes = ((form, _FORM_SIZE), (symbol, _SYMBOL_SIZE), (label, _LABEL_SIZE))
-        # 0.62 em is the mean width of a letter, generously.
-        box = round(max(0.62 * size * display_width(text) for text, size in sizes)) + gap
-        positions.append(left + box // 2)
-        left += box
-    return positions, left + _MARGIN
-
-
-def tree_arcs(heads):
-    """List the known arcs of a tree as pairs of head and dependent; roots have none."""
-    return [(head, token) for token, head in enumerate(heads, start=1) if head > 0]
-
-
-def arc_levels(arcs):
-    """Compute the height of each arc, in levels: one more than the arcs that it spans.
-
-    Parameters
-    ----------
-    arcs : sequence of (int, int)
-        Positions of head and dependent.
-
-    Returns
-    -------
-    levels : dict of (int, int) to int
-    """
-    arcs = sorted(arcs, key=lambda arc: abs(arc[0] - arc[1]))
-    starts, ends = np.sort(np.reshape(arcs, (-1, 2)), axis=1).T
-    levels = np.zeros(len(arcs), dtype=int)
-    for k in range(len(arcs)):  # arcs inside are shorter, so they have their levels
-        inside = (starts[k] <= starts[:k]) & (ends[:k] <= ends[k])
-        levels[k] = 1 + levels[:k].max(initial=0, where=inside)
-    return dict(zip(arcs, levels.tolist(), strict=True))
 
 
 def make_displacy(forms, symbols, heads, deprels=None):
@@ -238,14 +292,14 @@ def make_displacy(forms, symbols, heads, deprels=None):
             "label": labels[token - 1],
             "dir": "left" if token < head else "right",
         }
-        for head, token in tree_arcs(heads)
+        for head, token in known_arcs(heads)
+        if head
     ]
     return {"words": words, "arcs": arcs}
 
 
-def _svg_arc(start, end, top, bottom, color, weight):
-    # The highest point of a cubic curve lies at three quarters of the height of its controls.
-    control = bottom - (bottom - top) * 4 / 3
+def _svg_arc(points, color, weight):
+    (start, bottom), (_, control), _, (end, _) = points
     curve = f"M{start} {bottom - 2}C{start} {control:g} {end} {control:g} {end} {bottom - 6}"
     arrow = f"M{end} {bottom}l-3.5 -7h7z"
     return (
@@ -254,7 +308,7 @@ def _svg_arc(start, end, top, bottom, color, weight):
     )
 
 
-def _svg_text(x, y, size, text, color="#1a1d21"):
+def _svg_text(x, y, size, text, color):
     """Return a text element with a white outline, which keeps it readable on top of arcs."""
     if not text:
         return ""

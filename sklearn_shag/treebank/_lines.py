@@ -361,12 +361,11 @@ def replace_columns(text, columns):
 
 def set_comment(text, name, value):
     """Set a comment such as "# sent_id = 1" in place of the first one with this name."""
-    line, comments = f"# {name} = {value}", []
+    line = f"# {name} = {value}"
     for found in _COMMENT.finditer(f"\n{text}"):
-        comments.append(found[1])
         if name_comment(found[1])[0] == name:
             return text[: found.start()] + line + text[found.end() - 1 :]
-    return replace_comments(text, [*comments, line])
+    return replace_comments(text, [*list_comments(text), line])
 
 
 def replace_comments(text, comments):

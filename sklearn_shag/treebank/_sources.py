@@ -131,6 +131,44 @@ def describe_binary(data):
     return ("this is a binary file, not text in UTF-8", place) if place >= 0 else None
 
 
+# What lines look like that do not have the columns of CoNLL-U, and advice, by patterns of their
+# beginning. The first one that matches counts; None is for other lines with tabs.
+_GUESSES = {
+    r"[^\r]*\r": r"text whose line ends are '\r', as on old Macs; convert them to '\n'",
+    r"\d+(\t[^\t]*){7}\t\d+(\t[^\t]*){5}": (
+        "CoNLL-2009; write its columns 1, 2, 3, 5, 6, 7, 9 and 11 and two columns of '_', as ID, "
+        "FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS and MISC"
+    ),
+    r"\d+(\t[^\t]*){5}\t\d+\t[^\t]*$": (
+        "CoNLL-X without its last two columns; write '_' in columns 9 and 10"
+    ),
+    r"[^\t]*\t": None,
+    r"\s*\d+(\s+\S+){5}\s+(\d+|_)\s+\S+(\s+\S+\s+\S+)?\s*$": (
+        "CoNLL-U with spaces for tabs; separate the columns with one tab each"
+    ),
+    r"\s*version https://git-lfs": (
+        "a Git LFS pointer, not the file itself; fetch the file with `git lfs pull`"
+    ),
+    r"[^,]*(,[^,]*){9}$": "columns separated by commas; put tabs between them",
+    r"[^;]*(;[^;]*){9}$": "columns separated by semicolons; put tabs between them",
+    r"\s*(\(\s*\(|\([A-Z]\S*\s*(\(|$))": (
+        "Penn Treebank brackets; convert constituents to dependencies first, for example with the "
+        "UniversalDependenciesConverter of Stanford CoreNLP"
+    ),
+    r"\s*#": "a comment; its '#' must be the first character of the line",
+    r"\s*<": "XML or HTML; if it was saved from a web page, download the raw file instead",
+    r"\s*[\[{]\s*([\"{\[]|$)": "JSON; convert it to CoNLL-U first",
+    r"\s*[^\s,;]*[,;][^\s,;]*[,;]\S*\s*$": (
+        "a table with commas or semicolons between its columns; convert it to CoNLL-U first"
+    ),
+    "": (
+        "plain text; a model that has learned to split it parses it as it is (parse_text, on the "
+        "command line parse --input text); with one sentence per line and spaces between words, "
+        "read_horizontal reads it (parse --input horizontal), for parsers that need no tags"
+    ),
+}
+
+
 def guess_format(line):
     """Guess the format of a line that does not have the columns of CoNLL-U.
 
@@ -143,48 +181,7 @@ def guess_format(line):
     guess : None or str
         The probable format, and advice; None without a guess.
     """
-    columns = line.split("\t")
-    if "\r" in line:
-        return r"text whose line ends are '\r', as on old Macs; convert them to '\n'"
-    if len(columns) == 1:
-        return _guess_without_tabs(line.strip())
-    if len(columns) >= 14 and columns[0].isdigit() and columns[8].isdigit():
-        return (
-            "CoNLL-2009; write its columns 1, 2, 3, 5, 6, 7, 9 and 11 and two columns of '_', as "
-            "ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS and MISC"
-        )
-    if len(columns) == 8 and columns[0].isdigit() and columns[6].isdigit():
-        return "CoNLL-X without its last two columns; write '_' in columns 9 and 10"
-    return None
-
-
-def _guess_without_tabs(line):
-    words = line.split()
-    if len(words) in (8, 10) and words[0].isdigit() and (words[6].isdigit() or words[6] == "_"):
-        return "CoNLL-U with spaces for tabs; separate the columns with one tab each"
-    if line.startswith("version https://git-lfs"):
-        return "a Git LFS pointer, not the file itself; fetch the file with `git lfs pull`"
-    for name, separator in (("commas", ","), ("semicolons", ";")):
-        if line.count(separator) == 9:
-            return f"columns separated by {name}; put tabs between them"
-    if re.match(r"\(\s*\(|\([A-Z]\S*\s*(\(|$)", line):
-        return (
-            "Penn Treebank brackets; convert constituents to dependencies first, for example with "
-            "the UniversalDependenciesConverter of Stanford CoreNLP"
-        )
-    if line.startswith("#"):
-        return "a comment; its '#' must be the first character of the line"
-    if line.startswith("<"):
-        return "XML or HTML; if it was saved from a web page, download the raw file instead"
-    if re.match(r"[\[{]\s*([\"{\[]|$)", line):
-        return "JSON; convert it to CoNLL-U first"
-    if len(words) == 1 and line.count(",") + line.count(";") > 1:
-        return "a table with commas or semicolons between its columns; convert it to CoNLL-U first"
-    return (
-        "plain text; a model that has learned to split it parses it as it is (parse_text, on the "
-        "command line parse --input text); with one sentence per line and spaces between words, "
-        "read_horizontal reads it (parse --input horizontal), for parsers that need no tags"
-    )
+    return next(guess for pattern, guess in _GUESSES.items() if re.match(pattern, line))
 
 
 class ConlluError(ValueError):

@@ -23,7 +23,7 @@ from sklearn_shag.treebank._columns import (
     check_strings,
     get_feature,
 )
-from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy, new_graph
+from sklearn_shag.treebank._drawing import draw_svg, draw_text, known_arcs, make_displacy, new_graph
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken
 from sklearn_shag.treebank._pieces import TextFormat
 from sklearn_shag.treebank._tokens import Token, list_views
@@ -34,7 +34,6 @@ from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, St
 
 _LINE_ENDS = re.compile(r"[\n\r]")
 _MAX_REPR_TEXT = 60
-_MAX_REPR_HEADS = 12
 # Words that pictures highlight
 Highlight: TypeAlias = Collection[int] | Callable[[Token], bool]
 
@@ -835,8 +834,7 @@ class DependencyTree:
         ((4, 6), (6, 7))
         """
         heads, _ = self._structure()
-        arcs = [arc for arc in enumerate(heads.tolist(), start=1) if arc[1] != UNKNOWN]
-        spans = [(token, min(token, head), max(token, head)) for token, head in arcs]
+        spans = [(token, *sorted([head, token])) for head, token in known_arcs(heads)]
         return tuple(
             (one, other)
             for (one, a, b), (other, c, d) in combinations(spans, 2)
@@ -951,12 +949,7 @@ class DependencyTree:
         text = " ".join(self.forms)
         if len(text) > _MAX_REPR_TEXT:
             text = text[: _MAX_REPR_TEXT - 3] + "..."
-        if self.heads is None:
-            return f"DependencyTree({text!r}, heads=None)"
-        heads = ", ".join(map(str, self.heads[:_MAX_REPR_HEADS]))
-        if len(self) > _MAX_REPR_HEADS:
-            heads += ", ..."
-        return f"DependencyTree({text!r}, heads=[{heads}])"
+        return f"DependencyTree({text!r}, heads={shorten(_heads_as_list(self))})"
 
     def __str__(self) -> str:
         """Draw the tree with one token a row; a partial tree, or crossing arcs, with numbers."""

@@ -80,6 +80,11 @@ def shorten(value):
     return printable(" ".join(_repr.repr(value).split()))
 
 
+def join_first(names, n):
+    """Join the first `n` of some names by commas, with dots in place of the others."""
+    return ", ".join([*names[:n], "..."] if len(names) > n else names)
+
+
 def _cut_middle(text, max_length):
     if max_length is None or len(text) <= max_length:
         return text
