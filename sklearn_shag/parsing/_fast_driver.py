@@ -63,7 +63,7 @@ DONE, OUT_OF_RANGE, WITHOUT_MASS = map(np.uint8, (0, 1, 3))
 
 
 class Call(NamedTuple):
-    """What the routes of a chunk read, and the results that they set: see :func:`run_fast`."""
+    """Input of the routes of a chunk, and the results to set: see :func:`run_fast`."""
 
     grammar: Any  # PackedGrammar
     factors: Any  # Factors
@@ -73,7 +73,7 @@ class Call(NamedTuple):
 
 
 class Route(NamedTuple):
-    """A way to sum over the trees of the sentences that those before have left out of range."""
+    """A way to sum over trees, for sentences out of the range of the routes before."""
 
     applies: Callable[[Call], bool]
     run: Callable[[Call, np.ndarray], np.ndarray]  # returns the states of some sentences

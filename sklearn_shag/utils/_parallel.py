@@ -265,7 +265,7 @@ def _call_prepared(item):
 
 
 def _call_here(function, item):
-    """Call a function in this process; return its result, or what it raises, as a Future."""
+    """Call a function in this process; return its result or exception as a Future."""
     done = Future()
     try:
         with _leave_one_worker():
