@@ -15,15 +15,9 @@ from sklearn.utils import check_random_state
 
 from sklearn_shag._parser import Parser
 from sklearn_shag.automata import Expected, climb_to_the_end
-from sklearn_shag.encoding import (
-    arcs_of_heads,
-    decode_trees,
-    encode_sentences,
-    encode_trees,
-    places_of,
-)
+from sklearn_shag.encoding import arcs_of_heads, decode_trees, encode_trees, places_of
 from sklearn_shag.learning._automata import fallback_grammar
-from sklearn_shag.learning._base import GenerativeMixin
+from sklearn_shag.learning._base import GenerativeMixin, OperatorMixin
 from sklearn_shag.learning._derivations import (
     TreebankGraph,
     expect_uses,
@@ -277,7 +271,7 @@ def refine_grammar(
         refined = split_refinements(stages[-1], uses, pairs, np.minimum(sizes, 2 * k), rng)
 
 
-class RefinedSHAG(GenerativeMixin, Parser):
+class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
     """Split head-automata grammar whose symbols have hidden refinements.
 
     Hidden states pass information along the modifiers of one head. Here, every token also has a
@@ -402,9 +396,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
     _needs_whole_trees = None  # unknown heads are summed over
     _parsing_parameters = (*Parser._parsing_parameters, "prune")
 
-    operators_: Operators
     refined_operators_: RefinedOperators
-    fallback_operators_: Operators
     stages_: list[RefinedOperators]
     loss_curve_: list[float]
     n_iter_: int
@@ -577,9 +569,6 @@ class RefinedSHAG(GenerativeMixin, Parser):
             for name in ("alpha_1", "alpha_inf", "backoff", "common", "roots")
         }
         return refined._replace(blocks=refined.blocks[:known, :, :known], **parts)
-
-    def _encode(self, sentences, symbols, indptr):
-        return encode_sentences(symbols, self.symbols_)[0]
 
     def _score(self, batch, rung=0):
         """Score by the refined grammar, then by the unrefined one, and last by the fallback."""
