@@ -33,7 +33,7 @@ from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import InsideOutside
 from sklearn_shag.parsing._chart import PackedGrammar
-from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS
+from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS, Route
 from sklearn_shag.parsing._potentials import classes_of
 
 # The exponent of an empty sum: below that of every other entry.
@@ -311,29 +311,10 @@ def new_sentence(codes, memory, arc_scores, stop_scores):
 
 
 @np.errstate(all="ignore")  # what leaves the range of doubles is refused at the end
-def run_scaled(operators, factors, which, results, weights, counts):
-    """Parse sentences of a chunk, as :func:`run_fast` does.
-
-    Parameters
-    ----------
-    operators : Operators
-        Of a grammar.
-    factors : Factors
-        Of the chunk.
-    which : int array
-        The sentences to parse.
-    results : Results
-        Gets what is found of each that is done, its expected uses where there is room for them.
-    weights : array of shape (n_sentences,)
-        Of sentences in `counts`.
-    counts : Operators
-        The expected uses of operators are added to it; none where it is empty.
-
-    Returns
-    -------
-    done : bool ndarray of the shape of `which`
-        Whether Z is not 0, and it and all expected uses are finite.
-    """
+def run_scaled(call, which):
+    """Parse sentences of a Call: DONE where Z is not 0, and it and all uses are finite."""
+    grammar, factors, results, weights, counts = call
+    operators = grammar.operators
     done = np.zeros(which.size, dtype=bool)
     for k, s in enumerate(which.tolist()):
         sentence, offset = _sentence_of(factors, s, operators.A.shape[0] - 1)
@@ -353,7 +334,7 @@ def run_scaled(operators, factors, which, results, weights, counts):
                 results.arc_memory[place] = arcs.reshape(-1, arcs.shape[2])
         if results.stop_memory.size:
             results.stop_memory[factors.indptr[s] : factors.indptr[s + 1]] = stops[1:]
-    return done
+    return np.where(done, DONE, WITHOUT_MASS)
 
 
 def _sentence_of(factors, s, root):
@@ -408,10 +389,7 @@ class ScaledGrammar(PackedGrammar):
     """A grammar whose sentences are summed by this chart."""
 
     no_counts = Operators(np.empty((0, 2, 1)), np.empty((0, 2, 1)), np.empty((0, 2, 0, 1, 1)))
-
-    def run(self, factors, which, results, weights, counts):
-        done = run_scaled(self.operators, factors, which, results, weights, counts)
-        return np.where(done, DONE, WITHOUT_MASS)
+    routes = (Route(run_scaled),)
 
     def new_counts(self):
         return Operators(*map(np.zeros_like, self.operators))

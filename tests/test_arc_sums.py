@@ -7,9 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.parsing import packed_unit_grammar
 from sklearn_shag.parsing._arc_sums import LONGEST, new_arc_tables, sum_arcs
-from sklearn_shag.parsing._chart import new_results, run_charts
-from sklearn_shag.parsing._fast_driver import DONE, FAST_ROUTES, WITHOUT_MASS, run_fast
-from sklearn_shag.parsing._fast_group import NO_COUNTS
+from sklearn_shag.parsing._chart import PackedGrammar, new_results, run_charts
+from sklearn_shag.parsing._fast_driver import DONE, FAST_ROUTES, WITHOUT_MASS
 from sklearn_shag.parsing._potentials import Potentials, as_factors
 from tests.loops import over
 from tests.oracles import projective_trees
@@ -33,17 +32,19 @@ def drawn(seed, lengths, scale=1.0, forbidden=0.0, chain=0.0):
     return as_factors(Potentials(indptr, codes, arcs=np.concatenate(arcs)))
 
 
-def run_all(factors, run=run_fast):
-    """Run a chart on all sentences, the shortest first; return their states and Results."""
-    results, n_sentences = new_results(factors, with_uses=True), factors.indptr.size - 1
-    which, weights = np.argsort(np.diff(factors.indptr), kind="stable"), np.ones(n_sentences)
-    states = np.empty(n_sentences, dtype=np.uint8)
-    states[which] = run(packed_unit_grammar(), factors, which, results, weights, NO_COUNTS)
-    return states, results
+class ByAutomata(PackedGrammar):
+    """The grammar whose trees have the value 1, always by the chart of automata."""
+
+    routes = FAST_ROUTES[1:]
 
 
-def run_automata(*arguments):
-    return run_fast(*arguments, routes=FAST_ROUTES[1:])
+def run_all(factors):
+    return run_charts(packed_unit_grammar(), factors)
+
+
+def run_automata(factors):
+    unit = packed_unit_grammar()
+    return run_charts(ByAutomata(unit.operators, unit.fast), factors)
 
 
 def sum_all(factors):
@@ -79,8 +80,8 @@ def test_against_the_chart_of_automata(scale, forbidden):
     factors = drawn(0, LENGTHS, scale, forbidden, 2 * scale)
     is_done, results = sum_all(factors)
     assert is_done.all()
-    states, expected = run_all(factors, run_automata)
-    assert (states == DONE).all()
+    expected = run_automata(factors)
+    assert (expected.route == DONE).all()
     assert_array_equal(results.sign, expected.sign)
     assert_allclose(results.log_abs_z, expected.log_abs_z, rtol=1e-12)
     assert_allclose(results.arcs, expected.arcs, rtol=1e-8, atol=1e-13)
@@ -90,12 +91,12 @@ def test_a_sentence_alone_is_as_among_others():
     """To the last bit, with longer ones beside it and with marginals or without."""
     lengths = [9, 40, 3, 9, 17]
     factors = drawn(1, lengths)
-    _, together = run_all(factors)
+    together = run_all(factors)
     for s in range(len(lengths)):
         arcs = slice(factors.begins[s], factors.begins[s + 1])
         indptr = np.array([0, lengths[s]])
         codes = np.zeros(lengths[s], dtype=np.int64)
-        _, alone = run_all(as_factors(Potentials(indptr, codes, arcs=factors.arcs[arcs])))
+        alone = run_all(as_factors(Potentials(indptr, codes, arcs=factors.arcs[arcs])))
         assert_array_equal(alone.arcs, together.arcs[arcs])
         assert alone.log_abs_z[0] == together.log_abs_z[s]
         without = new_results(factors, with_uses=False)
@@ -114,8 +115,8 @@ def test_scores_that_differ_by_hundreds():
     of_done = np.repeat(is_done, np.diff(factors.begins))
     assert_allclose(results.arcs[of_done], expected.arcs[of_done], rtol=1e-6, atol=1e-12)
     assert_array_equal(results.sign[~is_done], 0)
-    states, whole = run_all(factors)
-    done = np.repeat(states == DONE, np.diff(factors.begins))
+    whole = run_all(factors)
+    done = np.repeat(whole.route == DONE, np.diff(factors.begins))
     assert_allclose(whole.arcs[done], expected.arcs[done], rtol=1e-6, atol=1e-12)
 
 
@@ -129,8 +130,8 @@ def test_a_head_that_all_tokens_want():
     is_done, results = sum_all(factors)
     assert is_done.all()
     assert results.log_abs_z[1] > 200
-    states, expected = run_all(factors, run_automata)
-    assert (states == DONE).all()
+    expected = run_automata(factors)
+    assert (expected.route == DONE).all()
     assert_allclose(results.log_abs_z, expected.log_abs_z, rtol=1e-12)
     assert_allclose(results.arcs, expected.arcs, rtol=1e-8, atol=1e-13)
 
@@ -142,8 +143,8 @@ def test_the_chart_takes_what_is_left():
     factors.arcs[factors.begins[2] :] = -np.inf
     is_done, _ = sum_all(factors)
     assert is_done.tolist() == [True, False, False]
-    states, results = run_all(factors)
-    assert states.tolist() == [DONE, DONE, WITHOUT_MASS]
-    _, expected = run_all(factors, run_automata)
+    results = run_all(factors)
+    assert results.route.tolist() == [DONE, DONE, WITHOUT_MASS]
+    expected = run_automata(factors)
     chosen = slice(factors.begins[2])
     assert_allclose(results.arcs[chosen], expected.arcs[chosen], rtol=1e-8, atol=1e-13)

@@ -20,9 +20,8 @@ from sklearn_shag.parsing import (
     packed_unit_grammar,
     tree_values,
 )
-from sklearn_shag.parsing._chart import cut_chunks, new_results, sum_up_sentences
-from sklearn_shag.parsing._fast_driver import WITHOUT_MASS, run_fast
-from sklearn_shag.parsing._fast_group import NO_COUNTS
+from sklearn_shag.parsing._chart import cut_chunks, run_charts, sum_up_sentences
+from sklearn_shag.parsing._fast_driver import WITHOUT_MASS
 from sklearn_shag.parsing._losses import sum_up_losses
 from sklearn_shag.parsing._potentials import as_factors, check_potentials, longest_counted
 from tests import oracles, scaled_chart
@@ -360,9 +359,8 @@ def test_where_there_is_a_tree_it_is_counted(any_grammar, n_states, share):
     allowed[np.arange(n), np.arange(n)] = True  # the head of each is the token before
     arcs = np.where(allowed, 0.0, -np.inf).ravel()
     factors = as_factors(Potentials(np.array([0, n]), np.zeros(n, dtype=int), arcs))
-    results, one = new_results(factors, False), np.ones(1)
     counting = replace(packed, fast=packed.support)
-    (state,) = run_fast(counting, factors, np.zeros(1, dtype=int), results, one, NO_COUNTS)
+    (state,) = run_charts(counting, factors, with_uses=False).route
     assert state != WITHOUT_MASS
 
 

@@ -31,9 +31,8 @@ from sklearn_shag.parsing import (
     report_marginals,
 )
 from sklearn_shag.parsing import _forest as _chunks
-from sklearn_shag.parsing._chart import new_results
-from sklearn_shag.parsing._fast_driver import DONE, LONGEST_UNCUT, run_fast
-from sklearn_shag.parsing._fast_group import NO_COUNTS
+from sklearn_shag.parsing._chart import run_charts
+from sklearn_shag.parsing._fast_driver import DONE, LONGEST_UNCUT
 from sklearn_shag.parsing._fast_sums import N_PROBED
 from sklearn_shag.parsing._potentials import as_factors, check_potentials
 from sklearn_shag.utils._simd import LANES
@@ -104,13 +103,9 @@ def run(operators, sentences, with_marginals=True):
 def _run(operators, sentences, with_marginals, fewest_in_lockstep):
     codes, indptr = encoded(sentences)
     factors = as_factors(check_potentials(Potentials(indptr, codes), N_SYMBOLS))
-    results, lengths = new_results(factors, with_marginals), np.diff(indptr)
-    which = np.argsort(lengths, kind="stable")
-    done, weights = np.zeros(lengths.size, dtype=bool), np.ones(lengths.size)
-    packed = pack_grammar(operators)
+    packed, lengths = pack_grammar(operators), np.diff(indptr)
     with patch.object(_fast_driver, "FEWEST_ARCS_IN_LOCKSTEP", fewest_in_lockstep):
-        states = run_fast(packed, factors, which, results, weights, NO_COUNTS)
-        done[which] = states == DONE
+        results = run_charts(packed, factors, with_marginals)
     parts = [()] * len(sentences)
     if with_marginals:
         ends = pairwise(factors.begins)
@@ -118,7 +113,7 @@ def _run(operators, sentences, with_marginals, fewest_in_lockstep):
             results.arcs[begin:end].reshape(-1, n + 1)
             for (begin, end), n in zip(ends, lengths, strict=True)
         ]
-    return done, results.sign, results.log_abs_z, parts
+    return results.route == DONE, results.sign, results.log_abs_z, parts
 
 
 def parse(want, operators, fallback, codes, indptr, n_jobs=1):

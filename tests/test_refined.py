@@ -325,8 +325,8 @@ def test_partial_trees_that_have_one_completion_are_as_good_as_whole_ones():
         refined = refined._replace(
             **{name: getattr(refined, name)[:3] for name in parts}, blocks=refined.blocks[:3, :, :3]
         )
-        found.append(expect_all_uses(treebank, refined, grammar.unrefined))
-    (one, log_one), (other, log_other) = found
+        found.append(expect_all_uses(treebank, grammar.unrefined, refined))
+    (one, log_one, _), (other, log_other, _) = found
     assert_allclose(log_other, log_one, rtol=1e-11)
     for part, expected in zip(other, one, strict=True):
         assert_allclose(part, expected, rtol=1e-10, atol=1e-12)
@@ -470,6 +470,19 @@ def test_what_takes_few_modifiers_has_few_refinements(english):
     expected = [4 if taking.count(s) < few * symbols.count(s) else 8 for s in model.symbols_]
     assert set(expected) == {4, 8}
     assert_array_equal((model.refined_operators_.common > 0).sum(axis=1), expected)
+
+
+@compiled
+def test_iterations_end_when_one_changes_little(english):
+    """Not when one lowers the likelihood, as smoothed ones do after the second split."""
+    settings = {"smoothing": 4.0, "mixing": 0.3, "max_iter": 200, "random_state": 0}
+    one, two = (RefinedSHAG(1, n, tol=1e-4, **settings).fit(english[:40]) for n in (2, 4))
+    assert two.loss_curve_[: one.n_iter_ + 1] == one.loss_curve_
+    changes = -np.diff(two.loss_curve_) / 40
+    assert changes[one.n_iter_ + 1] < -1e-4
+    for of_stage in np.split(changes, [one.n_iter_]):
+        assert (np.abs(of_stage[1:-1]) > 1e-4).all()
+        assert np.abs(of_stage[-1]) <= 1e-4
 
 
 @compiled

@@ -40,7 +40,17 @@ class EMResult(NamedTuple):
 
 
 def climb_to_the_end(
-    start, expect, maximise, *, max_iter, tol, n_samples, advance=None, watch=None, patience=0
+    start,
+    expect,
+    maximise,
+    *,
+    max_iter,
+    tol,
+    n_samples,
+    advance=None,
+    watch=None,
+    patience=0,
+    may_fall=False,
 ):
     """Run EM until an iteration raises the objective by no more than `tol` per sample.
 
@@ -62,6 +72,9 @@ def climb_to_the_end(
         Takes parameters and returns their quality. With it, the best parameters are kept.
     patience : int, default=0
         Number of iterations without better parameters after which EM ends, if it has `watch`.
+    may_fall : bool, default=False
+        Whether an iteration may lower the objective, as smoothing that depends on the counts does.
+        EM then ends when one changes it by no more than `tol` per sample.
 
     Returns
     -------
@@ -70,7 +83,7 @@ def climb_to_the_end(
     Raises
     ------
     ArithmeticError
-        If the objective falls or is not a number.
+        If the objective is not a number, or falls although it may not.
     """
     parameters, expected, previous, best, waited = start, None, -np.inf, -np.inf, 0
     objectives, log_likelihoods = [], []
@@ -79,7 +92,10 @@ def climb_to_the_end(
             parameters = maximise(expected.counts)
         expected = expect(parameters)
         objective = expected.objective
-        if not objective >= previous - ROUNDING * (n_samples + abs(objective)) - SMALLEST:
+        lowest = previous - ROUNDING * (n_samples + abs(objective)) - SMALLEST
+        if may_fall:
+            lowest = -np.inf
+        if not objective >= lowest:
             raise ArithmeticError(
                 f"EM iteration {iteration} changed the objective from {previous!r} to {objective!r}"
             )
@@ -91,6 +107,8 @@ def climb_to_the_end(
         if watch is None or not iteration or quality > best:
             kept, best, waited = parameters, quality, 0
         gain, previous = objective - previous, objective
+        if may_fall:
+            gain = abs(gain)
         converged = waited >= patience if watch else bool(gain <= tol * n_samples)
         if converged:
             break

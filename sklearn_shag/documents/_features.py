@@ -27,7 +27,7 @@ from sklearn_shag.treebank import (
 )
 from sklearn_shag.utils._arrays import is_collection, object_array
 from sklearn_shag.utils._estimators import TransformerMixin
-from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._heads import UNKNOWN, list_way_up
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import COUNT, N_JOBS, StrOptions, fit_context
 from sklearn_shag.utils._typing import FilePath, ObjectArray, Symbols
@@ -427,7 +427,7 @@ def _list_of_tree(tree, number, kinds, names, paths, max_length):
         rows = zip(heads, deprels, nodes, strict=True)
         found += [f"{names[h]} -{r}-> {m}" for h, r, m in rows if h != UNKNOWN]
     if max_length:
-        ways = _list_ways_up(heads, max_length)
+        ways = [list_way_up(heads, token, max_length) for token in range(1, len(heads) + 1)]
         if paths == "root":
             found += [_name_way((), way, names, deprels) for way in ways if way[-1] == 0]
         else:
@@ -435,15 +435,6 @@ def _list_of_tree(tree, number, kinds, names, paths, max_length):
             for one, other in combinations(content, 2):
                 found += _find_path(ways[one], ways[other], max_length, names, deprels)
     return found
-
-
-def _list_ways_up(heads, max_length):
-    """List the ways from each token to its ancestors, each of at most so many arcs."""
-    ways = [[k] for k in range(1, len(heads) + 1)]
-    for way in ways:
-        while len(way) <= max_length and way[-1] and heads[way[-1] - 1] != UNKNOWN:
-            way.append(heads[way[-1] - 1])
-    return ways
 
 
 def _find_path(up, down, max_length, names, deprels):

@@ -14,15 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.encoding import (
-    arcs_of_heads,
-    decode_trees,
-    encode_sentences,
-    encode_trees,
-    places_of,
-)
+from sklearn_shag.automata import Expected, climb_to_the_end
+from sklearn_shag.encoding import arcs_of_heads, decode_trees, encode_trees, places_of
 from sklearn_shag.learning._automata import fallback_grammar
-from sklearn_shag.learning._base import GenerativeMixin
+from sklearn_shag.learning._base import GenerativeMixin, OperatorMixin
 from sklearn_shag.learning._derivations import (
     TreebankGraph,
     expect_uses,
@@ -201,19 +196,19 @@ class FoldedTreebank(NamedTuple):
     n_jobs: int | None
 
 
-def expect_all_uses(treebank, refined, unrefined):
+def expect_all_uses(treebank, unrefined, refined):
     """The E step: over derivations of whole trees, and over trees that have the known heads.
 
     Parameters
     ----------
     treebank : FoldedTreebank
-    refined : RefinedOperators
     unrefined : Operators
+    refined : RefinedOperators
 
     Returns
     -------
-    uses : RefinedOperators
-    log_likelihood : float
+    expected : Expected
+        Its counts are RefinedOperators.
     """
     uses, log_likelihood = expect_uses(treebank.graph, refined, treebank.weights)
     if treebank.partial is not None:
@@ -227,7 +222,7 @@ def expect_all_uses(treebank, refined, unrefined):
         )
         uses = RefinedOperators(*map(np.add, uses, results.counts))._replace(blocks=refined.blocks)
         log_likelihood += treebank.partial_weights @ results.log_abs_z
-    return uses, log_likelihood
+    return Expected(uses, log_likelihood, log_likelihood)
 
 
 def refine_grammar(
@@ -246,7 +241,7 @@ def refine_grammar(
     max_iter, tol
         As of :class:`RefinedSHAG`.
     advance : callable
-        Is called after each iteration.
+        Is called after each E step.
     **smoothing
         `smoothing` and `mixing`.
 
@@ -257,27 +252,26 @@ def refine_grammar(
     log_likelihoods : list of float
         After 0, 1, ... iterations.
     """
-    uses, log_likelihood = expect_all_uses(treebank, refined, unrefined)
-    stages, curve, pairs = [], [log_likelihood], treebank.graph.pairs
-    least_gain = tol * (treebank.weights.sum() + treebank.partial_weights.sum())
+    pairs = treebank.graph.pairs
+    expect = partial(expect_all_uses, treebank, unrefined)
+    maximise = partial(estimate_refined, unrefined=unrefined, pairs=pairs, **smoothing)
+    n_samples = treebank.weights.sum() + treebank.partial_weights.sum()
+    limits = {"tol": tol, "n_samples": n_samples, "advance": advance, "may_fall": True}
+    stages, curve = [], []
     while True:
         k = refined.roots.shape[1]
-        for _ in range(max_iter if k > 1 else 0):
-            refined = estimate_refined(uses, unrefined, pairs, **smoothing)
-            uses, log_likelihood = expect_all_uses(treebank, refined, unrefined)
-            curve.append(log_likelihood)
-            advance()
-            if abs(curve[-1] - curve[-2]) <= least_gain:
-                break
-        stages.append(refined)
+        limits["max_iter"] = max_iter if k > 1 else 0
+        ended = climb_to_the_end(refined, expect, maximise, **limits)
+        curve += ended.log_likelihoods[len(stages) > 0 :]  # a split is no iteration
+        stages.append(ended.parameters)
         if k >= n_refinements:
             return stages, curve
+        uses = ended.expected.counts
         sizes = limit_refinements(uses, pairs, n_refinements)
-        refined = split_refinements(refined, uses, pairs, np.minimum(sizes, 2 * k), rng)
-        uses, _ = expect_all_uses(treebank, refined, unrefined)
+        refined = split_refinements(stages[-1], uses, pairs, np.minimum(sizes, 2 * k), rng)
 
 
-class RefinedSHAG(GenerativeMixin, Parser):
+class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
     """Split head-automata grammar whose symbols have hidden refinements.
 
     Hidden states pass information along the modifiers of one head. Here, every token also has a
@@ -306,7 +300,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
     max_iter : int, default=15
         Maximum number of EM iterations after each split. Many more overfit.
     tol : float, default=0.0
-        Iterations after a split end when one raises the log likelihood by no more than this per
+        Iterations after a split end when one changes the log likelihood by no more than this per
         sentence, in nats. Smoothed iterations may also lower it.
     n_init : int, default=1
         Number of runs, which differ in how refinements are split; the one with the best likelihood
@@ -402,9 +396,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
     _needs_whole_trees = None  # unknown heads are summed over
     _parsing_parameters = (*Parser._parsing_parameters, "prune")
 
-    operators_: Operators
     refined_operators_: RefinedOperators
-    fallback_operators_: Operators
     stages_: list[RefinedOperators]
     loss_curve_: list[float]
     n_iter_: int
@@ -547,7 +539,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         """Refine the grammar `n_init` times, and return stages and curve of the likeliest run."""
         k = start.roots.shape[1]
         n_rounds = int(np.ceil(np.log2(max(self.n_refinements / k, 1)))) + (k > 1)
-        n_steps = n_rounds * self.max_iter * self.n_init
+        n_steps = (n_rounds * (self.max_iter + 1) + (k == 1)) * self.n_init
         names = "n_refinements", "max_iter", "tol", "smoothing", "mixing"
         settings = {name: getattr(self, name) for name in names}
         run = partial(refine_grammar, treebank, start, unrefined, rng=rng, **settings)
@@ -577,9 +569,6 @@ class RefinedSHAG(GenerativeMixin, Parser):
             for name in ("alpha_1", "alpha_inf", "backoff", "common", "roots")
         }
         return refined._replace(blocks=refined.blocks[:known, :, :known], **parts)
-
-    def _encode(self, sentences, symbols, indptr):
-        return encode_sentences(symbols, self.symbols_)[0]
 
     def _score(self, batch, rung=0):
         """Score by the refined grammar, then by the unrefined one, and last by the fallback."""

@@ -306,7 +306,7 @@ def _check_size_of_tables(model, key, max_bytes):
 
 
 CHECKS = {
-    (OperatorMixin, RefinedSHAG): _check_grammar,
+    OperatorMixin: _check_grammar,
     TagLearner: _check_network,
     Splitter: _check_splitter,
     CRFParser: _check_linear,

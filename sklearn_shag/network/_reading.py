@@ -130,6 +130,8 @@ def _encode(network, inputs, places, begins):
     return h
 
 
+# The recurrence of training, `_scan`, reads gates that its derivatives need as well. This one reads
+# rows that equal tokens share, and takes sigmoids as it goes. With it, training takes 5 % longer.
 @table_kernel
 def _scan_inputs(inputs, places, begins, states):
     """Compute the states of recurrent units; sigmoids are (1 + tanh) / 2."""
@@ -191,7 +193,9 @@ def _score_arcs(panels, heads, modifiers, begins):
 def label_scores(network, mask, reading, indptr, heads):
     """Score the labels, (n_tokens, n_labels), of the arcs of whole trees, from a Reading.
 
-    Labels that the mask excludes for arcs of a kind have the score -inf.
+    These are the scores of :func:`score_labels` in training, which needs derivatives and may differ
+    in last bits by what else is in a batch. Labels that the mask excludes for arcs of a kind have
+    the score -inf.
     """
     panels = network.panels or pack_network(network)
     roots = indptr + np.arange(indptr.size)

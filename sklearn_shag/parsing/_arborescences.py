@@ -27,8 +27,9 @@ def new_tables(longest):
     return np.empty((2, size)), np.empty(longest), np.empty(longest, dtype=np.int64)
 
 
-def run_all_trees(factors, which, results):
-    """Sum over all trees of sentences, with the arguments and results of :func:`run_fast`."""
+def run_all_trees(call, which):
+    """Sum over all trees of sentences of a Call, as a Route does; return their states."""
+    factors, results = call.factors, call.results
     arcs = factors.arcs if factors.arcs.size else np.zeros(factors.begins[-1])
     longest = (factors.indptr[which + 1] - factors.indptr[which]).max(initial=0)
     states, (tables, sums, order) = np.empty(which.size, dtype=np.uint8), new_tables(longest)

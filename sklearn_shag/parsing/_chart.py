@@ -12,7 +12,14 @@ import numpy as np
 from sklearn_shag.encoding import arc_begins, places_of
 from sklearn_shag.operators import Operators, RefinedGrammar, RefinedOperators, check_refined
 from sklearn_shag.parsing._arborescences import run_all_trees
-from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS, run_fast
+from sklearn_shag.parsing._fast_driver import (
+    DONE,
+    FAST_ROUTES,
+    OUT_OF_RANGE,
+    WITHOUT_MASS,
+    Call,
+    Route,
+)
 from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_fast_counts, new_fast_counts
 from sklearn_shag.parsing._potentials import (
     FastGrammar,
@@ -178,11 +185,11 @@ def cut_chunks(lengths, chunk_cost):
 def run_charts(
     grammar, factors, with_uses=True, of_memory=False, weights=None, counts=None, which=None
 ):
-    """Sum over the trees of the sentences of a chunk.
+    """Sum over the trees of the sentences of a chunk, by the routes of the grammar.
 
     Parameters
     ----------
-    grammar : PackedGrammar or PackedRefined
+    grammar : PackedGrammar, PackedRefined or AllTrees
     factors : Factors
     with_uses : bool, default=True
         Whether to compute the expected uses of arcs.
@@ -205,8 +212,13 @@ def run_charts(
     weights = np.ones(lengths.size) if weights is None else weights
     pending = lengths.argsort(kind="stable") if which is None else which
     counts = grammar.no_counts if counts is None else counts
-    results.route[pending] = grammar.run(factors, pending, results, weights, counts)
-    for s in np.flatnonzero(results.route != DONE):
+    call = Call(grammar, factors, results, weights, counts)
+    results.route[pending] = OUT_OF_RANGE
+    for route in grammar.routes:
+        if pending.size and route.applies(call):
+            states = results.route[pending] = route.run(call, pending)
+            pending = pending[states == OUT_OF_RANGE]
+    for s in (results.route != DONE).nonzero()[0]:
         of_arcs = slice(factors.begins[s], factors.begins[s + 1])
         results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
         results.stop_memory[factors.indptr[s] : factors.indptr[s + 1]] = np.nan
@@ -222,7 +234,7 @@ class PackedGrammar:
     no_counts = NO_COUNTS
     chunk_cost = CHUNK_COST  # where uses are counted
     trees = "projective"  # of which sums are taken
-    run = run_fast
+    routes = FAST_ROUTES
     new_counts = new_fast_counts  # for a chunk
     finish_counts = finish_fast_counts  # of all chunks, as Operators
 
@@ -252,6 +264,19 @@ class PackedGrammar:
         return fast_grammar(Operators(*(np.sign(np.abs(part)) for part in self.operators)))
 
 
+def scale_by_totals(call, which):
+    """Parse sentences again, scaled by their totals without refinements.
+
+    These are of about the same size, and their chart has more range.
+    """
+    totals = run_charts(call.grammar.unrefined, call.factors, with_uses=False, which=which)
+    states, has_mass = totals.route[which], totals.sign[which] > 0
+    others = which[has_mass]
+    again = run_refined(call, others, totals.log_abs_z[others])
+    states[has_mass] = np.where(again == DONE, DONE, WITHOUT_MASS)
+    return states
+
+
 @dataclass(frozen=True)
 class PackedRefined:
     """A grammar with refinements in the layout of its chart, and the grammar without them."""
@@ -262,25 +287,9 @@ class PackedRefined:
     no_counts = NO_REFINED_COUNTS
     chunk_cost = FEWER_WITH_REFINEMENTS * CHUNK_COST
     is_signed, trees = False, "projective"
+    routes = Route(run_refined), Route(scale_by_totals)
     new_counts = new_refined_counts
     finish_counts = finish_refined_counts
-
-    def run(self, factors, which, results, weights, counts):
-        """Run the chart on sentences, with the arguments and results of :func:`run_fast`.
-
-        Sentences out of range are parsed again, scaled by their totals without refinements: these
-        are of about the same size, and their chart has more range.
-        """
-        states = run_refined(self, factors, which, results, weights, counts)
-        lost = np.flatnonzero(states != DONE)
-        if lost.size:
-            totals = run_charts(self.unrefined, factors, with_uses=False, which=which[lost])
-            states[lost] = totals.route[which[lost]]
-            lost = lost[totals.sign[which[lost]] > 0]
-            log_totals = totals.log_abs_z[which[lost]]
-            again = run_refined(self, factors, which[lost], results, weights, counts, log_totals)
-            states[lost] = np.where(again == DONE, DONE, WITHOUT_MASS)
-        return states
 
     def as_refined(self):
         """The grammar itself, which has refinements."""
@@ -291,11 +300,8 @@ class AllTrees:
     """In place of a grammar: a tree is worth its arcs, whether or not these cross."""
 
     no_counts = None
+    routes = (Route(run_all_trees),)
     is_signed, trees = False, "all"
-
-    def run(self, factors, which, results, weights, counts):
-        """Run the elimination on sentences, with arguments and results of :func:`run_fast`."""
-        return run_all_trees(factors, which, results)
 
 
 ALL_TREES = AllTrees()

@@ -63,32 +63,44 @@ DONE, OUT_OF_RANGE, WITHOUT_MASS = map(np.uint8, (0, 1, 3))
 
 
 class Call(NamedTuple):
-    """Input of the routes of a chunk, and the results to set: see :func:`run_fast`."""
+    """The sentences of a chunk, their grammar, and the results that its routes set."""
 
-    grammar: Any  # PackedGrammar
+    grammar: Any  # PackedGrammar, PackedRefined or AllTrees
     factors: Any  # Factors
-    results: Any  # Results
-    weights: np.ndarray
-    counts: Any  # FastGrammar
+    results: Any  # Results, set for sentences that are done; uses only if there is room for them
+    weights: np.ndarray  # (n_sentences,)
+    # Expected uses of operators in sentences that are done are added, times their weights, in the
+    # form for `finish_counts` of the grammar; of size 0 if no counts are requested.
+    counts: Any
+
+
+def takes_all(call):
+    """Say that a route applies to any call."""
+    return True
 
 
 class Route(NamedTuple):
     """A way to sum over trees, for sentences out of the range of the routes before."""
 
-    applies: Callable[[Call], bool]
-    run: Callable[[Call, np.ndarray], np.ndarray]  # returns the states of some sentences
+    # Takes a Call and the places of sentences, the shortest first; returns the state of each: DONE;
+    # WITHOUT_MASS where no tree is possible; or OUT_OF_RANGE where values are too large or too
+    # small, or cancel.
+    run: Callable[[Call, np.ndarray], np.ndarray]
+    applies: Callable[[Call], bool] = takes_all
 
 
 def _has_only_arcs(call):
     """Whether trees are worth the product of the scores of their arcs, and no more is asked for."""
     factors = call.factors
-    others = factors.arc_scales, factors.arc_memory, factors.stop_memory, call.counts.A
-    return call.grammar.is_unit and factors.arcs.size > 0 and not any(map(np.size, others))
+    if not (call.grammar.is_unit and factors.arcs.size):
+        return False
+    return not (factors.arc_memory.size or factors.stop_memory.size or call.counts.A.size)
 
 
 def _sum_scores_of_arcs(call, which):
     """Sum over scores of arcs in sentences that are not too long for it."""
-    lengths, is_done = _lengths_of(call.factors, which), np.zeros(which.size, dtype=bool)
+    indptr, is_done = call.factors.indptr, np.zeros(which.size, dtype=bool)
+    lengths = indptr[which + 1] - indptr[which]
     n_short = np.searchsorted(lengths, LONGEST, side="right")
     space = new_arc_tables(min(int(lengths[-1]), LONGEST))
     sum_arcs(call.factors, which[:n_short], call.results, space, is_done)
@@ -100,77 +112,22 @@ def _has_chart(call):
     return call.grammar.fast is not None
 
 
-def _run_chart(call, which):
+def fill_chart(call, which):
     """Fill the chart; where Z is 0, tell whether a tree is possible."""
-    fill = _ChartFiller(call, which)
-    states = fill(call.grammar.fast, call, which)
-    lost = np.flatnonzero(states == WITHOUT_MASS)
-    if lost.size:
-        # Z is 0 also where values vanish or cancel. The same kernels, on the support, tell.
-        spare = type(call.results)(*map(np.empty_like, call.results))
-        factors = support_of(call.factors)
-        on_support = call._replace(factors=factors, results=spare, counts=NO_COUNTS)
-        is_certain = fill(call.grammar.support, on_support, which[lost]) == WITHOUT_MASS
-        is_certain &= _lengths_of(factors, which[lost]) <= longest_counted(call.grammar)
+    grammar, factors, results, weights, counts = call
+    kernel, memory, space = _choose_kernel(call, which)
+    states, operators = np.empty(which.size, dtype=np.uint8), make_writable(grammar.fast)
+    kernel(operators, factors, which, results, memory, weights, counts, space, states)
+    if np.count_nonzero(states == WITHOUT_MASS):
+        lost = np.flatnonzero(states == WITHOUT_MASS)
+        # Z is 0 also where values vanish or cancel. The same kernel, on the support, tells.
+        others, found = which[lost], np.empty(lost.size, dtype=np.uint8)
+        support, spare = make_writable(grammar.support), results._make(map(np.empty_like, results))
+        given = support_of(factors), others, spare, memory, weights, NO_COUNTS
+        kernel(support, *given, space, found)
+        is_certain = found == WITHOUT_MASS
+        is_certain &= _lengths_of(factors, others) <= longest_counted(grammar)
         states[lost[~is_certain]] = OUT_OF_RANGE
-    return states
-
-
-def _can_scale_arcs(call):
-    """Whether there are scores of arcs, which have no scales yet."""
-    return _has_chart(call) and call.factors.arcs.size > 0 and not call.factors.arc_scales.size
-
-
-def _run_chart_on_scaled_arcs(call, which):
-    """Fill the chart with arcs of the best tree scaled to 1, however much better others are."""
-    factors = call.factors
-    heads = np.zeros(factors.indptr[-1], dtype=np.int64)
-    space = new_space(_lengths_of(factors, which).max())
-    for s in which:
-        find_trees(
-            factors.arcs, factors.begins[s : s + 2], factors.indptr[s : s + 2], *space, heads
-        )
-    scales = factors.arcs[places_of_heads(factors.indptr, heads)]
-    return _run_chart(call._replace(factors=factors._replace(arc_scales=scales)), which)
-
-
-# In this order, each for the sentences that are out of range of those before.
-FAST_ROUTES = (
-    Route(_has_only_arcs, _sum_scores_of_arcs),
-    Route(_has_chart, _run_chart),
-    Route(_can_scale_arcs, _run_chart_on_scaled_arcs),
-)
-
-
-def run_fast(grammar, factors, which, results, weights, counts, routes=FAST_ROUTES):
-    """Parse sentences of a chunk.
-
-    Parameters
-    ----------
-    grammar : PackedGrammar
-    factors : Factors
-    which : int ndarray
-        The sentences to parse, the shortest first.
-    results : Results
-        Set for sentences that are done; uses only if there is room for them.
-    weights : ndarray of shape (n_sentences,)
-    counts : FastGrammar
-        Expected uses of operators in sentences that are done are added, times their weights, in
-        the form for :func:`finish_fast_counts`; of size 0 if no counts are requested.
-    routes : sequence of Route, default=FAST_ROUTES
-
-    Returns
-    -------
-    states : uint8 ndarray of the shape of `which`
-        DONE; WITHOUT_MASS where no tree is possible; or OUT_OF_RANGE where values are too large or
-        too small, or cancel.
-    """
-    call = Call(grammar, factors, results, weights, counts)
-    states, left = np.full(which.size, OUT_OF_RANGE), np.arange(which.size)
-    for route in routes:
-        if left.size and route.applies(call):
-            states[left] = route.run(call, which[left])
-            left = left[states[left] == OUT_OF_RANGE]
     # With one class, memory factors of arcs are used as arcs are, and each stop once.
     has_memory = results.arc_memory.size or results.stop_memory.size
     if has_memory and classes_of.py_func(factors) == 1:
@@ -179,44 +136,59 @@ def run_fast(grammar, factors, which, results, weights, counts, routes=FAST_ROUT
     return states
 
 
-def _lengths_of(factors, which):
-    return factors.indptr[which + 1] - factors.indptr[which]
-
-
-class _ChartFiller:
-    """The kernel for some sentences of a call, one by one or in lockstep, and space for it."""
-
-    def __init__(self, call, which):
-        fast, factors = call.grammar.fast, call.factors
-        n_classes, n_states = classes_of.py_func(factors), fast.alpha_1.shape[2]
-        n_tokens = int(_lengths_of(factors, which[-1]))
-        # None without memory: the kernels with memory are compiled when they are first needed.
-        self._memory, n_lanes = None, 1
-        if fast.in_arcs.size and _is_worth_lockstep(call, which):
-            self._kernel, n_states, n_lanes = _in_lockstep, 1, LANES
-        else:
-            self._kernel = _one_by_one
-            if n_classes > 1:
-                columns = np.empty(padded_size.py_func(n_tokens), dtype=np.int64)
-                following = np.empty((n_classes, columns.size), dtype=np.int64)
-                classes = np.repeat(np.arange(n_classes), max(n_states // LANES, 1))
-                self._memory = TokenClasses(n_states, classes, columns, following)
-        self._space = new_workspace(n_tokens, n_states, n_classes, n_lanes)
-
-    def __call__(self, fast, call, which):
-        """Parse sentences with operators `fast` and the factors of a call; return their states."""
-        states, fast = np.empty(which.size, dtype=np.uint8), make_writable(fast)
-        given = call.results, self._memory, call.weights, call.counts, self._space
-        self._kernel(fast, call.factors, which, *given, states)
-        return states
+def _choose_kernel(call, which):
+    """Return the kernel for sentences, one by one or in lockstep, and its memory and space."""
+    fast, factors = call.grammar.fast, call.factors
+    n_classes, n_states = classes_of.py_func(factors), fast.alpha_1.shape[2]
+    n_tokens = int(_lengths_of(factors, which[-1]))
+    # None without memory: the kernels with memory are compiled when they are first needed.
+    memory = None
+    if fast.in_arcs.size and _is_worth_lockstep(call, which):
+        return _in_lockstep, memory, new_workspace(n_tokens, 1, n_classes, LANES)
+    if n_classes > 1:
+        columns = np.empty(padded_size.py_func(n_tokens), dtype=np.int64)
+        following = np.empty((n_classes, columns.size), dtype=np.int64)
+        classes = np.repeat(np.arange(n_classes), max(n_states // LANES, 1))
+        memory = TokenClasses(n_states, classes, columns, following)
+    return _one_by_one, memory, new_workspace(n_tokens, n_states, n_classes, 1)
 
 
 def _is_worth_lockstep(call, which):
     """Whether there are factors or counts, or many arcs."""
     factors = call.factors
-    given = factors.arcs, factors.arc_memory, factors.stop_memory, call.counts.A
+    if factors.arcs.size or factors.arc_memory.size or factors.stop_memory.size:
+        return True
     n_arcs = np.sum(factors.begins[which + 1] - factors.begins[which])
-    return any(map(np.size, given)) or n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
+    return call.counts.A.size > 0 or n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
+
+
+def _can_scale_arcs(call):
+    """Whether there are scores of arcs, for a grammar that has a chart."""
+    return _has_chart(call) and call.factors.arcs.size > 0
+
+
+def _fill_chart_of_scaled_arcs(call, which):
+    """Fill the chart with arcs of the best tree scaled to 1, however much better others are."""
+    factors = call.factors
+    heads = np.zeros(factors.indptr[-1], dtype=np.int64)
+    space = new_space(int(_lengths_of(factors, which[-1])))
+    for s in which:
+        places = factors.begins[s : s + 2], factors.indptr[s : s + 2]
+        find_trees(factors.arcs, *places, *space, heads)
+    scales = factors.arcs[places_of_heads(factors.indptr, heads)]
+    return fill_chart(call._replace(factors=factors._replace(arc_scales=scales)), which)
+
+
+def _lengths_of(factors, which):
+    return factors.indptr[which + 1] - factors.indptr[which]
+
+
+# Those of a grammar, in this order.
+FAST_ROUTES = (
+    Route(_sum_scores_of_arcs, _has_only_arcs),
+    Route(fill_chart, _has_chart),
+    Route(_fill_chart_of_scaled_arcs, _can_scale_arcs),
+)
 
 
 @table_kernel

@@ -446,20 +446,15 @@ def new_room(tables, factors, which, with_uses):
     return RefinedSentence(*codes, np.empty((n + 1, 2, n_classes))), space
 
 
-def run_refined(grammar, factors, which, results, weights, counts, log_totals=None):
-    """Parse sentences of a chunk with a grammar that has refinements.
+def run_refined(call, which, log_totals=None):
+    """Parse sentences of a Call with a grammar that has refinements.
 
     Parameters
     ----------
-    grammar : PackedRefined
-    factors : Factors
+    call : Call
+        Its grammar is a PackedRefined, and its counts are RefinedCounts.
     which : int ndarray
         The sentences to parse.
-    results : Results
-        Set for sentences that are done.
-    weights : ndarray of shape (n_sentences,)
-    counts : RefinedCounts
-        Expected uses of the grammar in sentences that are done are added, times their weights.
     log_totals : None or ndarray of the shape of `which`, default=None
         Log Z of each sentence, approximately; None if unknown.
 
@@ -470,6 +465,7 @@ def run_refined(grammar, factors, which, results, weights, counts, log_totals=No
     """
     if not which.size:
         return np.empty(0, dtype=np.uint8)
+    grammar, factors, results, weights, counts = call
     tables = grammar.refined
     log_totals = np.full(which.size, np.nan) if log_totals is None else log_totals
     sentence, space = new_room(tables, factors, which, results.arcs.size > 0)

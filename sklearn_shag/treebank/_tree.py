@@ -28,7 +28,7 @@ from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken
 from sklearn_shag.treebank._pieces import TextFormat
 from sklearn_shag.treebank._tokens import Token, list_views
 from sklearn_shag.utils._arrays import as_list
-from sklearn_shag.utils._heads import UNKNOWN, is_projective
+from sklearn_shag.utils._heads import UNKNOWN, is_projective, list_way_up
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, StrArray
 
@@ -773,7 +773,7 @@ class DependencyTree:
         >>> [tree.depth(token) for token in range(5)]
         [0, 3, 2, 1, 2]
         """
-        *below, top = _list_path_up(*self._structure(token))
+        *below, top = self._way_up(token)
         if top:
             self._refuse_way(top, "its depth is not known")
         return len(below)
@@ -804,7 +804,7 @@ class DependencyTree:
         >>> tree.path(1, 4)
         (1, 2, 3, 4)
         """
-        up, down = (_list_path_up(*self._structure(token)) for token in (start, end))
+        up, down = self._way_up(start), self._way_up(end)
         top = next((token for token in up if token in down), None)
         if top is None:
             self._refuse_way(up[-1] or down[-1], f"there is no path from {start} to {end}")
@@ -998,6 +998,11 @@ class DependencyTree:
             )
         return self.heads, int(token)
 
+    def _way_up(self, token):
+        """List a token and its ancestors, as plain ints, after checking the token."""
+        heads, token = self._structure(token)
+        return list_way_up(heads.tolist(), token)
+
     def _refuse_way(self, token, consequence):
         raise ValueError(
             f"The head of token {token} of {self!r} is not known (-1), so {consequence}. Parse the "
@@ -1106,14 +1111,6 @@ def _make_key(tree):
 
 def _heads_as_list(tree):
     return None if tree.heads is None else tree.heads.tolist()
-
-
-def _list_path_up(heads, token):
-    """List a token and its ancestors, up to the root 0 or to a token with an unknown head."""
-    way = [token]
-    while way[-1] and (head := int(heads[way[-1] - 1])) != UNKNOWN:
-        way.append(head)
-    return way
 
 
 # X of an estimator

@@ -168,6 +168,29 @@ def _find_error(heads):
     return None
 
 
+def list_way_up(heads, token, max_length=np.inf):
+    """List a token and its ancestors, up to the root 0 or to a token with an unknown head.
+
+    Parameters
+    ----------
+    heads : sequence of int, length n_tokens
+        A tree, or the known part of one.
+    token : int
+        1-based.
+    max_length : int, default=inf
+        The largest number of ancestors.
+
+    Returns
+    -------
+    way : list of int
+        From the token upwards.
+    """
+    way = [token]
+    while way[-1] and len(way) <= max_length and heads[way[-1] - 1] != UNKNOWN:
+        way.append(heads[way[-1] - 1])
+    return way
+
+
 def follow_heads(heads):
     """Follow the heads of all tokens upwards, side by side.
 
