@@ -161,6 +161,27 @@ def test_names_tell_functions_apart():
     assert sum(count > 1 for count in modules.values()) <= 10, modules.most_common(20)
 
 
+def list_targets(node):
+    """The names that a statement assigns to, constants if they are capitals."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    parts = [part for target in targets for part in getattr(target, "elts", [target])]
+    return [part.id for part in parts if isinstance(part, ast.Name)]
+
+
+def test_a_constant_or_class_has_its_name_for_itself():
+    """Whatever has no underscore before it, and may be imported, is defined in one module."""
+    modules = Counter()
+    for path in ROOT.rglob("*.py"):
+        top = ast.parse(path.read_text(encoding="utf-8")).body
+        names = {node.name for node in top if isinstance(node, ast.ClassDef)}
+        for node in top:
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                names.update(list_targets(node))
+        modules.update(name for name in names if not name.startswith("_"))
+    assert modules["DependencyTree"] == modules["UNKNOWN"] == modules["RIGHT"] == 1
+    assert {name for name, count in modules.items() if count > 1} == set()
+
+
 def own_chain(cls):
     """The longest path from a class through its bases, of classes of this package."""
     if not cls.__module__.startswith("sklearn_shag"):

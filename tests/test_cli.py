@@ -444,7 +444,7 @@ class TestRawText:
 
     @pytest.mark.filterwarnings("always")
     def test_raw_text_that_hurts(self, capsys, monkeypatch, train, files, tmp_path):
-        monkeypatch.setitem(_train.SURE, _train.NO_RAW_TEXT, -1e9)
+        monkeypatch.setitem(_train.STANDARD_ERRORS, _train.NO_RAW_TEXT, -1e9)
         arguments = ["train", train, "-o", str(tmp_path / "m.npz"), "--columns", "form"]
         raw = str(files / "xx_small-ud-test.conllu")
         assert main([*arguments, "--raw-text", raw, "--set-aside", "2"]) == 0
@@ -641,19 +641,19 @@ class TestHelpers:
         assert main(argv) == 0
         monkeypatch.setattr(_transformer, "_encode_windows", None)
         assert main(argv) == 0
-        monkeypatch.setattr(_models, "LARGEST", 0)  # all is removed
+        monkeypatch.setattr(_models, "MAX_VECTOR_BYTES", 0)  # all is removed
         assert main(argv) == 1
         assert "NoneType" in capsys.readouterr().err
 
     @pytest.mark.filterwarnings("always")
     def test_helpers_that_hurt(self, capsys, monkeypatch, train, raw, helping, tmp_path):
         argv = ["train", train, "-o", tmp_path / "m.npz", *helping, "--raw-text", raw]
-        monkeypatch.setitem(_train.SURE, _train.NO_HELPERS, 1e9)
+        monkeypatch.setitem(_train.STANDARD_ERRORS, _train.NO_HELPERS, 1e9)
         assert main(list(map(str, argv))) == 0
         assert "warning" not in capsys.readouterr().err
         assert main(list(map(str, [*argv, "--set-aside", "20"]))) == 0
         assert "fewer than 5 own trees were set aside" in capsys.readouterr().err
-        monkeypatch.setitem(_train.SURE, _train.NO_HELPERS, -1e9)
+        monkeypatch.setitem(_train.STANDARD_ERRORS, _train.NO_HELPERS, -1e9)
         assert main(list(map(str, argv))) == 0
         err = capsys.readouterr().err
         assert "a network without helpers is better. Leave out --helpers, or use a transf" in err

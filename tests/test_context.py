@@ -227,7 +227,7 @@ def test_no_vectors_are_held_afterwards(english, fitted, monkeypatch):
 
 
 def test_many_are_in_a_file_that_has_no_name(english, fitted, monkeypatch, tmp_path):
-    monkeypatch.setattr(_arrays, "LARGEST", 100)
+    monkeypatch.setattr(_arrays, "LARGEST_IN_MEMORY", 100)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     rows = []
     moments = _context.ContextVectors.moments
@@ -243,8 +243,8 @@ def test_many_are_in_a_file_that_has_no_name(english, fitted, monkeypatch, tmp_p
 
 
 def test_an_interrupted_fit_leaves_nothing(english, monkeypatch, tmp_path):
-    monkeypatch.setattr(_arrays, "LARGEST", 100)
-    monkeypatch.setattr(_context, "AT_ONCE", 10)
+    monkeypatch.setattr(_arrays, "LARGEST_IN_MEMORY", 100)
+    monkeypatch.setattr(_context, "SOURCE_CHUNK", 10)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     source = Source()
 
@@ -262,7 +262,7 @@ def test_an_interrupted_fit_leaves_nothing(english, monkeypatch, tmp_path):
 
 def test_they_come_in_parts(english, monkeypatch):
     whole = ask_vectors(Source(), check_sentences(english[:20])[0])
-    monkeypatch.setattr(_context, "AT_ONCE", 7)
+    monkeypatch.setattr(_context, "SOURCE_CHUNK", 7)
     parts = ask_vectors(Source(), check_sentences(english[:20])[0])
     assert_array_equal(parts.rows, whole.rows)
     places = parts.take([3, 12]).places
@@ -436,7 +436,7 @@ def count_windows(monkeypatch):
 
 
 def test_what_is_kept_is_the_same_and_is_run_once(tmp_path, folder, english, monkeypatch):
-    monkeypatch.setattr(_transformer, "PART", 7)
+    monkeypatch.setattr(_transformer, "ENCODED_CHUNK", 7)
     sentences, run = english[:40], count_windows(monkeypatch)
     plain = TransformerVectors(folder)
     expected = plain.transform(sentences)

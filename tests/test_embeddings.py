@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from sklearn_shag import BiaffineParser, ModelFileError, load_model, save_model
-from sklearn_shag.encoding import N_ROWS, spell_words
+from sklearn_shag.encoding import N_LETTER_ROWS, spell_words
 from sklearn_shag.network._parameters import (
     initial_parameters,
     list_sizes,
@@ -114,7 +114,7 @@ def test_letters_start_from_what_they_say_of_vectors():
         expected = 2 * np.array(vectors[3 + words.index("walk" + ending)], dtype=float)
         np.testing.assert_allclose(read("walk" + ending), expected, atol=0.15)
     # A ridge regression, solved with the matrix of all n-grams.
-    spelled = np.zeros((len(words), N_ROWS))
+    spelled = np.zeros((len(words), N_LETTER_ROWS))
     for row, word in enumerate(words):
         rows = spell_words([word]).rows
         np.add.at(spelled[row], rows, 1 / np.sqrt(rows.size))

@@ -6,9 +6,9 @@ from numpy.testing import assert_array_equal
 
 from sklearn_shag import BiaffineParser, CRFParser, Tagger
 from sklearn_shag.encoding import (
-    FIRST,
+    FIRST_CODE,
     LETTERS,
-    N_ROWS,
+    N_LETTER_ROWS,
     Batch,
     encode_columns,
     forget_rare,
@@ -29,7 +29,7 @@ def hash_of(ngram):
         key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
         key = (key ^ (key >> 27)) * 0x94D049BB133111EB % 2**64
         key ^= key >> 31
-    return (key >> 32) % N_ROWS
+    return (key >> 32) % N_LETTER_ROWS
 
 
 def ngrams_of(word):
@@ -49,10 +49,10 @@ def test_ngrams_by_hand():
 
 def test_hashes_use_all_rows():
     words = [f"{k}" for k in range(20_000)]
-    counts = np.bincount(spell_words(words).rows, minlength=N_ROWS)
+    counts = np.bincount(spell_words(words).rows, minlength=N_LETTER_ROWS)
     assert (counts > 0).mean() > 0.6
     n_distinct = len({ngram for word in words for ngram in ngrams_of(word)})
-    assert (counts > 0).sum() > 0.85 * N_ROWS * (1 - np.exp(-n_distinct / N_ROWS))
+    assert (counts > 0).sum() > 0.85 * N_LETTER_ROWS * (1 - np.exp(-n_distinct / N_LETTER_ROWS))
 
 
 def test_codes_are_places_among_spellings():
@@ -64,7 +64,7 @@ def test_codes_are_places_among_spellings():
     for row, form in zip(codes.columns, ["the", "tide", "the", "tides"], strict=True):
         begin, end = spellings.begins[row[1]], spellings.begins[row[1] + 1]
         assert spellings.rows[begin:end].tolist() == [hash_of(each) for each in ngrams_of(form)]
-    assert not spellings.begins[: FIRST + 1].any()
+    assert not spellings.begins[: FIRST_CODE + 1].any()
     part = Batch(codes, indptr).take([2, 0])
     assert part.codes.spellings is spellings
     assert_array_equal(part.codes.columns, codes.columns[[3, 0, 1]])

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.conditional import Examples
-from sklearn_shag.encoding import ROOT, UNKNOWN, Batch, Codes, Spellings
+from sklearn_shag.encoding import ROOT_CODE, UNKNOWN_CODE, Batch, Codes, Spellings
 from sklearn_shag.network import _reading
 from sklearn_shag.network._layers import (
     SILENCE,
@@ -328,8 +328,8 @@ def test_noise_replaces_values_but_never_roots(rng):
     codes = np.full((4000, 3), 5, dtype=np.int32)
     tokens = with_roots(codes, np.array([0, 1000, 4000]))
     noisy = Noise(0.1, rng).replace(tokens, OF_VALUES)
-    assert_array_equal(noisy.codes[noisy.are_roots()], ROOT)
-    replaced = noisy.codes[~noisy.are_roots()] == UNKNOWN
+    assert_array_equal(noisy.codes[noisy.are_roots()], ROOT_CODE)
+    replaced = noisy.codes[~noisy.are_roots()] == UNKNOWN_CODE
     assert_allclose(replaced.mean(axis=0), [0.3, 0.5, 0.3], atol=0.03)
     both = (replaced[:, 0] & replaced[:, 2]).mean()  # each column for itself
     assert_allclose(both, 0.09, atol=0.02)
@@ -524,8 +524,8 @@ def test_parts_of_what_is_read_hold_sentences(rng, monkeypatch):
     """Wherever the limits of parts fall: also where the last one falls into the last sentence."""
     sizes = Sizes((Group((0,), (6,), 0.3, 0.2, width=4),), (3,), 0, (2,), arc=3)
     network = make_network(sizes, initial_parameters(sizes, rng))
-    monkeypatch.setattr(_reading, "PART", 40)
-    monkeypatch.setattr(_reading, "WHOLE", 160)
+    monkeypatch.setattr(_reading, "ROWS_AT_ONCE", 40)
+    monkeypatch.setattr(_reading, "ROWS_OF_TYPES", 160)
     for n_tokens in (37, 39, 45, 157, 165):
         indptr = np.array([0, 2, n_tokens])
         codes = rng.integers(0, 6, (n_tokens, 1))

@@ -153,7 +153,7 @@ def test_scores_are_counted_in_chunks(english, parsed, monkeypatch, ignore, by):
     assert expected.n_unknown == sum(map(len, gold[40:50]))
     assert expected.scores["las"].score > 0.3
     for chunk in (1, 10, 17):
-        monkeypatch.setattr(_report, "CHUNK", chunk)
+        monkeypatch.setattr(_report, "SCORED_CHUNK", chunk)
         assert str(score_report(gold, system, ignore=ignore, by=by)) == str(expected)
 
 

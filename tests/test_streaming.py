@@ -306,8 +306,8 @@ MODEL = ("--model", "spectral")
 @over("options", [(), ("--set", "min_count=2")])
 def test_words_and_tags_are_counted_in_parts(folder, capsys, monkeypatch, size, options):
     """The file of the model is the same, to the last byte, as of all trees together."""
-    monkeypatch.setattr(_train, "PART", size)
-    monkeypatch.setattr(_training_data, "KEPT", 2 * size)
+    monkeypatch.setattr(_train, "COUNTED_CHUNK", size)
+    monkeypatch.setattr(_training_data, "MOST_TREES", 2 * size)
     models = ("words", "first") if not options else ("words",)
     for model in models:
         common = "--model", model, "--symbols", "upos,xpos", "--min-count", "3", *options
@@ -315,7 +315,7 @@ def test_words_and_tags_are_counted_in_parts(folder, capsys, monkeypatch, size, 
             with open(folder / "in.conllu", encoding="utf-8") as file, monkeypatch.context() as at:
                 at.setattr(sys, "stdin", file)
                 if source == "-":
-                    at.setattr(_train, "PART", 1000)
+                    at.setattr(_train, "COUNTED_CHUNK", 1000)
                 paths = str(folder / source) if source != "-" else source, "-o"
                 assert main(["train", *paths, str(folder / target), *common]) == 0
             assert "from 60 sentences" in capsys.readouterr().out
@@ -325,7 +325,7 @@ def test_words_and_tags_are_counted_in_parts(folder, capsys, monkeypatch, size, 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 def test_training_on_a_pipe_with_a_name(folder, capsys, monkeypatch):
-    monkeypatch.setattr(_training_data, "KEPT", 2)
+    monkeypatch.setattr(_training_data, "MOST_TREES", 2)
     text = (folder / "in.conllu").read_bytes()
     os.mkfifo(folder / "pipe.conllu")
     writer = threading.Thread(target=(folder / "pipe.conllu").write_bytes, args=[text], daemon=True)
@@ -363,7 +363,7 @@ def test_suggestions_of_chunks_are_those_of_the_whole(folder, english, capsys, m
     write_conllu(partial, folder / "partial.conllu")
 
     def suggest(chunk, number):
-        monkeypatch.setattr(_suggest, "CHUNK", chunk)
+        monkeypatch.setattr(_suggest, "SUGGESTED_CHUNK", chunk)
         names = (str(folder / name) for name in ("model.npz", "partial.conllu"))
         assert main(["suggest", *names, "--by", by, "-n", str(number)]) == 0
         return capsys.readouterr().out

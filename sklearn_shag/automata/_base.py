@@ -20,8 +20,8 @@ from sklearn_shag.utils._arrays import check_range, is_collection, log_of, refus
 from sklearn_shag.utils._estimators import BaseEstimator, NamesMixin, TransformerMixin, keep, linked
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import (
-    LARGEST,
     LARGEST_COUNT,
+    LARGEST_NUMBER,
     Interval,
     check_sample_weight,
     check_whole_number,
@@ -137,7 +137,7 @@ class SequenceModel(NamesMixin, TransformerMixin, BaseEstimator):
             name: [Interval(Integral, 1, LARGEST_COUNT, closed="both")]
             for name in ("n_states", "max_context", "n_contexts")
         },
-        "smoothing": [Interval(Real, 0, LARGEST, closed="both")],
+        "smoothing": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
         "mixing": [Interval(Real, 0, 1, closed="both"), None],
     }
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.automata._decomposition import Events
-from sklearn_shag.utils._arrays import check_codes, check_range, check_shapes
+from sklearn_shag.utils._arrays import TINY, check_codes, check_range, check_shapes
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
@@ -273,6 +273,6 @@ def count_ngrams(gaps, weights, smoothing):
         uses = np.bincount(places, counts[known], own.size * (n_symbols + 1))
         uses = uses.reshape(own.size, n_symbols + 1)
         other = smoothing * np.count_nonzero(uses, axis=1)[:, None]
-        total = np.maximum(uses.sum(axis=1, keepdims=True) + other, np.finfo(float).tiny)
+        total = np.maximum(uses.sum(axis=1, keepdims=True) + other, TINY)
         probabilities[own] = (uses + other * probabilities[shorter[examples]]) / total
     return NGrams(probabilities, following, np.array(start + 1))

@@ -32,8 +32,8 @@ from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
     COUNT,
-    LARGEST,
     LARGEST_COUNT,
+    LARGEST_NUMBER,
     N_JOBS,
     Interval,
     StrOptions,
@@ -41,7 +41,7 @@ from sklearn_shag.utils._param_validation import (
 )
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, RandomSeed
 
-ROUNDING = 1e-9  # of probabilities that sum to 1
+PROBABILITY_ROUNDING = 1e-9  # of probabilities that sum to 1
 TRIAL = 10  # iterations, after which the best of several starts goes on alone
 
 
@@ -172,7 +172,7 @@ class EMAutomaton(SequenceModel):
         "init": [StrOptions({"random", "moments"}), Operators],
         "n_init": COUNT,
         "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
-        "tol": [Interval(Real, 0, LARGEST, closed="both")],
+        "tol": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
@@ -310,12 +310,12 @@ class EMAutomaton(SequenceModel):
         for name, part, least in (
             ("startprob", start, 0.0),
             ("transmat", moves, 0.0),
-            ("emissionprob", emissions, 1.0 - ROUNDING),
+            ("emissionprob", emissions, 1.0 - PROBABILITY_ROUNDING),
         ):
             check_range(part, 0.0, 1.0, name)
-            check_range(part.sum(axis=-1), least, 1.0 + ROUNDING, f"The sum of {name}")
+            check_range(part.sum(axis=-1), least, 1.0 + PROBABILITY_ROUNDING, f"The sum of {name}")
         end = np.maximum(1.0 - moves.sum(axis=1), 0.0)
-        if spectral_radius(moves) >= 1.0 - ROUNDING:
+        if spectral_radius(moves) >= 1.0 - PROBABILITY_ROUNDING:
             raise ValueError(
                 "Sequences of this model never end, so none has a probability. Set endprob, for "
                 "example to 1 / (expected length), or let rows of transmat sum to less than 1."
@@ -401,7 +401,7 @@ class EMAutomaton(SequenceModel):
         emits = goes_on > 0
         uses = A[:, :, emits] / goes_on[emits]
         emissions, moves = uses.sum(axis=1), uses.sum(axis=0)
-        if np.abs(uses - emissions[:, None] * moves).max(initial=0.0) > ROUNDING:
+        if np.abs(uses - emissions[:, None] * moves).max(initial=0.0) > PROBABILITY_ROUNDING:
             raise ValueError(
                 "The next state also depends on the symbol, so no hidden Markov model with as many "
                 "states is equivalent. Use the operators themselves, operators_."

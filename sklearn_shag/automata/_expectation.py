@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag.operators import Operators, expected_visits, operators_from_counts
-from sklearn_shag.utils._arrays import divide_by_sum, log_of
+from sklearn_shag.utils._arrays import TINY, divide_by_sum, log_of
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._messages import warn
 
@@ -15,9 +15,8 @@ from sklearn_shag.utils._messages import warn
 UNIFORM_SHARE = 1e-3
 NMF_ITERATIONS = 200
 # An objective that falls by more than rounding is a defect.
-ROUNDING = 1e-9
+OBJECTIVE_ROUNDING = 1e-9
 # Tolerance for sums of tiny weights: smaller doubles have fewer digits.
-SMALLEST = np.finfo(float).tiny
 
 
 class Expected(NamedTuple):
@@ -92,7 +91,7 @@ def climb_to_the_end(
             parameters = maximise(expected.counts)
         expected = expect(parameters)
         objective = expected.objective
-        lowest = previous - ROUNDING * (n_samples + abs(objective)) - SMALLEST
+        lowest = previous - OBJECTIVE_ROUNDING * (n_samples + abs(objective)) - TINY
         if may_fall:
             lowest = -np.inf
         if not objective >= lowest:
@@ -131,7 +130,7 @@ def random_start(bigrams, n_states, rng):
     relative frequency, and column j of ``A_a = T P(a)`` is scaled to ``1 - alpha_inf[j]``.
     """
     emission = bigrams[:-1].sum(axis=1)
-    emission /= max(emission.sum(), np.finfo(float).tiny)
+    emission /= max(emission.sum(), TINY)
     transitions = rng.dirichlet(np.ones(n_states), size=n_states).T
     alpha_inf = rng.uniform(size=n_states)
     A = emission[:, None, None] * (transitions * (1.0 - alpha_inf))

@@ -7,12 +7,13 @@ from scipy.optimize import minimize_scalar
 
 from sklearn_shag.automata._contexts import NGrams
 from sklearn_shag.operators import remaining_mass
+from sklearn_shag.utils._arrays import TINY
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
 # Share of noise in a state per share of negative mass; less negative mass is rounding.
 NOISE_FACTOR, LEAST_NOISE = 3.0, 1e-9
 # Least mass of a state, relative to its terms, above rounding; and least positive divisor.
-LEAST_MASS, TINY = 1e-12, np.finfo(float).tiny
+LEAST_MASS = 1e-12
 # Prior of the share of n-grams: its mode, and its weight as a number of outcomes.
 PRIOR_SHARE, PRIOR_COUNT, LARGEST_LOG = 0.1, 1.0, 600.0
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag.automata._base import SequenceModel, list_sequences
 from sklearn_shag.automata._contexts import choose_contexts, take_moments
 from sklearn_shag.automata._decomposition import find_basis, leading_states, project_events
-from sklearn_shag.utils._param_validation import LARGEST, Interval
+from sklearn_shag.utils._param_validation import LARGEST_NUMBER, Interval
 from sklearn_shag.utils._typing import FloatArray
 
 Strings: TypeAlias = Sequence[Sequence[Any]] | None
@@ -96,7 +96,10 @@ class SpectralAutomaton(SequenceModel):
 
     _parameter_constraints = {
         **SequenceModel._parameter_constraints,
-        **{name: [Interval(Real, 0, LARGEST, closed="both")] for name in ("shrinkage", "alpha")},
+        **{
+            name: [Interval(Real, 0, LARGEST_NUMBER, closed="both")]
+            for name in ("shrinkage", "alpha")
+        },
         "scaling": [Interval(Real, 0, 1, closed="both")],
         "prefixes": ["array-like", None],
         "suffixes": ["array-like", None],

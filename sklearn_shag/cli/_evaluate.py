@@ -18,7 +18,7 @@ from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import escape_acting, printable, shorten, warn
 
-SHOWN = {
+SCORE_NAMES = {
     "uas": "UAS",
     "las": "LAS",
     "clas": "CLAS",
@@ -294,7 +294,7 @@ def _print_report(report, options):
     print(f"{'':<15}{'score':>7}   {100 * report.confidence_level:.0f} % interval")
     for name, interval in report.scores.items():
         score, low, high = (100 * value for value in interval)
-        print(f"{SHOWN[name]:<15}{score:>7.2f}   {low:.2f} to {high:.2f}")
+        print(f"{SCORE_NAMES[name]:<15}{score:>7.2f}   {low:.2f} to {high:.2f}")
     print(f"(intervals: {report.n_resamples} resamples of the sentences)\n")
     named, place = ("true head", "it") if options.by == "head" else ("word", "their heads")
     print(f"Right heads by the symbol of the {named}, for words left and right of {place}:\n")

@@ -14,7 +14,8 @@ from sklearn_shag.treebank import read_dictionary
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 
-VECTORS, LARGEST = "vectors", 2 * 2**30  # folder in the cache, and bytes of it that a run finds
+VECTORS = "vectors"  # folder in the cache
+MAX_VECTOR_BYTES = 2 * 2**30  # of it that a run finds
 
 
 def open_context(folder, n_jobs=None, *, keeps=False):
@@ -39,7 +40,7 @@ def open_context(folder, n_jobs=None, *, keeps=False):
 
         kept = cache_folder() / VECTORS
         if can_write(kept):
-            Memory(kept, verbose=0).reduce_size(bytes_limit=LARGEST)
+            Memory(kept, verbose=0).reduce_size(bytes_limit=MAX_VECTOR_BYTES)
             vectors.set_params(memory=str(kept))
     return vectors
 

@@ -32,9 +32,9 @@ from sklearn_shag.utils._io import PARTIAL, STANDARD, expand_user, write_resumab
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import call_recorded, count_workers, map_in_processes, progress
 
-PART = 250  # sentences of pieces whose trees are in memory at once
+PARSED_CHUNK = 250  # sentences of pieces whose trees are in memory at once
 GROUP = 1 << 15  # characters of pieces of text that are parsed together, at least
-FEWEST = 4  # items that processes are started for: they take as long to start as to parse
+FEWEST_ITEMS = 4  # items that processes are started for: they take as long to start as to parse
 SUFFIXES = {"conllu": ".conllu", "jsonl": ".jsonl"}  # of files in folders; others end in .txt
 # Options that do not change the output, or that are described by themselves.
 OTHERS = {"command", "module", "program", "model", "context", "file", "output", "n_jobs", "resume"}
@@ -60,7 +60,7 @@ class PieceParser(NamedTuple):
 
     def _list_results(self, pieces):
         found = []
-        for sentences in in_chunks(self._list_sentences(pieces), PART):
+        for sentences in in_chunks(self._list_sentences(pieces), PARSED_CHUNK):
             trees = [tree for *_, tree in sentences if not isinstance(tree, ConlluError)]
             answers = iter(answer_each(self._parse, trees))
             for k, line, text, tree in sentences:
@@ -352,8 +352,8 @@ def _describe_run(options, files):
 
 def _parse_items(work, items):
     """Yield parsed pieces, by as many processes as the parser may have if there are enough."""
-    first = list(islice(items, FEWEST))
-    n_workers = count_workers(work.opened.parser.n_jobs) if len(first) == FEWEST else 1
+    first = list(islice(items, FEWEST_ITEMS))
+    n_workers = count_workers(work.opened.parser.n_jobs) if len(first) == FEWEST_ITEMS else 1
     return map_in_processes(work, chain(first, items), n_workers)
 
 

@@ -25,7 +25,7 @@ from sklearn_shag.utils._messages import printable
 
 # Bytes of the body of a request; tokens of a sentence, as the time grows with their cube;
 # connections; sentences that are parsed, and bytes that are skipped, at once.
-MAX_BYTES, MAX_TOKENS, MAX_CONNECTIONS, TURN, CHUNK = 2**22, 500, 256, 50, 2**16
+MAX_REQUEST_BYTES, MAX_TOKENS, MAX_CONNECTIONS, TURN, BYTES_AT_ONCE = 2**22, 500, 256, 50, 2**16
 READING, ANSWERING = 30.0, 120.0  # seconds that a request may take to come, and its answer
 # The tasks, with the options that each may have, separated by ";"; some clients send 1 for none.
 TASKS = {"tokenizer": {"", "1", "ranges", "presegmented"}, "tagger": {"", "1"}, "parser": {"", "1"}}
@@ -123,11 +123,11 @@ class RequestHandler(BaseHTTPRequestHandler):
     def _answer_request(self):
         url = urlsplit(self.path.encode("latin-1").decode())
         length = max(int(self.headers.get("Content-Length", 0)), 0)
-        if length > MAX_BYTES:
+        if length > MAX_REQUEST_BYTES:
             # Most clients send all before they read an answer.
-            for left in range(min(length, 16 * MAX_BYTES), 0, -CHUNK):
-                self.rfile.read(min(left, CHUNK))
-            raise OverflowError(f"The body has more than {MAX_BYTES:,} bytes.")
+            for left in range(min(length, 16 * MAX_REQUEST_BYTES), 0, -BYTES_AT_ONCE):
+                self.rfile.read(min(left, BYTES_AT_ONCE))
+            raise OverflowError(f"The body has more than {MAX_REQUEST_BYTES:,} bytes.")
         body = self.rfile.read(length)
         if len(body) < length:
             raise ValueError("The body ends early, or takes too long.")

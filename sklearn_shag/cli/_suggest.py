@@ -38,7 +38,7 @@ from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable
 
-CHUNK = 1000  # sentences held at once
+SUGGESTED_CHUNK = 1000  # sentences held at once
 UNCERTAIN = 0.9  # predicted heads that are less probable are worth a look, in a sentence to be read
 
 
@@ -83,7 +83,7 @@ def suggest(options):
     sentences = _iter_new(options, form, files, invalid)
     find_fault = name_impossible if opened.parser._projective else lambda sentence: None
     found, part, place = [], [], 0
-    for part in in_chunks(impossible.drop(sentences, find_fault), CHUNK):
+    for part in in_chunks(impossible.drop(sentences, find_fault), SUGGESTED_CHUNK):
         if any(map(find_lack, part)):
             found = [*found, *_list_suggestions(options, opened, part, place)]
             found = sorted(found, key=itemgetter(0))[: options.number]

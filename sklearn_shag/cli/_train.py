@@ -28,8 +28,8 @@ from sklearn_shag.utils._estimators import find_splitter, open_member, weight_na
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable, warn
 
-PART = 10_000  # trees counted at once by learners that need counts only
-SHOWN = ("uas", "las")
+COUNTED_CHUNK = 10_000  # trees counted at once by learners that need counts only
+SHOWN_SCORES = ("uas", "las")
 OF_OWN = 5.0  # weight of an own tree for a teacher, if none is given; that of a helper is 1
 NO_RAW_TEXT, NO_HELPERS = "without raw text", "without helpers"
 REMEDIES = {
@@ -38,7 +38,7 @@ REMEDIES = {
 }
 # Standard errors by which a simple network must be better for a warning; what helpers gain or lose
 # is much more than chance, if there are at least FEWEST sentences.
-SURE, FEWEST = {NO_RAW_TEXT: 2.0, NO_HELPERS: 0.0}, 5
+STANDARD_ERRORS, FEWEST_SENTENCES = {NO_RAW_TEXT: 2.0, NO_HELPERS: 0.0}, 5
 
 
 def train(options):
@@ -82,7 +82,7 @@ def train(options):
         save_model(training.model, options.output, card=card | {"scores": scores})
     training.warn_of_harm()
     advice = "is above" if scores else "is not known: test it, or add --cv 5"
-    for name in [name for name in SHOWN if name in expected]:
+    for name in [name for name in SHOWN_SCORES if name in expected]:
         score, low, high = (100 * value for value in expected[name])
         advice = f"is {name.upper()} {score:.1f} ({low:.1f} to {high:.1f})"
     print(
@@ -273,9 +273,10 @@ class Training:
         """Warn if a student is worse than a simple network, or if helpers could not be checked."""
         kind, gains = self._simple, self._gains
         what = f"on the sentences that were set aside, a network {kind} is better. {REMEDIES[kind]}"
-        if self.helpers and len(gains) < FEWEST:
-            what = f"fewer than {FEWEST} own trees were set aside, so nothing could be checked"
-        elif np.sum(gains) >= -SURE[kind] * np.linalg.norm(gains):
+        if self.helpers and len(gains) < FEWEST_SENTENCES:
+            what = f"fewer than {FEWEST_SENTENCES} own trees were set aside"
+            what += ", so nothing could be checked"
+        elif np.sum(gains) >= -STANDARD_ERRORS[kind] * np.linalg.norm(gains):
             return
         if self.helpers:
             count_pieces = self.recipe.open_context().pieces_per_word
@@ -319,11 +320,11 @@ def _score_model(name, model, trees):
     parsed = parser.parse(transform(trees))
     n_right = [sum(a.heads == b.heads) for a, b in zip(trees, parsed, strict=True)]
     found = score_report(trees, parsed, n_resamples=1).scores
-    scores = {name: {key: found[key].score for key in SHOWN if key in found}}
+    scores = {name: {key: found[key].score for key in SHOWN_SCORES if key in found}}
     if find_splitter(model) is not None:
         with warnings.catch_warnings(action="ignore"):  # tokens may be split badly
             found = raw_text_scores(trees, model.parse_text(to_text(trees)[0]))
-        scores[f"{name}, from text"] = {key: found[key.upper()].f1 for key in SHOWN}
+        scores[f"{name}, from text"] = {key: found[key.upper()].f1 for key in SHOWN_SCORES}
     return n_right, scores
 
 
@@ -336,4 +337,4 @@ def _fit_on_counts(model, trees):
             warnings.simplefilter("ignore", UnknownSymbolWarning)
             return feature.transform(part)
 
-    learner._fit_parts(map(transform, in_chunks(trees, PART)))
+    learner._fit_parts(map(transform, in_chunks(trees, COUNTED_CHUNK)))

@@ -32,7 +32,7 @@ from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, expand_user
 from sklearn_shag.utils._parallel import progress
 
-KEPT = 20_000  # trees that are kept in memory
+MOST_TREES = 20_000  # trees that are kept in memory
 # With several treebanks or raw text, each 20th sentence is set aside, with helpers each 10th.
 EVERY, EVERY_OF_FEW = 20, 10
 LOOKED_AT = 1000  # lines of text without trees, for its script
@@ -114,7 +114,7 @@ class Treebank:
             return
         for tree in self.read():
             self.kept.append(tree)
-            if self.n_sentences > KEPT and self.is_file:
+            if self.n_sentences > MOST_TREES and self.is_file:
                 self.kept = []
             yield tree
 

@@ -41,7 +41,7 @@ from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Heads, Sentence, Sentences
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._parallel import progress
-from sklearn_shag.utils._param_validation import COUNT, LARGEST, Interval, fit_context
+from sklearn_shag.utils._param_validation import COUNT, LARGEST_NUMBER, Interval, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
 # Gradients by the scores of arcs and of labels are skipped if they are nearer to 0.
@@ -205,8 +205,8 @@ class CRFParser(ArcParser):
         "templates": [None, list, tuple],
         "max_iter": COUNT,
         "n_features": [Interval(Integral, 8, 2**31, closed="both")],
-        "learning_rate_init": [Interval(Real, 0, LARGEST, closed="right")],
-        "alpha": [Interval(Real, 0, LARGEST, closed="both")],
+        "learning_rate_init": [Interval(Real, 0, LARGEST_NUMBER, closed="right")],
+        "alpha": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
         "batch_size": COUNT,
         "min_count": COUNT,
         "random_state": ["random_state"],

@@ -34,10 +34,10 @@ from sklearn_shag.utils._typing import FilePath, ObjectArray, Symbols
 
 # X of transformers: each sample is a tree, or the trees of a document
 Documents: TypeAlias = Iterable[DependencyTree | Iterable[DependencyTree]] | ObjectArray
-KINDS = ("arcs", "relations", "paths", "words")
+FEATURE_KINDS = ("arcs", "relations", "paths", "words")
 COUNTING = ("min_df", "max_df", "max_features", "vocabulary", "binary", "dtype")
-ROOT = "ROOT"
-CONTENT = frozenset(("ADJ", "ADV", "NOUN", "NUM", "PROPN", "VERB"))
+ROOT_FORM = "ROOT"
+CONTENT_TAGS = frozenset(("ADJ", "ADV", "NOUN", "NUM", "PROPN", "VERB"))
 
 
 class TextParser(TreeTransformer, auto_wrap_output_keys=None):
@@ -335,8 +335,10 @@ class DependencyVectorizer(TreeTransformer):
             As for :meth:`fit`.
         """
         kinds = (self.kind,) if isinstance(self.kind, str) else tuple(self.kind)
-        if not kinds or not set(kinds) <= set(KINDS):
-            raise ValueError(f"kind must be one or more of {', '.join(KINDS)}, got {self.kind!r}.")
+        if not kinds or not set(kinds) <= set(FEATURE_KINDS):
+            raise ValueError(
+                f"kind must be one or more of {', '.join(FEATURE_KINDS)}, got {self.kind!r}."
+            )
         names = (self.nodes,) if isinstance(self.nodes, str) else self.nodes
         length = 0 if "paths" not in kinds else self.max_length
         analyze = partial(_list_of_document, (kinds, names, self.paths, length))
@@ -422,7 +424,7 @@ def _list_of_tree(tree, number, kinds, names, paths, max_length):
     heads, deprels = require_heads(tree, number)
     if "relations" in kinds:
         found += [f"-{r}->" for h, r in zip(heads, deprels, strict=True) if h != UNKNOWN]
-    names = [ROOT, *nodes]
+    names = [ROOT_FORM, *nodes]
     if "arcs" in kinds:
         rows = zip(heads, deprels, nodes, strict=True)
         found += [f"{names[h]} -{r}-> {m}" for h, r, m in rows if h != UNKNOWN]
@@ -431,7 +433,7 @@ def _list_of_tree(tree, number, kinds, names, paths, max_length):
         if paths == "root":
             found += [_name_way((), way, names, deprels) for way in ways if way[-1] == 0]
         else:
-            content = [k for k, tag in enumerate(tree.column("upos")) if tag in CONTENT]
+            content = [k for k, tag in enumerate(tree.column("upos")) if tag in CONTENT_TAGS]
             for one, other in combinations(content, 2):
                 found += _find_path(ways[one], ways[other], max_length, names, deprels)
     return found

@@ -14,8 +14,21 @@ from sklearn_shag.utils._estimators import TransformerMixin
 from sklearn_shag.utils._heads import UNKNOWN, follow_heads
 from sklearn_shag.utils._typing import FloatArray, ObjectArray
 
-TAGS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN")
-TAGS += ("PUNCT", "SCONJ", "SYM", "VERB", "X")
+UPOS_TAGS = (
+    "ADJ",
+    "ADP",
+    "ADV",
+    "AUX",
+    "CCONJ",
+    "DET",
+    "INTJ",
+    "NOUN",
+    "NUM",
+    "PART",
+    "PRON",
+    "PROPN",
+)
+UPOS_TAGS += ("PUNCT", "SCONJ", "SYM", "VERB", "X")
 # What is divided by what
 RATIOS = {
     "sentence_length": ("words", "sentences"),
@@ -28,7 +41,7 @@ RATIOS = {
     "modifiers_per_noun": ("modifiers", "nouns"),
     "type_token_ratio": ("types", "words"),
 }
-NAMES = ("sentences", "tokens", *RATIOS, *(f"upos_{tag}" for tag in TAGS))
+NAMES = ("sentences", "tokens", *RATIOS, *(f"upos_{tag}" for tag in UPOS_TAGS))
 SUBORDINATE = frozenset(("csubj", "ccomp", "xcomp", "advcl", "acl"))
 PREDICATES, NOUNS = frozenset(("VERB", "AUX")), frozenset(("NOUN", "PROPN"))
 OF_NOUNS = frozenset(("amod", "nmod", "nummod", "acl", "compound"))
@@ -159,7 +172,7 @@ class SyntaxStatistics(TreeTransformer):
 
 def _measure(counts):
     """List the statistics of a document, given its counts."""
-    pairs = [*RATIOS.values(), *((tag, "tokens") for tag in TAGS)]
+    pairs = [*RATIOS.values(), *((tag, "tokens") for tag in UPOS_TAGS)]
     shares = (counts[a] / counts[b] if counts[b] else 0.0 for a, b in pairs)
     return [counts["sentences"], counts["tokens"], *shares]
 

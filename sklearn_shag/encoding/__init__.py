@@ -17,13 +17,13 @@ from sklearn_shag.encoding._batch import (
 )
 from sklearn_shag.encoding._columns import (
     AFFIXES,
-    FIRST,
+    FIRST_CODE,
     LETTERS,
     OF_WORDS,
-    OUTSIDE,
-    ROOT,
+    OUTSIDE_CODE,
+    ROOT_CODE,
     TAGS,
-    UNKNOWN,
+    UNKNOWN_CODE,
     VECTOR,
     Codes,
     Columns,
@@ -39,8 +39,15 @@ from sklearn_shag.encoding._columns import (
     read_column,
     split_features,
 )
-from sklearn_shag.encoding._context import AT_ONCE, ask_vectors, name_source, split_embeddings
-from sklearn_shag.encoding._letters import GOLDEN, N_ROWS, Spellings, find_bucket, mix, spell_words
+from sklearn_shag.encoding._context import SOURCE_CHUNK, ask_vectors, name_source, split_embeddings
+from sklearn_shag.encoding._letters import (
+    GOLDEN,
+    N_LETTER_ROWS,
+    Spellings,
+    find_bucket,
+    mix,
+    spell_words,
+)
 from sklearn_shag.encoding._sentences import (
     EncodedTrees,
     check_allowed,

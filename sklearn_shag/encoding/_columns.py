@@ -52,7 +52,7 @@ FEATURES = "feats."
 # White space between letters, which single words hardly contain.
 _SPACED = re.compile(r"[^\W\d_]\s+[^\W\d_]")
 # Codes that every column has; its values follow.
-UNKNOWN, ROOT, OUTSIDE, FIRST = range(4)
+UNKNOWN_CODE, ROOT_CODE, OUTSIDE_CODE, FIRST_CODE = range(4)
 
 
 class Columns(NamedTuple):
@@ -128,7 +128,7 @@ def make_columns(vocabulary):
 
 def number_values(values):
     """Return the code of each known value of a column, from FIRST on, in their order."""
-    return {value: code for code, value in enumerate(values, start=FIRST)}
+    return {value: code for code, value in enumerate(values, start=FIRST_CODE)}
 
 
 def choose_columns(columns, sentences, letters=False):
@@ -398,12 +398,15 @@ def encode_columns(columns, sentences, indptr, check=True):
     for name, code_of, reader, read in zip(*columns, found, strict=True):
         values, places, says_something = read
         if name == LETTERS:
-            of_values, spellings = range(FIRST, FIRST + len(values)), _spell(sentences, values)
+            of_values, spellings = (
+                range(FIRST_CODE, FIRST_CODE + len(values)),
+                _spell(sentences, values),
+            )
         else:
-            of_values = [code_of.get(value, UNKNOWN) for value in values]
+            of_values = [code_of.get(value, UNKNOWN_CODE) for value in values]
         if name == VECTOR:  # given vectors may be of words with capitals or without
             pairs = zip(of_values, values, strict=True)
-            of_values = [code or code_of.get(value.lower(), UNKNOWN) for code, value in pairs]
+            of_values = [code or code_of.get(value.lower(), UNKNOWN_CODE) for code, value in pairs]
         may_be_silent = reader.source in ("form", "feats", FEATURES) and n_tokens <= LONGEST_SILENCE
         if check and not (says_something or may_be_silent):
             raise ValueError(
@@ -412,7 +415,7 @@ def encode_columns(columns, sentences, indptr, check=True):
                 f"or train a parser without it. {WITHHELD}"
             )
         if check and name in TAGS:
-            silent = [code in (UNKNOWN, code_of.get(MISSING)) for code in of_values]
+            silent = [code in (UNKNOWN_CODE, code_of.get(MISSING)) for code in of_values]
             tags.append(CodedTags(name, code_of, read, silent))
         elif check and name == "form":
             _check_split(code_of, values, of_values, places, indptr)
@@ -435,7 +438,7 @@ def _check_tags(tags, n_tokens):
 def _spell(sentences, values):
     """Return the Spellings of the forms of sentences; CheckedSentences keep them."""
     if getattr(sentences, "spellings", None) is None:
-        spellings = spell_words(values, FIRST)
+        spellings = spell_words(values, FIRST_CODE)
         if not isinstance(sentences, CheckedSentences):
             return spellings
         sentences.spellings = spellings
@@ -480,7 +483,7 @@ def forget_rare(names, codes, known, min_count):
     for k, name in enumerate(names):
         if name not in (VECTOR, LETTERS):  # their values are all known
             counts = np.bincount(known[:, k], minlength=codes[:, k].max() + 1)
-            codes[counts[codes[:, k]] < _least_count(name, min_count), k] = UNKNOWN
+            codes[counts[codes[:, k]] < _least_count(name, min_count), k] = UNKNOWN_CODE
     return codes
 
 
@@ -491,7 +494,9 @@ def _least_count(name, min_count):
 
 def _check_split(code_of, values, of_values, places, indptr):
     """Warn if most sentences have text that is not split, unless training words look like it."""
-    unknown = [code == UNKNOWN and len(v) > 1 for v, code in zip(values, of_values, strict=True)]
+    unknown = [
+        code == UNKNOWN_CODE and len(v) > 1 for v, code in zip(values, of_values, strict=True)
+    ]
     if not any(unknown):
         return
     spaced = [new and bool(_SPACED.search(v)) for v, new in zip(values, unknown, strict=True)]
@@ -521,4 +526,4 @@ def name_of(columns, codes, position, column):
     if not 0 < position <= len(codes):
         return "<outside>"
     code = codes[position - 1, column]
-    return "<unknown>" if code == UNKNOWN else list(columns.code_of[column])[code - FIRST]
+    return "<unknown>" if code == UNKNOWN_CODE else list(columns.code_of[column])[code - FIRST_CODE]

@@ -12,7 +12,7 @@ from sklearn_shag.utils._arrays import make_room
 from sklearn_shag.utils._messages import printable
 from sklearn_shag.utils._parallel import progress
 
-AT_ONCE = 1000  # sentences passed to a source at once
+SOURCE_CHUNK = 1000  # sentences passed to a source at once
 _NOT_SMALL = f"numbers that are not finite, or larger than {np.finfo(np.float16).max:,.0f}"
 
 
@@ -46,8 +46,8 @@ class ContextVectors:
         ends = np.cumsum(self.sizes)
         self.begins = ends - self.sizes
         with progress("Vectors in context", len(sentences), "sentences", verbose) as advance:
-            for first in range(0, len(sentences), AT_ONCE):
-                part = sentences[first : first + AT_ONCE]
+            for first in range(0, len(sentences), SOURCE_CHUNK):
+                part = sentences[first : first + SOURCE_CHUNK]
                 found = list(map(self._check, self._ask(part, first), part, count(first)))
                 vectors = _as_halves(np.concatenate(found))
                 if not np.isfinite(vectors).all():
@@ -79,8 +79,8 @@ class ContextVectors:
     def moments(self, places):
         """Compute means and standard deviations, (2, n_dimensions), over the rows at `places`."""
         total, squares = np.zeros((2, self.n_dimensions))
-        mean = self.rows[places[:AT_ONCE]].mean(axis=0, dtype=np.float64)  # no digits cancel
-        for part in np.array_split(places, -(-places.size // AT_ONCE)):
+        mean = self.rows[places[:SOURCE_CHUNK]].mean(axis=0, dtype=np.float64)  # no digits cancel
+        for part in np.array_split(places, -(-places.size // SOURCE_CHUNK)):
             centred = self.rows[part].astype(np.float64) - mean
             total += centred.sum(axis=0)
             squares += np.square(centred).sum(axis=0)

@@ -6,8 +6,8 @@ import numpy as np
 
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
-SHORTEST, LONGEST = 2, 5  # n-grams, with a sign before and one after each word
-N_ROWS = 2**14  # number of hashes; n-grams with the same hash count as equal
+SHORTEST_NGRAM, LONGEST_NGRAM = 2, 5  # n-grams, with a sign before and one after each word
+N_LETTER_ROWS = 2**14  # number of hashes; n-grams with the same hash count as equal
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -46,7 +46,7 @@ def spell_words(words, n_before=0):
     ends = np.concatenate([[0], np.cumsum(lengths)])
     text = "".join(f"<{word}>" for word in words)
     signs = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    sizes = sum(np.maximum(lengths - n + 1, 0) for n in range(SHORTEST, LONGEST + 1))
+    sizes = sum(np.maximum(lengths - n + 1, 0) for n in range(SHORTEST_NGRAM, LONGEST_NGRAM + 1))
     begins = np.concatenate([np.zeros(n_before + 1, dtype=np.int64), np.cumsum(sizes)])
     rows = np.empty(begins[-1], dtype=np.uint16)
     _hash_ngrams(signs, ends, rows)
@@ -76,8 +76,8 @@ def _hash_ngrams(signs, ends, rows):
     for word in range(ends.size - 1):
         for first in range(ends[word], ends[word + 1]):
             key = np.uint64(0)
-            for last in range(first, min(first + LONGEST, ends[word + 1])):
+            for last in range(first, min(first + LONGEST_NGRAM, ends[word + 1])):
                 key = mix(key + np.uint64(signs[last]) * GOLDEN)
-                if last - first + 1 >= SHORTEST:
-                    rows[place] = (key >> np.uint64(32)) % np.uint64(N_ROWS)
+                if last - first + 1 >= SHORTEST_NGRAM:
+                    rows[place] = (key >> np.uint64(32)) % np.uint64(N_LETTER_ROWS)
                     place += 1

@@ -29,7 +29,7 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.sequences import join_names
 from sklearn_shag.treebank import DependencyTree
-from sklearn_shag.utils._arrays import group_equal, in_chunks
+from sklearn_shag.utils._arrays import TINY, group_equal, in_chunks
 from sklearn_shag.utils._estimators import (
     BaseEstimator,
     Pipeline,
@@ -41,7 +41,7 @@ from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import HasMethods, StrOptions, check_whole_number
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray
 
-PIECE = 200  # sentences with tags to be averaged at once
+AVERAGED_CHUNK = 200  # sentences with tags to be averaged at once
 # From this number of tokens on, calibration is learned on half of the trees: it has few parameters.
 ENOUGH = 2_000
 
@@ -474,7 +474,7 @@ class AverageTagging(Tagging):
         for piece in self._list_pieces():
             of_columns = self.proba(piece)
             codes = np.stack([p.argmax(axis=1) for p in of_columns], axis=1)
-            logs = [np.log(np.maximum(p, np.finfo(float).tiny)) for p in of_columns]
+            logs = [np.log(np.maximum(p, TINY)) for p in of_columns]
             if self._codes:
                 fit_together(codes, logs, self._codes)
             found = lookup.add(codes, logs)
@@ -484,9 +484,9 @@ class AverageTagging(Tagging):
 
     def _list_pieces(self):
         """List places of sentences whose tags are averaged at once, or None for all."""
-        if self._n_sentences <= PIECE:
+        if self._n_sentences <= AVERAGED_CHUNK:
             return [None]
-        return list(in_chunks(range(self._n_sentences), PIECE))
+        return list(in_chunks(range(self._n_sentences), AVERAGED_CHUNK))
 
     def proba(self, chosen=None):
         rows = [(weight, each.values, each.proba(chosen)) for weight, each in self._members]

@@ -23,7 +23,7 @@ from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._estimators import BaseComposition, open_member, weight_name
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
-    LARGEST,
+    LARGEST_NUMBER,
     VisualBlock,
     check_sample_weight,
     fit_members_context,
@@ -115,10 +115,10 @@ class ComposedParser(BaseComposition, Parser):
             )
         with np.errstate(over="ignore"):
             total = weights.sum()
-        if not total <= LARGEST or weights.min() < 0 or total == 0:
+        if not total <= LARGEST_NUMBER or weights.min() < 0 or total == 0:
             raise ValueError(
                 f"weights must be finite, none of them negative, not all zero, and sum to at most "
-                f"{LARGEST:g}, got {self.weights!r}"
+                f"{LARGEST_NUMBER:g}, got {self.weights!r}"
             )
         return weights
 

@@ -32,7 +32,7 @@ from sklearn_shag.utils._arrays import in_chunks, make_room
 from sklearn_shag.utils._estimators import BaseEstimator, linked, open_member
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import (
-    LARGEST,
+    LARGEST_NUMBER,
     HasMethods,
     Interval,
     StrOptions,
@@ -41,8 +41,8 @@ from sklearn_shag.utils._param_validation import (
 )
 from sklearn_shag.utils._typing import ArrayLike
 
-N_SEEDS = 3  # of an average that teaches by default
-AT_ONCE = 1000  # sentences that the teacher parses at once
+N_TEACHERS = 3  # of an average that teaches by default
+TEACHER_CHUNK = 1000  # sentences that the teacher parses at once
 
 
 @linked
@@ -112,7 +112,7 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
     _parameter_constraints = {
         "parser": [HasMethods(["fit", "predict"])],
         "teacher": [None, HasMethods(["fit", "predict"])],
-        "weight": [Interval(Real, 0, LARGEST, closed="right")],
+        "weight": [Interval(Real, 0, LARGEST_NUMBER, closed="right")],
         "targets": [StrOptions({"marginals", "trees"})],
     }
 
@@ -191,9 +191,9 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
         if self.teacher is not None:
             return without_calibration(self.teacher)
         student = without_calibration(self.parser).set_params(n_jobs=None)
-        seed = check_random_state(self.parser.random_state).randint(2**31 - N_SEEDS)
+        seed = check_random_state(self.parser.random_state).randint(2**31 - N_TEACHERS)
         settings = {"random_state": seed, "calibrate": False, "n_jobs": self.parser.n_jobs}
-        return AveragedParser.of_seeds(student, N_SEEDS, **settings)
+        return AveragedParser.of_seeds(student, N_TEACHERS, **settings)
 
     def _add_lessons(self, sentences, heads, y, taught):
         """Let the teacher complete the sentences `taught`; return X with its lessons, and y."""
@@ -204,7 +204,7 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
             kinds += self.parser._learned_along()
         shelf = _Shelf([heads[s].size for s in taught])
         X, of_y, lessons = list(sentences), y and list(y), [None] * len(sentences)
-        for part in in_chunks(taught, AT_ONCE):
+        for part in in_chunks(taught, TEACHER_CHUNK):
             own = [_with_known(X[s], heads[s], y and y[s]) for s in part]
             answers = _ask_teacher(teacher, transform(own), kinds)
             for s, tree, (found, arcs, shares) in zip(part, own, answers, strict=True):

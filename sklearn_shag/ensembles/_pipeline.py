@@ -31,7 +31,7 @@ from sklearn_shag.utils._param_validation import check_whole_number
 from sklearn_shag.utils._typing import Files
 
 Options = ParamSpec("Options")
-Answer = TypeVar("Answer")
+Result = TypeVar("Answer")
 
 
 def _with_sentences(transform, X, *args):
@@ -52,8 +52,8 @@ CONVERTERS = {"sample": _without_sentences, "explain": _with_one_sentence}
 
 
 def of_parser(
-    method: Callable[Concatenate[Any, Options], Answer],
-) -> Callable[Concatenate[Any, Options], Answer]:
+    method: Callable[Concatenate[Any, Options], Result],
+) -> Callable[Concatenate[Any, Options], Result]:
     """Let a pipeline have a method of its parser, if that has it, with its signature."""
     convert = CONVERTERS.get(method.__name__, _with_sentences)
 

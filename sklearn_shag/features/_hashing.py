@@ -4,7 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import GOLDEN, OUTSIDE, ROOT, all_arcs, arcs_of_heads, find_bucket, mix
+from sklearn_shag.encoding import (
+    GOLDEN,
+    OUTSIDE_CODE,
+    ROOT_CODE,
+    all_arcs,
+    arcs_of_heads,
+    find_bucket,
+    mix,
+)
 from sklearn_shag.features._templates import BETWEEN, HEAD, MODIFIER
 from sklearn_shag.parsing import arc_losses, cross_entropy
 from sklearn_shag.utils._arrays import check_shapes
@@ -12,7 +20,7 @@ from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 from sklearn_shag.utils._typing import BoolArray, SingleArray
 
 # The shortest distance of each bucket but the first.
-BUCKETS = (2, 3, 4, 5, 6, 8, 11, 16, 26)
+DISTANCE_BUCKETS = (2, 3, 4, 5, 6, 8, 11, 16, 26)
 
 
 class LinearWeights(NamedTuple):
@@ -88,9 +96,9 @@ def allocate_memory(templates, indptr, n_classes):
 @inlined_kernel
 def _code_at(codes, begin, n_tokens, position, column):
     if position == 0:
-        return ROOT
+        return ROOT_CODE
     if position < 0 or position > n_tokens:
-        return OUTSIDE
+        return OUTSIDE_CODE
     return codes[begin + position - 1, column]
 
 
@@ -111,8 +119,8 @@ def hash_tokens(codes, begin, n_tokens, atoms, hashes):
 
 def bucket_of(distance):
     """Name the bucket of a distance."""
-    shortest = [1, *BUCKETS][find_bucket.py_func(distance, BUCKETS)]
-    end = next((each for each in BUCKETS if each > shortest), None)
+    shortest = [1, *DISTANCE_BUCKETS][find_bucket.py_func(distance, DISTANCE_BUCKETS)]
+    end = next((each for each in DISTANCE_BUCKETS if each > shortest), None)
     if end is None:
         return f"{shortest}+"
     return f"{shortest}" if end == shortest + 1 else f"{shortest}-{end - 1}"
@@ -129,7 +137,7 @@ def list_features(memory, n_of_arcs, head, modifier, n_features):
     """List the places of the features of an arc in `memory`, and return their number."""
     hashes, places, n = memory.hashes, memory.places, 0
     direction = np.int64(modifier > head)
-    bucket = find_bucket(abs(modifier - head), BUCKETS)
+    bucket = find_bucket(abs(modifier - head), DISTANCE_BUCKETS)
     alone = mix(np.uint64(direction + 1))
     near = mix(np.uint64(2 * bucket + direction + 3))
     for t in range(n_of_arcs):

@@ -20,7 +20,7 @@ from scipy.special import erf
 from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_memory
 
-from sklearn_shag.encoding import AT_ONCE, check_sentences
+from sklearn_shag.encoding import SOURCE_CHUNK, check_sentences
 from sklearn_shag.treebank import Sentences
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import BaseEstimator, TransformerMixin, linked
@@ -32,12 +32,18 @@ from sklearn_shag.utils._typing import FilePath, SingleArray
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
 # Supported types of models, and whether their positions start after the index of padding.
-KINDS = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True, "mpnet": True}
+MODEL_TYPES = {
+    "bert": False,
+    "roberta": True,
+    "xlm-roberta": True,
+    "camembert": True,
+    "mpnet": True,
+}
 # What BERT and MPNet call the parts of attention: queries, keys, values, what merges the heads, and
 # the normalisation after it.
 OF_BERT = ("self.query", "self.key", "self.value"), "output.dense", "output.LayerNorm"
 OF_MPNET = ("attn.q", "attn.k", "attn.v"), "attn.o", "LayerNorm"
-PART = 100  # sentences that are run, and kept in `memory`, together
+ENCODED_CHUNK = 100  # sentences that are run, and kept in `memory`, together
 FARTHEST = 128  # pieces; MPNet does not tell larger distances apart
 _FIRST_TABLE = "embeddings.word_embeddings.weight"
 
@@ -194,7 +200,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
         files = (Path(expand_user(self.folder), name).stat() for name in FILES)
         known = [(each.st_size, each.st_mtime_ns) for each in files], encoder.chosen
         vectors = []
-        for forms in in_chunks(_list_forms(X, allow_empty=True), PART):
+        for forms in in_chunks(_list_forms(X, allow_empty=True), ENCODED_CHUNK):
             key = hash_of((known, self.batch_size, forms))
             vectors += encode(key, encoder, forms, self.batch_size, self.n_jobs)
         return vectors
@@ -287,7 +293,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
             raise ValueError(f"No word occurs min_count={min_count} times; give more sentences.")
         rows = {word: row for row, word in enumerate(words)}
         sums = np.zeros((len(words), width), dtype=np.float32)
-        for part in in_chunks(forms, AT_ONCE):
+        for part in in_chunks(forms, SOURCE_CHUNK):
             vectors = np.concatenate(self.transform(part))
             of_words = np.array([rows.get(word, -1) for word in chain.from_iterable(part)])
             known = np.flatnonzero(of_words >= 0)
@@ -494,12 +500,12 @@ def _choose_layers(folder, config, layers):
     """Return the layers to be averaged; raise a ValueError for other types of models."""
     kind, activation = config["model_type"], config["hidden_act"]
     positions = config.get("position_embedding_type", "absolute")
-    if kind not in KINDS or activation != "gelu" or positions != "absolute":
+    if kind not in MODEL_TYPES or activation != "gelu" or positions != "absolute":
         raise ValueError(
             f"{printable(str(folder))} holds a model of the type {shorten(kind)} with the "
             f"activation {shorten(activation)} and {shorten(positions)} positions. Only encoders "
-            f"of the types {', '.join(KINDS)} with gelu and absolute positions can be run; for "
-            f"others, pass as embeddings a function that calls their own library."
+            f"of the types {', '.join(MODEL_TYPES)} with gelu and absolute positions can be run; "
+            f"for others, pass as embeddings a function that calls their own library."
         )
     n_layers = config["num_hidden_layers"]
     middle = range(max(n_layers // 3, 1), max(2 * n_layers // 3, 1) + 1)
@@ -541,7 +547,7 @@ def _read_encoder(file, tokenizer, config, chosen):
         )
         for name in (f"encoder.layer.{k}" for k in range(max(chosen)))
     ]
-    before = config["pad_token_id"] + 1 if KINDS[config["model_type"]] else 0
+    before = config["pad_token_id"] + 1 if MODEL_TYPES[config["model_type"]] else 0
     positions = take("embeddings.position_embeddings.weight")[before:]
     if not is_mpnet:
         positions += take("embeddings.token_type_embeddings.weight")[0]

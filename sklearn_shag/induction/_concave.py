@@ -17,6 +17,7 @@ from sklearn_shag.induction._valence import normalise_outcomes
 from sklearn_shag.learning import OperatorMixin, fallback_from_uses
 from sklearn_shag.operators import Operators, complete_grammar
 from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._arrays import TINY
 from sklearn_shag.utils._param_validation import Interval, fit_context
 from sklearn_shag.utils._typing import ArrayLike
 
@@ -75,7 +76,7 @@ def _expect_heads(places, tokens, weights, probabilities):
     """The E step: expected counts of arcs; each token chooses its head (theory, eq. 46)."""
     of_arcs = probabilities.ravel()[places]
     # Where the weights of sentences are tiny beside others, their probabilities become 0.
-    of_tokens = np.maximum(np.bincount(tokens, of_arcs, weights.size), np.finfo(float).tiny)
+    of_tokens = np.maximum(np.bincount(tokens, of_arcs, weights.size), TINY)
     shares = of_arcs / of_tokens[tokens] * weights[tokens]
     counts = np.bincount(places, shares, probabilities.size).reshape(probabilities.shape)
     counts[-2] = counts[:-2].sum(axis=0)  # the unknown head: counts of all heads

@@ -27,8 +27,8 @@ from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._estimators import check_same_symbols
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import (
-    LARGEST,
     LARGEST_COUNT,
+    LARGEST_NUMBER,
     Interval,
     Options,
     StrOptions,
@@ -195,7 +195,7 @@ class DMV(RawTextMixin, BaseSHAG):
         "predict_with_rules": ["boolean"],
         "root_symbols": [None, list, tuple],
         # Of smaller ones there is no digamma function.
-        "prior": [Options(Real, {0}), Interval(Real, 1e-300, LARGEST, closed="both")],
+        "prior": [Options(Real, {0}), Interval(Real, 1e-300, LARGEST_NUMBER, closed="both")],
         "prior_inference": [StrOptions({"map", "variational"})],
         "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
         "warm_start": ["boolean"],

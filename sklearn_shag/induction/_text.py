@@ -9,13 +9,13 @@ from sklearn_shag.conditional import KnownTrees, count_known_labels, prepare_tre
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, all_arcs, encode_sentences, observed_arcs
 from sklearn_shag.induction._valence import EncodedText
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._param_validation import COUNT, LARGEST, Interval, StrOptions
+from sklearn_shag.utils._param_validation import COUNT, LARGEST_NUMBER, Interval, StrOptions
 
-ROOT = "<root>"
+ROOT_WORD = "<root>"
 _OF_NOUNS = ("NOUN", "ADJ", "DET", "NUM", "ADP")
 # The rules of Naseem et al. (2010), in the conventions of Universal Dependencies.
 UD_RULES = (
-    (ROOT, "VERB"),
+    (ROOT_WORD, "VERB"),
     *(("VERB", modifier) for modifier in ("VERB", "NOUN", "PROPN", "PRON", "ADV", "AUX")),
     ("ADJ", "ADV"),
     *((head, modifier) for head in ("NOUN", "PROPN") for modifier in (*_OF_NOUNS, "PROPN")),
@@ -47,7 +47,7 @@ def score_rules(rules, strength, symbols):
     """
     rules = UD_RULES if isinstance(rules, str) else [_check_rule(rule) for rule in rules]
     alphabet = Alphabet(len(symbols))
-    code_of = {symbol: code for code, symbol in enumerate(symbols)} | {ROOT: alphabet.root}
+    code_of = {symbol: code for code, symbol in enumerate(symbols)} | {ROOT_WORD: alphabet.root}
     table, n_known = np.zeros((alphabet.n_heads, 2, alphabet.n_modifiers)), 0
     for head, modifier, *side in rules:
         if head in code_of and modifier in code_of:
@@ -69,12 +69,12 @@ def _check_rule(rule):
         and len(rule) in (2, 3)
         and all(isinstance(part, str) for part in rule)
         and all(part in _SIDES for part in rule[2:])
-        and rule[1] != ROOT
+        and rule[1] != ROOT_WORD
     )
     if not is_rule:
         raise ValueError(
-            f"A rule is a pair of symbols, the head ('{ROOT}' for the root) and the modifier, or "
-            f"these with 'left' or 'right', the side of the modifier; got {rule!r}."
+            f"A rule is a pair of symbols, the head ('{ROOT_WORD}' for the root) and the modifier, "
+            f"or these with 'left' or 'right', the side of the modifier; got {rule!r}."
         )
     return tuple(rule)
 
@@ -98,7 +98,7 @@ class RawTextMixin:
 
     _parameter_constraints = {
         "max_length": [None, *COUNT],
-        "tol": [Interval(Real, 0, LARGEST, closed="both")],
+        "tol": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
         "nonprojective": [StrOptions({"lift", "drop"})],
     }
 

@@ -10,6 +10,7 @@ from sklearn_shag.automata import Expected, climb_to_the_end
 from sklearn_shag.encoding import RIGHT
 from sklearn_shag.operators import Operators, complete_grammar
 from sklearn_shag.parsing import Potentials, best_trees, chart, keep_known
+from sklearn_shag.utils._arrays import TINY
 
 
 class ValenceForm(NamedTuple):
@@ -112,7 +113,7 @@ def log_prior(weights, form):
     for part, prior in zip(weights, _list_priors(weights, form), strict=True):
         if prior > 0:
             # A start may have zeros, and large weights of sentences may round a prior to 0.
-            possible = np.maximum(_drop_unknown_head(part), np.finfo(float).tiny)
+            possible = np.maximum(_drop_unknown_head(part), TINY)
             total += prior * float(np.log(possible).sum())
     return total
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads, check_sentences, check_trees, describe_sentence
 from sklearn_shag.inspection._display import Display
-from sklearn_shag.inspection._grammars import N_ROWS, known_tokens
+from sklearn_shag.inspection._grammars import ROWS_OR_ALL, known_tokens
 from sklearn_shag.inspection._tables import largest_first, shown_as_table, to_dataframe
 from sklearn_shag.parsing import ask, find_impossible, head_probabilities, list_best, list_corrected
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, allowed_arcs, list_known_heads
@@ -523,7 +523,7 @@ class UncertainSentences(NamedTuple):
     to_dataframe = to_dataframe
 
 
-@validate_params(N_ROWS)
+@validate_params(ROWS_OR_ALL)
 def least_certain_arcs(
     estimator: BaseEstimator, X: Sentences, *, n: int | None = None
 ) -> UncertainArcs:
@@ -597,7 +597,7 @@ def least_certain_arcs(
     return largest_first(arcs, -arcs.margins, n)
 
 
-@validate_params({**N_ROWS, "by": [StrOptions({"errors", "trees"})]})
+@validate_params({**ROWS_OR_ALL, "by": [StrOptions({"errors", "trees"})]})
 def least_certain_sentences(
     estimator: BaseEstimator,
     X: Sentences,

@@ -30,7 +30,7 @@ from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray, StrArr
 
 ROOT_NAME = "<root>"
 DIRECTIONS = ("left", "right")  # in the order of their codes
-N_ROWS = {"n": [None, *COUNT]}  # how many are listed
+ROWS_OR_ALL = {"n": [None, *COUNT]}  # how many are listed
 
 
 def open_grammar(estimator):
@@ -204,7 +204,7 @@ def arc_table(estimator: BaseEstimator) -> ArcTable:
     return top_modifiers(estimator, n=None)
 
 
-@validate_params(N_ROWS)
+@validate_params(ROWS_OR_ALL)
 def top_modifiers(
     estimator: BaseEstimator, *, head: str | None = None, n: int | None = 5
 ) -> ArcTable:

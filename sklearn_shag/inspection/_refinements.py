@@ -9,10 +9,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import arcs_of_heads, encode_sentences, encode_trees
-from sklearn_shag.inspection._grammars import DIRECTIONS, N_ROWS, ROOT_NAME, head_code, open_grammar
+from sklearn_shag.inspection._grammars import (
+    DIRECTIONS,
+    ROOT_NAME,
+    ROWS_OR_ALL,
+    head_code,
+    open_grammar,
+)
 from sklearn_shag.inspection._tables import shown_as_table, to_dataframe
 from sklearn_shag.operators import RefinedGrammar, count_refinements, extend, refined_automaton
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
+from sklearn_shag.utils._arrays import TINY
 from sklearn_shag.utils._param_validation import validate_params
 from sklearn_shag.utils._typing import FloatArray, ObjectArray, StrArray
 
@@ -68,7 +75,7 @@ class RefinementTable(NamedTuple):
     to_dataframe = to_dataframe
 
 
-@validate_params(N_ROWS)
+@validate_params(ROWS_OR_ALL)
 def top_refinements(
     estimator: BaseEstimator,
     X: Sentences,
@@ -170,7 +177,7 @@ def top_refinements(
     rows, masses = _count_contexts(trees, code, posteriors, np.concatenate(words))
     relations, others = map(partial(np.array, dtype=object), zip(*rows, strict=True))
     # A context that does not occur is typical of nothing.
-    least = np.finfo(float).tiny
+    least = TINY
     counts = masses / np.maximum(n_tokens, least)
     ratios = counts / np.maximum(masses.sum(axis=1) / n_tokens.sum(), least)[:, None]
     gains = counts * np.log(np.maximum(ratios, least))

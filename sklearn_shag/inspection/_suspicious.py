@@ -21,7 +21,7 @@ from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import N_JOBS, Interval, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
-N_SEEDS = 2  # times that each sentence is judged, by parsers of other seeds and folds
+N_READINGS = 2  # times that each sentence is judged, by parsers of other seeds and folds
 SURE = 0.9  # heads that are as probable as this are not looked at again
 JUDGED = ("deprel", "upos", "xpos", "feats")  # beside heads; lemmas are too many
 # Improbable choices all count as equally improbable: annotators err towards the second best choice,
@@ -143,7 +143,7 @@ def suspicious_arcs(
     trees = list(sentences)
     found = {name: {v for tree in trees for v in read_column(tree, name)} for name in JUDGED}
     values = {name: sorted(seen - {MISSING}) for name, seen in found.items() if seen != {MISSING}}
-    folds = [(seed, *fold) for seed in range(N_SEEDS) for fold in assign_folds(trees, cv, seed)]
+    folds = [(seed, *fold) for seed in range(N_READINGS) for fold in assign_folds(trees, cv, seed)]
     tasks = [delayed(_judge_fold)(parser, trees, heads, values, *fold) for fold in folds]
     with warnings.catch_warnings():  # of a fold, which has rarer symbols than all trees
         warnings.simplefilter("ignore")
@@ -152,7 +152,7 @@ def suspicious_arcs(
     for (_, _, held_out), judged in zip(folds, answers, strict=True):
         for s, found in zip(held_out, judged, strict=True):
             for column, table in found.items():
-                sums[s][column] = sums[s].get(column, 0.0) + table / N_SEEDS
+                sums[s][column] = sums[s].get(column, 0.0) + table / N_READINGS
     rows = []
     for s, (tree, known, each) in enumerate(zip(trees, heads, sums, strict=True)):
         rows += _list_rows(s, tree, known, values, each)

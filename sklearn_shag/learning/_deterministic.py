@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_shag.learning._automata import learn_grammar
 from sklearn_shag.learning._base import IncrementalMixin, Learned, TreeLearner
 from sklearn_shag.operators import Operators, operators_from_counts
-from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions
+from sklearn_shag.utils._param_validation import LARGEST_NUMBER, Interval, StrOptions
 
 
 def deterministic_automaton(moments, automaton):
@@ -135,7 +135,7 @@ class DeterministicSHAG(IncrementalMixin, TreeLearner):
     _parameter_constraints = {
         **TreeLearner._parameter_constraints,
         "automaton": [StrOptions({"single", "first", "sibling"})],
-        "smoothing": [Interval(Real, 0, LARGEST, closed="both")],
+        "smoothing": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
     }
 
     _deterministic = True

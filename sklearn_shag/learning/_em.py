@@ -27,10 +27,17 @@ from sklearn_shag.operators import (
     pair_automaton,
 )
 from sklearn_shag.sequences import list_prefix_trees, pair_moments, take_sequences
+from sklearn_shag.utils._arrays import TINY
 from sklearn_shag.utils._estimators import check_same_symbols
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import one_thread, progress, run_parallel
-from sklearn_shag.utils._param_validation import COUNT, LARGEST, LARGEST_COUNT, Interval, StrOptions
+from sklearn_shag.utils._param_validation import (
+    COUNT,
+    LARGEST_COUNT,
+    LARGEST_NUMBER,
+    Interval,
+    StrOptions,
+)
 from sklearn_shag.utils._typing import RandomSeed
 
 
@@ -104,7 +111,7 @@ def deterministic_start(moments, n_states):
     merged[0, -1] = 1.0
     merged[state_of, np.arange(n_symbols)] += 1.0
     uses = moments.bigrams @ merged.T
-    leaving = np.maximum(uses.sum(axis=0), np.finfo(float).tiny)
+    leaving = np.maximum(uses.sum(axis=0), TINY)
     return proper_start(*deterministic_counts(uses / leaving, state_of), moments.bigrams)
 
 
@@ -316,8 +323,8 @@ class EMSHAG(TreeLearner):
         "init": [StrOptions({"random", "moments", "deterministic"}), Operators],
         "n_init": COUNT,
         "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
-        "tol": [Interval(Real, 0, LARGEST, closed="both")],
-        "smoothing": [Interval(Real, 0, LARGEST, closed="both")],
+        "tol": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
+        "smoothing": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": COUNT,

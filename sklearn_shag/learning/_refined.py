@@ -48,15 +48,15 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.sequences import count_labels, count_trees, sequences_of
 from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning, arcs_left_by
-from sklearn_shag.utils._arrays import divide_by_sum
+from sklearn_shag.utils._arrays import TINY, divide_by_sum
 from sklearn_shag.utils._estimators import check_same_symbols, keep
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import (
     COUNT,
-    LARGEST,
     LARGEST_COUNT,
+    LARGEST_NUMBER,
     Interval,
     StrOptions,
     fit_context,
@@ -67,8 +67,7 @@ NOISE = 0.02  # relative difference between the halves of a refinement at first
 # Symbols with fewer modifiers per token than this share of the average get a few refinements at
 # most: function words, punctuation. On development sets this costs no accuracy.
 FEW_MODIFIERS, FEW_REFINEMENTS = 0.2, 4
-TINY = np.finfo(float).tiny
-CHUNK = 200  # sentences folded by token at a time: each takes kilobytes
+FOLDED_CHUNK = 200  # sentences folded by token at a time: each takes kilobytes
 
 
 def estimate_refined(uses, unrefined, pairs, smoothing=0.0, mixing=0.0):
@@ -384,10 +383,10 @@ class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
         "n_states": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
         "n_refinements": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
         "init": [StrOptions({"random", "moments", "deterministic"}), Operators],
-        "smoothing": [Interval(Real, 0, LARGEST, closed="both")],
+        "smoothing": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
         "mixing": [Interval(Real, 0, 1, closed="left")],
         "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
-        "tol": [Interval(Real, 0, LARGEST, closed="both")],
+        "tol": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
         "n_init": COUNT,
         "prune": [Interval(Real, 0, 1, closed="left")],
         "warm_start": ["boolean"],
@@ -587,8 +586,8 @@ class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
     def _token_posteriors(self, codes, heads, indptr):
         """Compute probabilities of refinements of tokens in trees, (n_tokens, n_refinements)."""
         found = []
-        for first in range(0, indptr.size - 1, CHUNK):
-            part = indptr[first : first + CHUNK + 1]
+        for first in range(0, indptr.size - 1, FOLDED_CHUNK):
+            part = indptr[first : first + FOLDED_CHUNK + 1]
             chosen = slice(part[0], part[-1])
             folded = self._fold(codes[chosen], heads[chosen], part - part[0], by_token=True)
             found.append(token_posteriors(*folded))

@@ -11,7 +11,7 @@ from sklearn_shag.learning._automata import learn_automata
 from sklearn_shag.learning._base import IncrementalMixin, Learned, TreeLearner
 from sklearn_shag.learning._deterministic import deterministic_automaton
 from sklearn_shag.operators import Operators, join_automata, mixture
-from sklearn_shag.utils._param_validation import COUNT, LARGEST, Interval
+from sklearn_shag.utils._param_validation import COUNT, LARGEST_NUMBER, Interval
 from sklearn_shag.utils._typing import FloatArray
 
 # Number of states of the deterministic automaton in a mixture.
@@ -176,7 +176,7 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         **TreeLearner._parameter_constraints,
         "n_states": COUNT,
         **{
-            name: [Interval(Real, 0, LARGEST, closed="both")]
+            name: [Interval(Real, 0, LARGEST_NUMBER, closed="both")]
             for name in ("smoothing", "shrinkage", "alpha")
         },
         "context": [Interval(Real, 0, 1e100, closed="both")],  # its square is a weight, too

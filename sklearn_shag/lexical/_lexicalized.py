@@ -26,7 +26,7 @@ from sklearn_shag.parsing import Scored, packed_unit_grammar
 from sklearn_shag.sequences import add_in_pairs, count_labels
 from sklearn_shag.treebank import MISSING, DependencyTree, Heads, Sentences, check_column_name
 from sklearn_shag.utils._estimators import keep
-from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
+from sklearn_shag.utils._param_validation import LARGEST_NUMBER, Interval, StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
 # Classes of the modifier before, the states of automata.
@@ -139,8 +139,8 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         **Parser._parameter_constraints,
         "automaton": [StrOptions({"single", "first", "fcp"})],
         "word": [str],
-        "backoff": [Interval(Real, 0, LARGEST, closed="right")],
-        "min_count": [Interval(Real, 0, LARGEST, closed="both")],
+        "backoff": [Interval(Real, 0, LARGEST_NUMBER, closed="right")],
+        "min_count": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
         "coordination": [list, tuple],
         "punctuation": [list, tuple],
     }

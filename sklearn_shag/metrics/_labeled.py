@@ -14,7 +14,7 @@ from sklearn_shag.utils._typing import ArrayLike, FloatArray
 
 # Relations of content words, which CLAS scores; others are of function words and punctuation.
 # fmt: off
-CONTENT = frozenset({
+CONTENT_RELATIONS = frozenset({
     "nsubj", "obj", "iobj", "csubj", "ccomp", "xcomp", "obl", "vocative", "expl", "dislocated",
     "advcl", "advmod", "discourse", "nmod", "appos", "nummod", "acl", "amod", "conj", "fixed",
     "flat", "compound", "list", "parataxis", "orphan", "goeswith", "reparandum", "root", "dep",
@@ -336,7 +336,7 @@ def count_compared(tokens):
     """
     weights, right = tokens.weights, tokens.right_heads & tokens.right_labels
     true, predicted = (
-        np.array([_drop_subtype(label) in CONTENT for label in labels], dtype=bool)
+        np.array([_drop_subtype(label) in CONTENT_RELATIONS for label in labels], dtype=bool)
         for labels in (tokens.true, tokens.predicted)
     )
     return {

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from sklearn_shag.encoding import read_column
-from sklearn_shag.metrics._labeled import CONTENT
+from sklearn_shag.metrics._labeled import CONTENT_RELATIONS
 from sklearn_shag.treebank import MISSING, DependencyTree, columns_of, list_tokens, require_trees
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
@@ -22,7 +22,7 @@ UNIVERSAL_FEATURES = frozenset({
 # fmt: on
 _TAGS = {column.score: (column.name,) for column in columns_of("tag", "features")}
 # Score -> columns of aligned words that must be equal; the last three count content words only.
-COLUMNS = {
+SCORED_COLUMNS = {
     "Words": (),
     **_TAGS,
     "AllTags": tuple(chain(*_TAGS.values())),
@@ -34,7 +34,7 @@ COLUMNS = {
     "BLEX": ("head", "label", "lemma"),
 }
 OF_CONTENT = ("CLAS", "MLAS", "BLEX")
-ROOT, NOT_ALIGNED = -1, -2
+ROOT_PLACE, NOT_ALIGNED = -1, -2
 N_SHOWN = 20  # characters from the first difference on
 
 
@@ -139,9 +139,9 @@ def raw_text_scores(
     _check_characters(true.characters, predicted.characters)
     pairs, names = list(_align_words(true, predicted)), _list_scores(true, predicted)
     true_of = dict.fromkeys(range(len(predicted.forms)), NOT_ALIGNED)
-    true_of |= {own: other for other, own in pairs} | {ROOT: ROOT}
+    true_of |= {own: other for other, own in pairs} | {ROOT_PLACE: ROOT_PLACE}
     if "UAS" in names:
-        _map_heads(true.columns, {k: k for k in (ROOT, *range(len(true.forms)))})
+        _map_heads(true.columns, {k: k for k in (ROOT_PLACE, *range(len(true.forms)))})
         _map_heads(predicted.columns, true_of)
     for other, own in pairs:
         if true.columns["lemma"][other] == MISSING:  # whatever was predicted is right
@@ -152,10 +152,15 @@ def raw_text_scores(
     }
     for name in names:
         counted = [
-            [name not in OF_CONTENT or label in CONTENT for label in side.columns["label"]]
+            [
+                name not in OF_CONTENT or label in CONTENT_RELATIONS
+                for label in side.columns["label"]
+            ]
             for side in (true, predicted)
         ]
-        both = [(true.columns[column], predicted.columns[column]) for column in COLUMNS[name]]
+        both = [
+            (true.columns[column], predicted.columns[column]) for column in SCORED_COLUMNS[name]
+        ]
         n_right = sum(
             counted[0][other] and all(one[other] == two[own] for one, two in both)
             for other, own in pairs
@@ -183,7 +188,7 @@ def _read_side(trees, name):
             is_multiword += [token.has_line] * len(token.words)
             n += len(text)
         own = [] if tree.heads is None else tree.heads.tolist()
-        heads += [first + head - 1 if head else ROOT for head in own]
+        heads += [first + head - 1 if head else ROOT_PLACE for head in own]
         sentences.append((begin, n))
 
     def read(column):
@@ -206,7 +211,9 @@ def _list_scores(*sides):
         return all(set(side.columns[column]) - {"", MISSING} for side in sides)
 
     has_heads = is_known("head")
-    return [name for name, columns in COLUMNS.items() if has_heads or all(map(is_known, columns))]
+    return [
+        name for name, columns in SCORED_COLUMNS.items() if has_heads or all(map(is_known, columns))
+    ]
 
 
 def _without_spaces(text):
@@ -223,7 +230,7 @@ def _map_heads(columns, true_of):
     """Replace heads by the aligned true words, and add the function words of each word."""
     labels, functional = columns["label"], [[] for _ in columns["head"]]
     for k, head in enumerate(columns["head"]):
-        if head != ROOT and labels[k] in FUNCTIONAL:
+        if head != ROOT_PLACE and labels[k] in FUNCTIONAL:
             of_word = true_of[k], labels[k], columns["upos"][k], columns["feats"][k]
             functional[head].append(of_word)
     columns["head"] = [true_of[head] for head in columns["head"]]

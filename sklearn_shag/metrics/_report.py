@@ -16,9 +16,9 @@ from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
 
-CHUNK = 1000  # sentences held at once
-TAGS = ("upos", "xpos", "feats")
-SCORES = ("uas", "las", "clas", "label_accuracy", "exact_match", *TAGS, "tags", "lemma")
+SCORED_CHUNK = 1000  # sentences held at once
+TAG_COLUMNS = ("upos", "xpos", "feats")
+SCORES = ("uas", "las", "clas", "label_accuracy", "exact_match", *TAG_COLUMNS, "tags", "lemma")
 
 
 class ScoreInterval(NamedTuple):
@@ -168,14 +168,14 @@ def score_report(
         )
     parts = [
         _count_chunk(chunk, by, ignore)
-        for chunk in in_chunks(_iter_checked_pairs(y_true, y_pred), CHUNK)
+        for chunk in in_chunks(_iter_checked_pairs(y_true, y_pred), SCORED_CHUNK)
     ]
     if not parts:
         raise ValueError("y_true holds no sentences.")
     counts, breakdowns = zip(*parts, strict=True)
     counts = {name: np.concatenate([part[name] for part in counts]) for name in counts[0]}
     known = {name: table[:, 2:].any(axis=0).all() for name, table in counts.items()}
-    known["tags"] = sum(known[name] for name in TAGS) > 1
+    known["tags"] = sum(known[name] for name in TAG_COLUMNS) > 1
     _, n_scored, n_known, _ = counts["uas"].sum(axis=0).astype(int).tolist()
     if ignore is not None and known["uas"]:
         if not counts.pop("symbols").any():
@@ -230,10 +230,10 @@ def _count_chunk(pairs, by, ignore):
     counts = {"uas": [heads.right * counted, counted, *are_known], "symbols": [symbols != MISSING]}
     for name, pair in count_compared(labels).items():
         counts[name] = [*pair, labels.weights, labels.predicted != MISSING]
-    for name in (*TAGS, "lemma"):
+    for name in (*TAG_COLUMNS, "lemma"):
         true, pred = (join_all(read_column(t, name) for t in trees) for trees in (y_true, y_pred))
         counts[name] = [true == pred, ones, true != MISSING, pred != MISSING]
-    counts["tags"] = [np.logical_and.reduce([counts[name][0] for name in TAGS]), ones]
+    counts["tags"] = [np.logical_and.reduce([counts[name][0] for name in TAG_COLUMNS]), ones]
     starts = np.cumsum(lengths) - lengths
     counts = {name: np.add.reduceat(rows, starts, axis=1).T for name, rows in counts.items()}
     right, total, n_true, n_pred = counts["uas"].T

@@ -138,7 +138,7 @@ def _alter(words, heads, kind, rng):
     return ["".join(islice(signs, len(word))) for word in words]
 
 
-class TextToken(NamedTuple):
+class SpacedToken(NamedTuple):
     """A token of a text, with the white space before it, and the kind of end at each character."""
 
     text: str
@@ -147,7 +147,7 @@ class TextToken(NamedTuple):
     def glue(self):
         """Return the token without white space before it."""
         form = self.text.lstrip()
-        return TextToken(form, self.ends[len(self.text) - len(form) :])
+        return SpacedToken(form, self.ends[len(self.text) - len(form) :])
 
 
 def add_altered(text, ends, rng):
@@ -169,7 +169,7 @@ def add_altered(text, ends, rng):
     ends : int8 ndarray of shape (n_characters,)
     """
     cuts = pairwise([0, *(np.flatnonzero(ends >= TOKEN) + 1).tolist()])
-    tokens = [TextToken(text[a:b], tuple(ends[a:b].tolist())) for a, b in cuts]
+    tokens = [SpacedToken(text[a:b], tuple(ends[a:b].tolist())) for a, b in cuts]
     cuts = pairwise([0, *(k for k, each in enumerate(tokens, 1) if each.ends[-1] == SENTENCE)])
     sentences = [[tokens[a].glue(), *tokens[a + 1 : b]] for a, b in cuts]
     added = []
@@ -177,7 +177,7 @@ def add_altered(text, ends, rng):
         for s in np.flatnonzero(rng.uniform(size=len(sentences)) < share).tolist():
             altered = _alter_tokens(sentences[s], sentences[s + 1 : s + 2], kind, rng)
             if altered != sentences[s]:
-                added += [TextToken("\n\n", (0, 0)), *altered]
+                added += [SpacedToken("\n\n", (0, 0)), *altered]
     text += "".join(token.text for token in added)
     return text, np.array([*ends.tolist(), *chain(*(token.ends for token in added))], dtype=np.int8)
 
@@ -203,7 +203,7 @@ def _put_signs(tokens, rng):
     last = min(first + n, len(tokens) - 1)
     inner, behind = tokens[first:last], tokens[last:]
     opening, closing = SURROUNDING[rng.randint(len(SURROUNDING))]
-    space = [TextToken(" ", (0,))] if inner[0].text[0] == " " else []
+    space = [SpacedToken(" ", (0,))] if inner[0].text[0] == " " else []
     if rng.randint(2):  # no space outside
         space, behind = [], [behind[0].glue(), *behind[1:]]
     if opening:
@@ -212,4 +212,4 @@ def _put_signs(tokens, rng):
 
 
 def _make_token(sign):
-    return TextToken(sign, (*[0] * (len(sign) - 1), TOKEN))
+    return SpacedToken(sign, (*[0] * (len(sign) - 1), TOKEN))

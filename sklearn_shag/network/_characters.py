@@ -6,7 +6,7 @@ from unicodedata import category, normalize
 
 import numpy as np
 
-from sklearn_shag.encoding import UNKNOWN, number_values, place_codes
+from sklearn_shag.encoding import UNKNOWN_CODE, number_values, place_codes
 from sklearn_shag.network._augmentation import APOSTROPHES, QUOTATION_MARKS
 
 # Characters of a piece of text, and of the margins on both sides that the network reads, too.
@@ -34,7 +34,7 @@ def list_known(columns, min_count):
 def encode_characters(code_of, columns):
     """Return the codes of characters, (n_characters, n_columns)."""
     return place_codes(
-        ([code_of[name].get(value, UNKNOWN) for value in values], places)
+        ([code_of[name].get(value, UNKNOWN_CODE) for value in values], places)
         for name, values, _, places in columns
     )
 

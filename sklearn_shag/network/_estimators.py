@@ -56,7 +56,7 @@ from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread, progress
 from sklearn_shag.utils._param_validation import (
     COUNT,
-    LARGEST,
+    LARGEST_NUMBER,
     N_JOBS,
     HasMethods,
     Interval,
@@ -104,8 +104,8 @@ class NetworkLearner(BaseEstimator):
         "dropout": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "batch_size": [StrOptions({"auto"}), *COUNT],
         "max_iter": [StrOptions({"auto"}), *COUNT],
-        "learning_rate_init": [Interval(Real, 0, LARGEST, closed="right")],
-        "alpha": [Interval(Real, 0, LARGEST, closed="both")],
+        "learning_rate_init": [Interval(Real, 0, LARGEST_NUMBER, closed="right")],
+        "alpha": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
         "min_count": COUNT,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,

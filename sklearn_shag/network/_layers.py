@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import ROOT, UNKNOWN, Codes, Spellings, arc_begins, find_bucket
+from sklearn_shag.encoding import ROOT_CODE, UNKNOWN_CODE, Codes, Spellings, arc_begins, find_bucket
 from sklearn_shag.network._parameters import BUCKETS, N_BUCKETS
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
@@ -45,7 +45,7 @@ def with_roots(codes, indptr):
     codes = codes if isinstance(codes, Codes) else Codes(codes)
     begins = indptr + np.arange(indptr.size)
     shape = begins[-1], codes.columns.shape[1]
-    tokens = Tokens(np.full(shape, ROOT, dtype=np.int32), begins, codes.spellings)
+    tokens = Tokens(np.full(shape, ROOT_CODE, dtype=np.int32), begins, codes.spellings)
     of_tokens = ~tokens.are_roots()
     tokens.codes[of_tokens] = codes.columns
     if codes.context is None:
@@ -70,7 +70,7 @@ class Noise(NamedTuple):
             rates[list(group.columns)] = group.replaced
         replaced = self.rng.random(tokens.codes.shape, dtype=np.float32) < rates
         replaced[tokens.begins[:-1]] = False
-        return tokens._replace(codes=np.where(replaced, UNKNOWN, tokens.codes))
+        return tokens._replace(codes=np.where(replaced, UNKNOWN_CODE, tokens.codes))
 
     def drop(self, x):
         """Set random entries to 0 and scale the others, in place; return their factors."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import lsqr
 
-from sklearn_shag.encoding import FIRST, LETTERS, N_ROWS, TAGS, VECTOR, spell_words
+from sklearn_shag.encoding import FIRST_CODE, LETTERS, N_LETTER_ROWS, TAGS, VECTOR, spell_words
 from sklearn_shag.utils._arrays import check_range, check_shape, is_collection
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import BoolArray, IntArray
@@ -236,9 +236,9 @@ def spell_vectors(sizes, flat, words, vectors):
     lengths = np.diff(ngrams.begins)
     shares = np.repeat(1 / np.sqrt(lengths), lengths)  # as the network adds them up
     entries = shares, ngrams.rows.astype(np.int64), ngrams.begins
-    spelled = csr_array(entries, (lengths.size, N_ROWS))
+    spelled = csr_array(entries, (lengths.size, N_LETTER_ROWS))
     settings = {"damp": sqrt(SPELLING_PENALTY), "iter_lim": SPELLING_ITERATIONS}
-    wanted = vectors[FIRST : FIRST + N_SPELLED, : table.shape[1]].astype(np.float64)
+    wanted = vectors[FIRST_CODE : FIRST_CODE + N_SPELLED, : table.shape[1]].astype(np.float64)
     for d, of_dimension in enumerate(wanted.T):  # a ridge regression
         table[:, d] = SPELLED * lsqr(spelled, of_dimension, atol=1e-4, btol=1e-4, **settings)[0]
 
@@ -280,7 +280,7 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0, n_in_contex
     members = {}
     for k, (name, values) in enumerate(vocabulary.items()):
         group = _group_of(name, tagged)
-        n_codes = N_ROWS if name == LETTERS else FIRST + len(values)
+        n_codes = N_LETTER_ROWS if name == LETTERS else FIRST_CODE + len(values)
         members.setdefault(group, []).append((k, n_codes))
     groups = [
         Group(*zip(*of_group, strict=True), *settings, spelled=kind == LETTERS)
@@ -340,7 +340,7 @@ def check_network_weights(
 
     `embeddings_name` is that of the source of vectors in context, None if the network reads none.
     """
-    n_codes = FIRST + len(vocabulary[VECTOR]) if VECTOR in vocabulary else 0
+    n_codes = FIRST_CODE + len(vocabulary[VECTOR]) if VECTOR in vocabulary else 0
     check_shape(weights.vectors, (n_codes, None if n_codes else 0), f"{name}.vectors")
     check_shape(weights.moments, (2, 0 if embeddings_name is None else None), f"{name}.moments")
     hidden = weights.hidden_layer_sizes
@@ -369,9 +369,9 @@ def tabulate_embeddings(embeddings):
         deviation as of learned embeddings.
     """
     words, vectors = read_embeddings(embeddings)
-    table = np.zeros((FIRST + len(words), vectors.shape[1]), dtype=np.float16)
+    table = np.zeros((FIRST_CODE + len(words), vectors.shape[1]), dtype=np.float16)
     deviation, _ = VECTOR_GROUP
-    table[FIRST:] = vectors * (deviation / (vectors.std(dtype=np.float64) or 1.0))
+    table[FIRST_CODE:] = vectors * (deviation / (vectors.std(dtype=np.float64) or 1.0))
     return words, table
 
 

@@ -16,9 +16,9 @@ from sklearn_shag.utils._parallel import one_thread
 
 # Rows of tokens among which each different one is embedded once, and of these the rows that are
 # read at once: their arrays fit into the cache.
-WHOLE, PART = 16_384, 1024
+ROWS_OF_TYPES, ROWS_AT_ONCE = 16_384, 1024
 HEADS = 128  # tokens whose products with the tensor of labels fit into the cache
-FEWEST = 50  # rows; among fewer it takes longer to find equal ones than to read them all
+FEWEST_ROWS = 50  # rows; among fewer it takes longer to find equal ones than to read them all
 
 
 class Reading(NamedTuple):
@@ -51,13 +51,13 @@ def read_sentences(network, batch, with_scores=False, look_up=None):
     """
     network = network if network.panels else network._replace(panels=pack_network(network))
     whole, found = with_roots(batch.codes, batch.indptr), []
-    size = WHOLE if whole.context is None else PART
+    size = ROWS_OF_TYPES if whole.context is None else ROWS_AT_ONCE
     # Weights of any size give trees: infinite scores become the largest numbers, and NaN 0.
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):
         for first, last in pairwise(_cut_rows(whole.begins, size)):
             tokens = whole.take(first, last)
             inputs, places = _read_types(network, tokens)
-            for begin, end in pairwise(_cut_rows(tokens.begins, PART)):
+            for begin, end in pairwise(_cut_rows(tokens.begins, ROWS_AT_ONCE)):
                 rows = slice(tokens.begins[begin], tokens.begins[end])
                 begins = tokens.begins[begin : end + 1] - rows.start
                 encoded = _encode(network, inputs, places[rows], begins)
@@ -78,7 +78,7 @@ def _read_types(network, tokens):
     differ for equal tokens.
     """
     places = np.arange(len(tokens.codes))
-    if places.size >= FEWEST and tokens.context is None:
+    if places.size >= FEWEST_ROWS and tokens.context is None:
         firsts, places = number_rows(tokens.codes)
         tokens = tokens._replace(codes=tokens.codes[firsts])
     x, _ = embed_tokens(network.tables, network.sizes.groups, tokens)

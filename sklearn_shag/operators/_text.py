@@ -12,11 +12,13 @@ from sklearn_shag.utils._param_validation import StrOptions, validate_params
 
 EPSILONS = ("<eps>", "<epsilon>", "0")  # labels of arcs without a symbol
 
-Symbols: TypeAlias = Sequence[Any]
+SymbolNames: TypeAlias = Sequence[Any]
 
 
 @validate_params({"semiring": [StrOptions({"log", "real"})]})
-def to_att(operators: Operators, symbols: Symbols | None = None, *, semiring: str = "log") -> str:
+def to_att(
+    operators: Operators, symbols: SymbolNames | None = None, *, semiring: str = "log"
+) -> str:
     """Write a model in the AT&T text format, which OpenFst and other toolkits read.
 
     Parameters
@@ -89,7 +91,7 @@ def to_att(operators: Operators, symbols: Symbols | None = None, *, semiring: st
 
 @validate_params({"semiring": [StrOptions({"log", "real"})], "text": [str]})
 def from_att(
-    text: str, symbols: Symbols | None = None, *, semiring: str = "log"
+    text: str, symbols: SymbolNames | None = None, *, semiring: str = "log"
 ) -> tuple[Operators, list[Any]]:
     """Read a model from the AT&T text format of OpenFst.
 
@@ -175,7 +177,7 @@ def _read_line(fields, semiring):
     return *fields, weight
 
 
-def to_dot(operators: Operators, symbols: Symbols | None = None) -> str:
+def to_dot(operators: Operators, symbols: SymbolNames | None = None) -> str:
     """Write a model in the DOT language of Graphviz.
 
     Parameters

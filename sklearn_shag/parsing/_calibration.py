@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
+from sklearn_shag.utils._arrays import TINY
 from sklearn_shag.utils._kernel import table_kernel
 
 # Fewest sentences from which a calibration is learned.
@@ -134,7 +135,7 @@ def _is_cheap(losses):
     n, (known, lost), rng = len(losses), losses.sum(axis=0), np.random.default_rng(0)
     # One sample after the other, since all together might not fit into memory.
     samples = [losses[rng.integers(n, size=n)].sum(axis=0) for _ in range(N_BOOTSTRAPPED)]
-    error = np.std([each[1] / max(each[0], np.finfo(float).tiny) for each in samples])
+    error = np.std([each[1] / max(each[0], TINY) for each in samples])
     return known > 0 and lost / known <= LARGEST_LOSS + error
 
 

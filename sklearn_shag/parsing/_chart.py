@@ -41,7 +41,7 @@ from sklearn_shag.parsing._refined_sums import (
     unrefined_tables,
 )
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
-from sklearn_shag.utils._param_validation import LARGEST_TOTAL, as_floats
+from sklearn_shag.utils._param_validation import LARGEST_WEIGHT, as_floats
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, RouteArray, SignArray
 
 # Where the results of a sentence come from: the chart; a parser's fallback grammar, where its first
@@ -481,10 +481,10 @@ def chart(
     weights, n_sentences = sample_weight, potentials.indptr.size - 1
     if weights is not None:
         weights = as_floats(weights, "sample_weight")
-        if weights.shape != (n_sentences,) or not (np.abs(weights) <= LARGEST_TOTAL).all():
+        if weights.shape != (n_sentences,) or not (np.abs(weights) <= LARGEST_WEIGHT).all():
             raise ValueError(
                 f"sample_weight must be {n_sentences} finite numbers, one per sentence, none "
-                f"larger than {LARGEST_TOTAL:g}."
+                f"larger than {LARGEST_WEIGHT:g}."
             )
     return sum_up_sentences(packed, potentials, weights, marginals, counts, n_jobs)
 

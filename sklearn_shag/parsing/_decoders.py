@@ -15,7 +15,7 @@ from sklearn_shag.utils._simd import shaped
 from sklearn_shag.utils._typing import ArrayLike, IntArray
 
 # Kinds of entries of the agenda of `_follow_splits`: both halves between two positions, or one.
-BETWEEN, RIGHT_HALF, LEFT_HALF = np.int64(0), np.int64(1), np.int64(2)
+BETWEEN_HALVES, RIGHT_HALF, LEFT_HALF = np.int64(0), np.int64(1), np.int64(2)
 
 # Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
 SMALLEST_MARGINAL = 1e-12
@@ -174,19 +174,19 @@ def _follow_splits(root, right, right_by_end, left, left_by_end, arcs, agenda, h
         kind, i, j = agenda[size, 0], agenda[size, 1], agenda[size, 2]
         if i == j:
             continue
-        if kind == BETWEEN:
+        if kind == BETWEEN_HALVES:
             k = i + _argbest_sum(right[i], i, left[j], i + 1, j - i)
             _push_span(agenda, size, RIGHT_HALF, i, k)
             _push_span(agenda, size + 1, LEFT_HALF, k + 1, j)
         elif kind == RIGHT_HALF:
             m = i + 1 + _argbest_sum(arcs[i], i + 1, right_by_end[j], i + 1, j - i)
             heads[m - 1] = i
-            _push_span(agenda, size, BETWEEN, i, m)
+            _push_span(agenda, size, BETWEEN_HALVES, i, m)
             _push_span(agenda, size + 1, RIGHT_HALF, m, j)
         else:
             m = i + _argbest_sum(arcs[j], i, left_by_end[i], i, j - i)
             heads[m - 1] = j
-            _push_span(agenda, size, BETWEEN, m, j)
+            _push_span(agenda, size, BETWEEN_HALVES, m, j)
             _push_span(agenda, size + 1, LEFT_HALF, i, m)
         size += 2
 

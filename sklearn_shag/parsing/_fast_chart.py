@@ -24,8 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import LEFT as LEFT_CODE
-from sklearn_shag.encoding import RIGHT as RIGHT_CODE
+from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.parsing._fast_sums import (
     AWAITING,
     CLOSED,
@@ -64,7 +63,7 @@ from sklearn_shag.utils._simd import (
 )
 
 # Of a type of which numba makes no literals, as in :mod:`_fast_sums`.
-LEFT, RIGHT = np.int64(LEFT_CODE), np.int64(RIGHT_CODE)
+LEFT_SIDE, RIGHT_SIDE = np.int64(LEFT), np.int64(RIGHT)
 OF_CLASS, NOT_OF_CLASS = np.bool_(True), np.bool_(False)
 
 
@@ -96,7 +95,7 @@ class ChartSentence(NamedTuple):
 @inlined_kernel
 def _halves_of(i, j):
     """Return the right and the left half of i..j."""
-    return SpanHalf(i, j, j + 1, RIGHT), SpanHalf(j, i, i, LEFT)
+    return SpanHalf(i, j, j + 1, RIGHT_SIDE), SpanHalf(j, i, i, LEFT_SIDE)
 
 
 @inlined_kernel

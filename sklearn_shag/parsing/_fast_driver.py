@@ -51,7 +51,7 @@ from sklearn_shag.utils._simd import LANES, shaped
 # Sentences up to this length are one tile, longer ones and those in lockstep are cut; measured. Of
 # very long ones the tables leave the caches: larger tiles read each row less often.
 LONGEST_UNCUT, LONGEST_IN_SMALL_TILES, LONGEST_IN_MEDIUM_TILES = 24, 80, 300
-TILE = np.int64(4)
+CHART_TILE = np.int64(4)
 # Sentences of grammars of one state run in lockstep, with kernels of their own, which take ten
 # seconds to compile. Texts of fewer arcs, N (N + 1) for a sentence of N tokens, and without
 # factors, use the kernels of all other grammars: these take milliseconds more.
@@ -241,10 +241,10 @@ def _parse_one(grammar, factors, s, results, memory, space):
     marginals = shaped(group.marginals, (n_tokens, n))
     tile = n_tokens
     if grammar.in_arcs.size:
-        tile = TILE  # as in lockstep, so that all sums are the same to the last bit
+        tile = CHART_TILE  # as in lockstep, so that all sums are the same to the last bit
     elif n_tokens > LONGEST_UNCUT:
-        tile = TILE if n_tokens <= LONGEST_IN_SMALL_TILES else 2 * TILE
-        tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * TILE
+        tile = CHART_TILE if n_tokens <= LONGEST_IN_SMALL_TILES else 2 * CHART_TILE
+        tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * CHART_TILE
     _solve_group(sentence, tables, marginals, group, factors, results, tile)
     state = _put_result(factors, group, 0, s, results)
     if memory is None:
@@ -275,7 +275,7 @@ def _parse_several(grammar, factors, which, results, space, states):
     )
     tables = Tables(group.vectors, group.numbers)
     # Always in tiles: the order of sums must not depend on how long the others are.
-    _solve_group(sentence, tables, group.marginals, group, factors, results, TILE)
+    _solve_group(sentence, tables, group.marginals, group, factors, results, CHART_TILE)
     for k in range(which.size):
         states[k] = _put_result(factors, group, k, which[k], results)
         if states[k] == DONE and n_classes > 1 and results.arcs.size:

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.parsing._fast_chart import LEFT_SIDE, RIGHT_SIDE
 from sklearn_shag.parsing._fast_driver import DONE, OUT_OF_RANGE
 from sklearn_shag.parsing._potentials import classes_of
 from sklearn_shag.parsing._refined_sums import (
-    LEFT,
-    RIGHT,
     ROWS,
     RefinedSentence,
     RefinedSpace,
@@ -150,15 +149,15 @@ def _fill_inside(tables, sentence, space, n):
             to_left[q] = 0.0
         for g in range(space.closed.shape[2]):
             space.closed[j, 0, g] = 0.0
-        _start_half_of(tables, sentence, space, j, j, LEFT)
-        _start_half_of(tables, sentence, space, j, j + 1, RIGHT)
+        _start_half_of(tables, sentence, space, j, j, LEFT_SIDE)
+        _start_half_of(tables, sentence, space, j, j + 1, RIGHT_SIDE)
         for i in range(j - 1, 0, -1):
-            _make_arc(tables, sentence, space, i, j, RIGHT, i + 1, j)
-            _make_arc(tables, sentence, space, j, i, LEFT, i + 1, j)
+            _make_arc(tables, sentence, space, i, j, RIGHT_SIDE, i + 1, j)
+            _make_arc(tables, sentence, space, j, i, LEFT_SIDE, i + 1, j)
             _spread_left(tables, sentence, space, j, i)
             _gather_right(tables, sentence, space, i, j + 1)
-            _close_half_of(tables, sentence, space, i, j + 1, RIGHT)
-            _close_half_of(tables, sentence, space, j, i, LEFT)
+            _close_half_of(tables, sentence, space, i, j + 1, RIGHT_SIDE)
+            _close_half_of(tables, sentence, space, j, i, LEFT_SIDE)
 
 
 @inner_table_kernel
@@ -225,7 +224,7 @@ def _differentiate_arc(tables, sentence, space, uses, head, modifier, direction,
     width = sentence.widths[head]
     n_listed = list_ends(sentence, space, head, modifier, n)
     sum_outer(sentence, space, space.d_arc, head, modifier, n_listed)
-    if direction == LEFT:
+    if direction == LEFT_SIDE:
         add_products(sentence, space, space.arcs, place, head, modifier, n_listed)
     total = zeros()
     for g in range(sentence.sizes[modifier]):
@@ -273,12 +272,12 @@ def _fill_outside(tables, sentence, space, uses, z, n):
         for i in range(1, j + 1):
             if space.alive[i, j + 1]:
                 _gather_closed_right(tables, sentence, space, i, j + 1)
-                _differentiate_open(tables, sentence, space, uses, i, j + 1, RIGHT)
+                _differentiate_open(tables, sentence, space, uses, i, j + 1, RIGHT_SIDE)
             if space.alive[j, i]:
-                _differentiate_open(tables, sentence, space, uses, j, i, LEFT)
+                _differentiate_open(tables, sentence, space, uses, j, i, LEFT_SIDE)
             if i < j:
-                _differentiate_arc(tables, sentence, space, uses, i, j, RIGHT, i + 1, j, n)
-                _differentiate_arc(tables, sentence, space, uses, j, i, LEFT, i + 1, j, n)
+                _differentiate_arc(tables, sentence, space, uses, i, j, RIGHT_SIDE, i + 1, j, n)
+                _differentiate_arc(tables, sentence, space, uses, j, i, LEFT_SIDE, i + 1, j, n)
 
 
 @inner_table_kernel

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import LEFT as LEFT_CODE
-from sklearn_shag.encoding import RIGHT as RIGHT_CODE
 from sklearn_shag.operators import RefinedOperators, count_refinements, extend
+from sklearn_shag.parsing._fast_chart import LEFT_SIDE, RIGHT_SIDE
 from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel
 from sklearn_shag.utils._simd import (
     LANES,
@@ -25,7 +24,6 @@ from sklearn_shag.utils._simd import (
     zeros,
 )
 
-LEFT, RIGHT = np.int64(LEFT_CODE), np.int64(RIGHT_CODE)
 ROWS = 4  # that are added at a time
 
 
@@ -82,7 +80,7 @@ def unrefined_tables(operators):
     n_symbols, n_states = A.shape[2:4]
     k = LANES * (1 + n_states % 2)
     widths = np.full(n_symbols, n_states * k)
-    roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
+    roots = A[-1, RIGHT_SIDE] @ alpha_1[-1, RIGHT_SIDE] @ alpha_inf[-1, RIGHT_SIDE]
     return RefinedTables(
         *(_in_rows(part[:-1, ..., None], widths, k) for part in (alpha_1, alpha_inf)),
         np.empty((0, k, n_states, n_states * k)),
@@ -313,7 +311,7 @@ def add_refined_counts(tables, sentence, space, z, times, counts, n):
         for b in range(1, n + 2):
             if not space.alive[m, b]:
                 continue
-            side = RIGHT if b > m else LEFT
+            side = RIGHT_SIDE if b > m else LEFT_SIDE
             for q in range(width):
                 if b == m or b == m + 1:
                     use = tables.starts[code, side, q] * space.d_open[m, b, 0, q]
@@ -331,7 +329,7 @@ def add_refined_counts(tables, sentence, space, z, times, counts, n):
 @inlined_kernel
 def _add_refined_moves(tables, sentence, space, head, modifier, times, counts, n):
     code, width, n_states = sentence.codes[head], sentence.widths[head], tables.moves.shape[2]
-    side, k = RIGHT if modifier > head else LEFT, width // n_states
+    side, k = RIGHT_SIDE if modifier > head else LEFT_SIDE, width // n_states
     block = tables.blocks[code, side, sentence.codes[modifier]]
     if block < 0:
         return

@@ -11,8 +11,9 @@ import numpy as np
 
 from sklearn_shag.parsing._arborescence_draws import draw_all_trees
 from sklearn_shag.parsing._chart import run_charts
+from sklearn_shag.parsing._fast_chart import LEFT_SIDE, RIGHT_SIDE
 from sklearn_shag.parsing._refined_chart import new_room, sum_inside
-from sklearn_shag.parsing._refined_sums import LEFT, RIGHT, move_factor
+from sklearn_shag.parsing._refined_sums import move_factor
 from sklearn_shag.utils._kernel import inner_table_kernel, table_kernel
 
 
@@ -64,7 +65,7 @@ def _draw_modifier(sentence, space, half, side, of_class, q, rng):
     """Draw the last modifier of a half, of a given class, and its refinement (eq. 55)."""
     head, boundary, _ = half
     left = rng.random() * space.open[head, boundary, of_class, q]
-    low, high = (head + 1, boundary) if side == RIGHT else (boundary, head)
+    low, high = (head + 1, boundary) if side == RIGHT_SIDE else (boundary, head)
     modifier, refinement = low, np.int64(0)
     for m in range(low, high):
         place = space.places[head, m]
@@ -118,7 +119,7 @@ def _draw_tree(tables, sentence, space, z, agenda, heads, rng):
         size -= 1
         half = UndrawnHalf(agenda[size, 0], agenda[size, 1], agenda[size, 2])
         head, boundary, refinement = half
-        side = RIGHT if boundary > head else LEFT
+        side = RIGHT_SIDE if boundary > head else LEFT_SIDE
         k = sentence.widths[head] // tables.moves.shape[2]
         if boundary != head + side:
             of_class, state = _draw_end(tables, sentence, space, half, side, k, rng)

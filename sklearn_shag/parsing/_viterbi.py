@@ -53,7 +53,7 @@ class Derivations(NamedTuple):
 
 # Choices: the root; the last state and class of a half; its last modifier; and the state, class and
 # end of the half that an arc was added to. Choices are numbered, see _best_choice.
-ROOT, END, MODIFIER, BEFORE = map(np.int64, range(4))
+ROOT_STEP, END_STEP, MODIFIER_STEP, BEFORE_STEP = map(np.int64, range(4))
 ANY = np.inf, np.int64(-1)  # the limit of a first choice
 
 
@@ -321,11 +321,11 @@ def _split_ends(side, k):
 @inner_table_kernel
 def _best_choice(grammar, sentence, step, best, limit):
     """Return value and number of the best choice that ranks after a limit (value, number)."""
-    if step.kind == ROOT:
+    if step.kind == ROOT_STEP:
         return _best_root(grammar, sentence, best, limit)
-    if step.kind == END:
+    if step.kind == END_STEP:
         return _best_end(grammar, sentence, step.side, step.head, step.end, best, limit)
-    if step.kind == MODIFIER:
+    if step.kind == MODIFIER_STEP:
         return _best_modifier(sentence, step, best, limit)
     return _best_before(grammar, sentence, step, best, limit)
 
@@ -371,7 +371,7 @@ def _follow_to_end(grammar, sentence, best, agenda, ranking, rank, n_before, val
     choice of the step `n_before` is given, like those before it, and its value.
     """
     n_classes, is_last = best.awaiting.shape[1], rank + 1 == ranking.choices.shape[0]
-    step, size, t = Step(ROOT, RIGHT, np.int64(0), np.int64(0), np.int64(0), np.int64(0)), 0, 0
+    step, size, t = Step(ROOT_STEP, RIGHT, np.int64(0), np.int64(0), np.int64(0), np.int64(0)), 0, 0
     ranking.leave[rank] = n_before
     while True:
         if t > n_before:
@@ -388,18 +388,18 @@ def _follow_to_end(grammar, sentence, best, agenda, ranking, rank, n_before, val
                 ranking.leave[rank] = t
         t += 1
         _, side, head, end, state, last = step
-        if step.kind == ROOT:
+        if step.kind == ROOT_STEP:
             heads[choice] = 0
             _push_half(agenda, 0, LEFT, choice, 0)
             _push_half(agenda, 1, RIGHT, choice, heads.size - 1)
             size, end = 2, head
-        elif step.kind == END:
+        elif step.kind == END_STEP:
             state, last = choice // n_classes, choice % n_classes
-        elif step.kind == MODIFIER:
+        elif step.kind == MODIFIER_STEP:
             heads[choice] = head + 1
             _push_half(agenda, size, side, choice, end)
             size += 1
-            step = Step(BEFORE, side, head, choice, state, last)
+            step = Step(BEFORE_STEP, side, head, choice, state, last)
             continue
         else:
             near, far = _split_ends(side, choice % heads.size)
@@ -407,10 +407,10 @@ def _follow_to_end(grammar, sentence, best, agenda, ranking, rank, n_before, val
             size, end, choice = size + 1, near, choice // heads.size
             state, last = choice // n_classes, choice % n_classes
         if end != head:
-            step = Step(MODIFIER, side, head, end, state, last)
+            step = Step(MODIFIER_STEP, side, head, end, state, last)
         elif size:
             size -= 1
-            step = Step(END, agenda[size, 0], agenda[size, 1], agenda[size, 2], state, last)
+            step = Step(END_STEP, agenda[size, 0], agenda[size, 1], agenda[size, 2], state, last)
         else:
             break
 

@@ -13,7 +13,7 @@ MISSING = "_"  # CoNLL-U's sign for a column without a value
 # Advice where all forms are missing: some treebanks come without the text, which is not free.
 WITHHELD = "If the treebank withholds its forms, run its script, which puts the text in."
 # Every text has rare tags and errors: a smaller share of the tokens is no reason to warn.
-LARGEST_SHARE = 0.05
+LARGEST_MEANINGLESS_SHARE = 0.05
 N_EXAMPLES = 3
 _SEPARATORS = re.compile(r"[\t\n\r]")
 
@@ -239,7 +239,7 @@ def check_share(n_meaningless, n_tokens, symbols, known, column=None):
     ValueError
         If all symbols are ``_``.
     """
-    if n_meaningless <= LARGEST_SHARE * n_tokens:
+    if n_meaningless <= LARGEST_MEANINGLESS_SHARE * n_tokens:
         return
     counts = Counter(chain.from_iterable(symbols))
     if counts[MISSING] == n_tokens:

@@ -9,7 +9,7 @@ from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.treebank._columns import (
-    LARGEST_SHARE,
+    LARGEST_MEANINGLESS_SHARE,
     MISSING,
     UnknownSymbolWarning,
     check_column_name,
@@ -250,7 +250,7 @@ class TokenFeature(TreeTransformer):
     def _check_rare(self, all_symbols, kept):
         rare = [symbol for symbols in all_symbols for symbol in symbols if symbol not in kept]
         n_tokens = sum(map(len, all_symbols))
-        if len(rare) > (2 * self.rare_share_ + LARGEST_SHARE) * n_tokens:
+        if len(rare) > (2 * self.rare_share_ + LARGEST_MEANINGLESS_SHARE) * n_tokens:
             most_frequent = Counter(rare).most_common(1)[0][0]
             warn_of_tokens(
                 len(rare),

@@ -10,7 +10,8 @@ import numpy as np
 
 from sklearn_shag.utils._messages import shorten
 
-LARGEST = 2**30  # bytes of an array that is held in memory; larger ones are in a temporary file
+LARGEST_IN_MEMORY = 2**30  # bytes of an array; larger ones are in a temporary file
+TINY = np.finfo(float).tiny  # the smallest number with all its digits, to divide by
 
 
 def is_collection(value):
@@ -218,7 +219,7 @@ def answer_each(function, items):
 
 def make_room(shape, dtype):
     """Make an array without values, in memory or, if it is large, in a temporary file."""
-    if np.dtype(dtype).itemsize * np.prod(shape) <= LARGEST:
+    if np.dtype(dtype).itemsize * np.prod(shape) <= LARGEST_IN_MEMORY:
         return np.empty(shape, dtype)
     # The file has no name any more, or goes with its last handle: it is never left behind.
     with TemporaryFile(prefix="sklearn_shag") as file:
@@ -227,4 +228,4 @@ def make_room(shape, dtype):
 
 def divide_by_sum(values, axis):
     """Divide values by their sum over an axis; None takes all. Where that is 0 they stay 0."""
-    return values / np.maximum(values.sum(axis=axis, keepdims=True), np.finfo(float).tiny)
+    return values / np.maximum(values.sum(axis=axis, keepdims=True), TINY)

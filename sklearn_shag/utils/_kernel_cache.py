@@ -29,7 +29,7 @@ from numba.misc.appdirs import user_cache_dir
 
 from sklearn_shag.utils._io import atomic_write
 
-PACKAGE = Path(__file__).parents[1]
+PACKAGE_FOLDER = Path(__file__).parents[1]
 DIGEST_SIZE = hashlib.sha256().digest_size
 MONTH = 30 * 24 * 3600.0  # in seconds
 # A function of a module that nothing decorates: Python code, which no kernel can call.
@@ -46,7 +46,7 @@ SLOW = {
     "parsing._samples._draw_all": ("sampled trees", 5),
     "parsing._viterbi._find_all": ("best derivations", 5),
 }
-logger = logging.getLogger(PACKAGE.name)
+logger = logging.getLogger(PACKAGE_FOLDER.name)
 
 
 class KernelCache(NullCache):
@@ -62,7 +62,9 @@ class KernelCache(NullCache):
         code, self.source = function.__code__, None
         self.name = f"{function.__module__}.{function.__qualname__}"
         path = Path(code.co_filename)
-        if PACKAGE not in path.parents:  # else it is part of the digest in the name of the folder
+        if (
+            PACKAGE_FOLDER not in path.parents
+        ):  # else it is part of the digest in the name of the folder
             self.source = path.read_bytes(), code.co_firstlineno
         self.folder = code_folder()
 
@@ -76,7 +78,7 @@ class KernelCache(NullCache):
             return CompileResult._rebuild(target_context, *content)
         from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)
 
-        announce_compilation(self.name.removeprefix(f"{PACKAGE.name}."), self.folder)
+        announce_compilation(self.name.removeprefix(f"{PACKAGE_FOLDER.name}."), self.folder)
         return None
 
     def save_overload(self, sig, data):
@@ -120,8 +122,8 @@ def announce_compilation(name, folder):
 def cache_folder():
     """Return the folder of all that the package keeps on disk between runs."""
     if config.CACHE_DIR:
-        return Path(config.CACHE_DIR, PACKAGE.name)
-    return Path(user_cache_dir(PACKAGE.name, appauthor=False, opinion=False))
+        return Path(config.CACHE_DIR, PACKAGE_FOLDER.name)
+    return Path(user_cache_dir(PACKAGE_FOLDER.name, appauthor=False, opinion=False))
 
 
 def code_folder():
@@ -137,10 +139,10 @@ def _digest_sources():
     """
     python = sys.implementation.cache_tag, getattr(sys, "abiflags", "")
     digest = hashlib.sha256(repr((python, numba.__version__)).encode())
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted(PACKAGE_FOLDER.rglob("*.py")):
         source = path.read_bytes()
         if any(word in source for word in (b"_kernel", b"_simd", b"numba")):
-            name = path.relative_to(PACKAGE).as_posix().encode()
+            name = path.relative_to(PACKAGE_FOLDER).as_posix().encode()
             digest.update(name + b"\0" + read_compiled(path) + b"\0")
     return digest.hexdigest()[:16]
 

@@ -40,7 +40,7 @@ _ALLOWED = {_ALL_ZERO: True} if _ALL_ZERO in signature(_check_sample_weight).par
 
 # Of parameters that stand beside counts, and of the sum of the weights of samples. So many doubles,
 # or tokens of so much weight, can be added and multiplied by each other's shares.
-LARGEST, LARGEST_TOTAL = 1e300, 1e100
+LARGEST_NUMBER, LARGEST_WEIGHT = 1e300, 1e100
 # Of iterations that are added, and of states that make arrays.
 LARGEST_COUNT = 2**31 - 1
 
@@ -132,9 +132,9 @@ def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
         raise ValueError("sample_weight must contain at least one non-zero number.")
     with np.errstate(over="ignore"):
         total = weights.sum()
-    if total > LARGEST_TOTAL:
+    if total > LARGEST_WEIGHT:
         raise ValueError(
-            f"sample_weight sums to {total:.3g}, more than {LARGEST_TOTAL:g}: counts times weights "
-            f"would leave the range of numbers. Divide all weights by a constant."
+            f"sample_weight sums to {total:.3g}, more than {LARGEST_WEIGHT:g}: counts times "
+            f"weights would leave the range of numbers. Divide all weights by a constant."
         )
     return weights
