@@ -107,7 +107,6 @@ class Recipe:
     raw_text: list[str] | None
     teacher: str | None
     helpers: list[str] | None
-    weight: list[float] | None
     cv: int | None
     min_count: int | None
     max_iter: int | None
@@ -150,10 +149,6 @@ class Recipe:
 
     def _check_options(self):
         """Refuse options that do not go together."""
-        if self.cv and (self.raw_text or self.helpers or self.weight or self.continue_):
-            raise ValueError(
-                "--cv is for trees alone: leave out --raw-text, --helpers, --weight and --continue."
-            )
         if self.continue_ is None:
             self._check_columns()
             self._check_sources()

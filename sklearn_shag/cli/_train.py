@@ -47,10 +47,7 @@ def train(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
-        `context`, `context_for`, `raw_text`, `teacher`, `helpers`, `text`, `min_count`, `seed`,
-        `max_iter`, `set`, pairs of a name and a value, `set_aside`, `cv`, `weight`, `note`,
-        `on_error` and `n_jobs`.
+        With `output`, `note`, those of :func:`find_treebanks`, and the fields of :class:`Recipe`.
 
     Raises
     ------
@@ -144,9 +141,12 @@ class Training:
         return list(read_raw_text(paths, splitter, self.treebank.on_error))
 
     def fit(self):
-        """Fit the model, and return the scores to expect with their intervals, if they are wanted.
+        """Fit the model, and return the scores to expect by cross-validation, if it is wanted.
 
-        They are those of models on trees that these did not learn from.
+        Returns
+        -------
+        expected : dict of str
+            Names of scores -> these and their intervals.
         """
         self._set_verbosity(choose_verbosity())
         self._agree_on_trees()
@@ -197,21 +197,20 @@ class Training:
 
     def _fit_model(self):
         """Fit the model, and the learner in it, in the way that holds the fewest trees."""
-        treebank, recipe = self.treebank, self.recipe
-        if recipe.continue_ is not None:
-            trees = open_member(self.model).transform(list(treebank.read()))
-            self.learner.fit(trees, sample_weight=treebank.list_weights())
-            self.learner.set_params(warm_start=False)
-        elif recipe.weight is None and recipe.tags is None and hasattr(self.learner, "_fit_parts"):
-            _fit_on_counts(self.model, treebank)
-        elif recipe.weight is None and self.model is self.learner:  # it keeps encoded trees alone
-            self.model.fit(iter(treebank) if treebank.kept else treebank.read())
+        model, learner, treebank = self.model, self.learner, self.treebank
+        if self.recipe.continue_ is not None:
+            trees = open_member(model).transform(list(treebank.read()))
+            learner.fit(trees, sample_weight=treebank.list_weights()).set_params(warm_start=False)
+        elif treebank.weights is not None:
+            sentences = [*treebank, *self.raw]
+            weights = treebank.list_weights() + [1.0] * len(self.raw)
+            model.fit(sentences, **{weight_name(model): weights})
+        elif self.recipe.tags is None and hasattr(learner, "_fit_parts"):
+            _fit_on_counts(model, treebank)
+        elif model is learner:  # no list of trees: it keeps encoded ones
+            model.fit(iter(treebank) if treebank.kept else treebank.read())
         else:
-            sentences, given = [*treebank, *self.raw], {}
-            if recipe.weight is not None:
-                weights = treebank.list_weights() + [1.0] * len(self.raw)
-                given = {weight_name(self.model): weights}
-            self.model.fit(sentences, **given)
+            model.fit([*treebank, *self.raw])
 
     def print_kind(self):
         """Print the share of arcs that are not projective, and the trees of the parser's sums."""

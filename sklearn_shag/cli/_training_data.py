@@ -44,7 +44,7 @@ def find_treebanks(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `file`, `helpers`, `weight`, `set_aside`, `raw_text` and `on_error`.
+        With `file`, `helpers`, `weight`, `set_aside`, `cv`, `raw_text`, `continue_` and `on_error`.
 
     Returns
     -------
@@ -53,10 +53,15 @@ def find_treebanks(options):
     Raises
     ------
     ValueError
-        If there is none, or as for :class:`Treebank`.
+        If there is none, or scores by cross-validation are wanted of more than trees; or as for
+        :class:`Treebank`.
     """
     if not options.file and not options.helpers:
         raise ValueError("Name a FILE of trees, or treebanks of other languages with --helpers.")
+    if options.cv and (options.raw_text or options.helpers or options.weight or options.continue_):
+        raise ValueError(
+            "--cv is for trees alone: leave out --raw-text, --helpers, --weight and --continue."
+        )
     every = options.set_aside
     if every is None:
         is_checked = options.raw_text is not None or len(options.file) > 1
