@@ -32,8 +32,8 @@ import numpy as np
 from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import InsideOutside
-from sklearn_shag.parsing._chart import PackedGrammar
-from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS, Route
+from sklearn_shag.parsing._chart import PackedGrammar, Route
+from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS
 from sklearn_shag.parsing._potentials import classes_of
 
 # The exponent of an empty sum: below that of every other entry.

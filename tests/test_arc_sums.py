@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.parsing import packed_unit_grammar
 from sklearn_shag.parsing._arc_sums import LONGEST, new_arc_tables, sum_arcs
-from sklearn_shag.parsing._chart import PackedGrammar, new_results, run_charts
-from sklearn_shag.parsing._fast_driver import DONE, FAST_ROUTES, WITHOUT_MASS
+from sklearn_shag.parsing._chart import FAST_ROUTES, PackedGrammar, new_results, run_charts
+from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS
 from sklearn_shag.parsing._potentials import Potentials, as_factors
 from tests.loops import over
 from tests.oracles import projective_trees

@@ -12,6 +12,7 @@ from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import (
     Potentials,
+    _chart,
     _fast_driver,
     best_trees,
     chart,
@@ -342,7 +343,7 @@ def test_what_cancels_or_vanishes_is_out_of_range(any_grammar, monkeypatch):
     # Whether the derivations of a long sentence would all be counted is not certain.
     impossible = ones._replace(A=0 * ones.A)
     for longest, route in ((1, 3), (0, 1)):
-        monkeypatch.setattr(_fast_driver, "longest_counted", lambda grammar, n=longest: n)
+        monkeypatch.setattr(_chart, "longest_counted", lambda grammar, n=longest: n)
         result = chart(impossible, potentials)
         assert (result.sign, result.route) == (0, route)
 
@@ -369,7 +370,7 @@ def test_where_there_is_a_tree_it_is_counted(any_grammar, n_states, share):
 @over("counts", [False, True])
 def test_to_count_derivations_compiles_nothing(any_grammar, n_states, counts):
     operators = any_grammar(0, n_states)
-    kernels = _fast_driver._one_by_one.dispatcher, _fast_driver._in_lockstep.dispatcher
+    kernels = _fast_driver.run_one_by_one.dispatcher, _fast_driver.run_lockstep.dispatcher
     compiled_for = []
     for impossible in (False, True):
         operators.A[:, :, 1] *= not impossible

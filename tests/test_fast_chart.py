@@ -18,6 +18,7 @@ from sklearn_shag.parsing import (
     Forest,
     Potentials,
     Scored,
+    _chart,
     _fast_driver,
     _fast_group,
     _fast_sums,
@@ -104,7 +105,7 @@ def _run(operators, sentences, with_marginals, fewest_in_lockstep):
     codes, indptr = encoded(sentences)
     factors = as_factors(check_potentials(Potentials(indptr, codes), N_SYMBOLS))
     packed, lengths = pack_grammar(operators), np.diff(indptr)
-    with patch.object(_fast_driver, "FEWEST_ARCS_IN_LOCKSTEP", fewest_in_lockstep):
+    with patch.object(_chart, "FEWEST_ARCS_IN_LOCKSTEP", fewest_in_lockstep):
         results = run_charts(packed, factors, with_marginals)
     parts = [()] * len(sentences)
     if with_marginals:

@@ -1,22 +1,14 @@
 """Sentences of a chunk through the fast chart: one by one, or in lockstep."""
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import places_of_heads
-from sklearn_shag.parsing._arc_sums import LONGEST, new_arc_tables, sum_arcs
-from sklearn_shag.parsing._decoders import find_trees, new_space
 from sklearn_shag.parsing._fast_chart import ChartSentence, fill_inside, fill_outside
 from sklearn_shag.parsing._fast_group import (
-    NO_COUNTS,
     add_counts,
     add_counts_of_arcs,
     group_of,
-    new_workspace,
-    padded_size,
     put_memory,
     put_sentence,
     put_uses,
@@ -32,14 +24,13 @@ from sklearn_shag.parsing._fast_sums import (
     SMALLEST_SHARE,
     WINDOW,
     Tables,
-    TokenClasses,
     all_in_range,
     choose_longer,
     recount_by_derivatives,
     scale_by_first_tokens,
     scale_by_window,
 )
-from sklearn_shag.parsing._potentials import classes_of, longest_counted, make_writable, support_of
+from sklearn_shag.parsing._potentials import classes_of
 from sklearn_shag.utils._kernel import (
     inlined_kernel,
     inner_table_kernel,
@@ -52,147 +43,13 @@ from sklearn_shag.utils._simd import LANES, shaped
 # very long ones the tables leave the caches: larger tiles read each row less often.
 LONGEST_UNCUT, LONGEST_IN_SMALL_TILES, LONGEST_IN_MEDIUM_TILES = 24, 80, 300
 CHART_TILE = np.int64(4)
-# Sentences of grammars of one state run in lockstep, with kernels of their own, which take ten
-# seconds to compile. Texts of fewer arcs, N (N + 1) for a sentence of N tokens, and without
-# factors, use the kernels of all other grammars: these take milliseconds more.
-FEWEST_ARCS_IN_LOCKSTEP = 50_000
-
 
 # States of a sentence after the chart, as places in ROUTES.
 DONE, OUT_OF_RANGE, WITHOUT_MASS = map(np.uint8, (0, 1, 3))
 
 
-class Call(NamedTuple):
-    """The sentences of a chunk, their grammar, and the results that its routes set."""
-
-    grammar: Any  # PackedGrammar, PackedRefined or AllTrees
-    factors: Any  # Factors
-    results: Any  # Results, set for sentences that are done; uses only if there is room for them
-    weights: np.ndarray  # (n_sentences,)
-    # Expected uses of operators in sentences that are done are added, times their weights, in the
-    # form for `finish_counts` of the grammar; of size 0 if no counts are requested.
-    counts: Any
-
-
-def takes_all(call):
-    """Say that a route applies to any call."""
-    return True
-
-
-class Route(NamedTuple):
-    """A way to sum over trees, for sentences out of the range of the routes before."""
-
-    # Takes a Call and the places of sentences, the shortest first; returns the state of each: DONE;
-    # WITHOUT_MASS where no tree is possible; or OUT_OF_RANGE where values are too large or too
-    # small, or cancel.
-    run: Callable[[Call, np.ndarray], np.ndarray]
-    applies: Callable[[Call], bool] = takes_all
-
-
-def _has_only_arcs(call):
-    """Whether trees are worth the product of the scores of their arcs, and no more is asked for."""
-    factors = call.factors
-    if not (call.grammar.is_unit and factors.arcs.size):
-        return False
-    return not (factors.arc_memory.size or factors.stop_memory.size or call.counts.A.size)
-
-
-def _sum_scores_of_arcs(call, which):
-    """Sum over scores of arcs in sentences that are not too long for it."""
-    indptr, is_done = call.factors.indptr, np.zeros(which.size, dtype=bool)
-    lengths = indptr[which + 1] - indptr[which]
-    n_short = np.searchsorted(lengths, LONGEST, side="right")
-    space = new_arc_tables(min(int(lengths[-1]), LONGEST))
-    sum_arcs(call.factors, which[:n_short], call.results, space, is_done)
-    return np.where(is_done, DONE, OUT_OF_RANGE)
-
-
-def _has_chart(call):
-    """Whether the entries of the operators are small enough for the chart."""
-    return call.grammar.fast is not None
-
-
-def fill_chart(call, which):
-    """Fill the chart; where Z is 0, tell whether a tree is possible."""
-    grammar, factors, results, weights, counts = call
-    kernel, memory, space = _choose_kernel(call, which)
-    states, operators = np.empty(which.size, dtype=np.uint8), make_writable(grammar.fast)
-    kernel(operators, factors, which, results, memory, weights, counts, space, states)
-    if np.count_nonzero(states == WITHOUT_MASS):
-        lost = np.flatnonzero(states == WITHOUT_MASS)
-        # Z is 0 also where values vanish or cancel. The same kernel, on the support, tells.
-        others, found = which[lost], np.empty(lost.size, dtype=np.uint8)
-        support, spare = make_writable(grammar.support), results._make(map(np.empty_like, results))
-        given = support_of(factors), others, spare, memory, weights, NO_COUNTS
-        kernel(support, *given, space, found)
-        is_certain = found == WITHOUT_MASS
-        is_certain &= _lengths_of(factors, others) <= longest_counted(grammar)
-        states[lost[~is_certain]] = OUT_OF_RANGE
-    # With one class, memory factors of arcs are used as arcs are, and each stop once.
-    has_memory = results.arc_memory.size or results.stop_memory.size
-    if has_memory and classes_of.py_func(factors) == 1:
-        results.arc_memory[...] = results.arcs[: len(results.arc_memory), None]
-        results.stop_memory[...] = 1.0
-    return states
-
-
-def _choose_kernel(call, which):
-    """Return the kernel for sentences, one by one or in lockstep, and its memory and space."""
-    fast, factors = call.grammar.fast, call.factors
-    n_classes, n_states = classes_of.py_func(factors), fast.alpha_1.shape[2]
-    n_tokens = int(_lengths_of(factors, which[-1]))
-    # None without memory: the kernels with memory are compiled when they are first needed.
-    memory = None
-    if fast.in_arcs.size and _is_worth_lockstep(call, which):
-        return _in_lockstep, memory, new_workspace(n_tokens, 1, n_classes, LANES)
-    if n_classes > 1:
-        columns = np.empty(padded_size.py_func(n_tokens), dtype=np.int64)
-        following = np.empty((n_classes, columns.size), dtype=np.int64)
-        classes = np.repeat(np.arange(n_classes), max(n_states // LANES, 1))
-        memory = TokenClasses(n_states, classes, columns, following)
-    return _one_by_one, memory, new_workspace(n_tokens, n_states, n_classes, 1)
-
-
-def _is_worth_lockstep(call, which):
-    """Whether there are factors or counts, or many arcs."""
-    factors = call.factors
-    if factors.arcs.size or factors.arc_memory.size or factors.stop_memory.size:
-        return True
-    n_arcs = np.sum(factors.begins[which + 1] - factors.begins[which])
-    return call.counts.A.size > 0 or n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
-
-
-def _can_scale_arcs(call):
-    """Whether there are scores of arcs, for a grammar that has a chart."""
-    return _has_chart(call) and call.factors.arcs.size > 0
-
-
-def _fill_chart_of_scaled_arcs(call, which):
-    """Fill the chart with arcs of the best tree scaled to 1, however much better others are."""
-    factors = call.factors
-    heads = np.zeros(factors.indptr[-1], dtype=np.int64)
-    space = new_space(int(_lengths_of(factors, which[-1])))
-    for s in which:
-        places = factors.begins[s : s + 2], factors.indptr[s : s + 2]
-        find_trees(factors.arcs, *places, *space, heads)
-    scales = factors.arcs[places_of_heads(factors.indptr, heads)]
-    return fill_chart(call._replace(factors=factors._replace(arc_scales=scales)), which)
-
-
-def _lengths_of(factors, which):
-    return factors.indptr[which + 1] - factors.indptr[which]
-
-
-# Those of a grammar, in this order.
-FAST_ROUTES = (
-    Route(_sum_scores_of_arcs, _has_only_arcs),
-    Route(fill_chart, _has_chart),
-    Route(_fill_chart_of_scaled_arcs, _can_scale_arcs),
-)
-
-
 @table_kernel
-def _one_by_one(grammar, factors, which, results, memory, weights, counts, space, states):
+def run_one_by_one(grammar, factors, which, results, memory, weights, counts, space, states):
     for k in range(which.size):
         states[k] = _parse_one(grammar, factors, which[k], results, memory, space)
         if states[k] == DONE and counts.A.size:
@@ -200,7 +57,7 @@ def _one_by_one(grammar, factors, which, results, memory, weights, counts, space
 
 
 @table_kernel
-def _in_lockstep(grammar, factors, which, results, memory, weights, counts, space, states):
+def run_lockstep(grammar, factors, which, results, memory, weights, counts, space, states):
     """Run the chart of a grammar of one state, LANES sentences at a time; `memory` is None."""
     for first in range(0, which.size, LANES):
         several = which[first : min(first + LANES, which.size)]

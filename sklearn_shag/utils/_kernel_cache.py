@@ -41,8 +41,8 @@ SLOW = {
     "lexical._potentials._fill_factors": ("probabilities of words", 2),
     "parsing._arc_sums.sum_arcs": ("probabilities of arcs", 1),
     "parsing._decoders.find_trees": ("best trees", 2),
-    "parsing._fast_driver._in_lockstep": ("the chart of this kind of grammar, eight at once", 13),
-    "parsing._fast_driver._one_by_one": ("the chart of this kind of grammar", 15),
+    "parsing._fast_driver.run_lockstep": ("the chart of this kind of grammar, eight at once", 13),
+    "parsing._fast_driver.run_one_by_one": ("the chart of this kind of grammar", 15),
     "parsing._samples._draw_all": ("sampled trees", 5),
     "parsing._viterbi._find_all": ("best derivations", 5),
 }
