@@ -39,7 +39,8 @@ def test_em_starts_where_it_ended(name, trees, tmp_path):
     second = model.fit(trees).loss_curve_
     assert_same_model(loaded, model)
     assert_allclose(second[0], first[-1], rtol=1e-9)
-    assert second[-1] <= second[0]
+    # Where it ended at an optimum, the loss is the same sum, whose rounding is the processor's.
+    assert second[-1] <= second[0] * (1 + 1e-12)
     assert model.n_iter_ == len(second) - 1 <= 3
     cold = clone(model).set_params(warm_start=False).fit(trees)
     assert_allclose(cold.loss_curve_, first, rtol=1e-12)
