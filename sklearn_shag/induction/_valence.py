@@ -119,7 +119,7 @@ def log_prior(weights, form):
 
 
 def _list_priors(counts, form):
-    """Return the pseudo-count of each outcome; next states share the one of their modifier."""
+    """Return the pseudo-count of each outcome; that of a modifier is divided by its next states."""
     of_starts = form.prior if form.hidden else 0.0
     return ValenceModel(form.prior, of_starts, form.prior, form.prior / counts.moves.shape[-1])
 

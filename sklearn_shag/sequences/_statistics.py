@@ -596,6 +596,6 @@ def _sum_bigrams(alphabet, first, middle, last, trigrams, context):
 
 
 def _move_further(codes, values, alphabet, context):
-    """Return codes and values of symbols as seen from a place further away."""
+    """Code symbols one place further away, where near ones have a weight of `context`."""
     near = codes < alphabet.boundary
     return np.where(near, alphabet.further(codes), codes), np.where(near, context * values, values)

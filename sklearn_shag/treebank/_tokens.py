@@ -122,7 +122,7 @@ class Token:
         return values and values[self.index - 1]
 
     def _kept_once(self, name):
-        """Return an attribute of the tree; the tokens of a sentence read it once."""
+        """Return an attribute of the tree, read once and kept for all tokens of the sentence."""
         if name not in self._kept:
             self._kept[name] = getattr(self._tree, name)
         return self._kept[name]
