@@ -164,17 +164,16 @@ def split_refinements(refined, uses, pairs, sizes, rng):
     n_parts = np.stack(list(map(partial(np.bincount, minlength=k), parents, is_used)))
     shares = is_used / np.maximum(np.take_along_axis(n_parts, parents, axis=1), 1)
 
-    def take(values, of_symbols, axis):
+    def take(values, axis, of_symbols=slice(None)):
         shape = [1] * values.ndim
         shape[0], shape[axis] = len(values), n_refinements
         return np.take_along_axis(values, parents[of_symbols].reshape(shape), axis=axis)
 
-    of_all = slice(None)
     alpha_1, alpha_inf, backoff = (
-        take(part, of_all, 3) for part in (refined.alpha_1, refined.alpha_inf, refined.backoff)
+        take(part, 3) for part in (refined.alpha_1, refined.alpha_inf, refined.backoff)
     )
-    common, roots = (take(part, of_all, 1) * shares for part in (refined.common, refined.roots))
-    moves = take(take(refined.A, pairs[:, 2], 1), pairs[:, 0], 4)
+    common, roots = (take(part, 1) * shares for part in (refined.common, refined.roots))
+    moves = take(take(refined.A, 1, pairs[:, 2]), 4, pairs[:, 0])
     moves *= shares[pairs[:, 2]][:, :, None, None, None]
     total = sum_blocks(moves, pairs, alpha_1.shape)
     # One noise for all states: the first iterations tell refinements apart, not states.

@@ -455,8 +455,9 @@ def take_sequences(sequences, chosen):
     """Take the sequences at the positions `chosen`, in that order."""
     heads, directions, indptr, modifiers, weights = sequences
     indptr, places = places_of(indptr, chosen)
-    parts = heads[chosen], directions[chosen], indptr, modifiers[places], weights[chosen]
-    return HeadModifierSequences(*parts)
+    return HeadModifierSequences(
+        heads[chosen], directions[chosen], indptr, modifiers[places], weights[chosen]
+    )
 
 
 def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list[PrefixTree]:

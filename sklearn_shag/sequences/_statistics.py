@@ -321,8 +321,9 @@ def _check_n_symbols(n_symbols):
 
 def sequences_of(trees):
     """Return the HeadModifierSequences of encoded trees."""
-    arrays = trees.codes, trees.heads, trees.indptr
-    return take_trees_apart(*arrays, trees.symbols.size, trees.weights)
+    return take_trees_apart(
+        trees.codes, trees.heads, trees.indptr, trees.symbols.size, trees.weights
+    )
 
 
 def count_trees(trees, sequences=None):
@@ -461,8 +462,15 @@ def _merge_parts(parts):
         pairs = pair_of(heads[:, None], [LEFT, RIGHT]).ravel()
         codes = np.concatenate([own, [alphabet.boundary], alphabet.further(own)])
         pairs = np.repeat(pairs, np.diff(statistics.indptr))
-        ends = (codes[part] for part in (statistics.first, statistics.middle, statistics.last))
-        recoded.append((pairs, *ends, statistics.counts))
+        recoded.append(
+            (
+                pairs,
+                codes[statistics.first],
+                codes[statistics.middle],
+                codes[statistics.last],
+                statistics.counts,
+            )
+        )
     trigrams = _add_up_trigrams(n_symbols, *map(np.concatenate, zip(*recoded, strict=True)))
     statistics = SequenceStatistics(roots, n_sequences, *trigrams)
     return TreebankStatistics(known, statistics, *merge_labels(parts, own_codes, n_symbols))
@@ -564,8 +572,9 @@ def pair_moments(
         chosen.append(start + kept)
         trigrams.append(scale * counts[kept] * context ** n_far[kept])
     chosen, trigrams = np.concatenate(chosen), np.concatenate(trigrams)
-    columns = statistics.first, statistics.middle, statistics.last
-    first, middle, last = (codes[chosen] for codes in columns)
+    first, middle, last = (
+        codes[chosen] for codes in (statistics.first, statistics.middle, statistics.last)
+    )
     bigrams = _sum_bigrams(alphabet, first, middle, last, trigrams, context)
     bigrams[alphabet.boundary, alphabet.boundary] = empty
     return Moments(alphabet.n_symbols, total, bigrams, first, middle, last, trigrams)
