@@ -199,7 +199,11 @@ def learn_spectral(gaps, weights, n_symbols, n_states, *, scaling, shrinkage, al
         moments.bigrams, moments.row_mass, moments.column_mass, n_states, scaling, alpha
     )
     operators = project_events(
-        *(basis, moments.start, moments.stop, moments.events, n_symbols),
+        basis,
+        moments.start,
+        moments.stop,
+        moments.events,
+        n_symbols,
         pseudo_count=shrinkage / weights.sum(),
     )
     return operators, basis.singular_values

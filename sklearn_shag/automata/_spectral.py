@@ -139,7 +139,10 @@ class SpectralAutomaton(SequenceModel):
         )
         gaps = choose_contexts(gaps, *strings, symbols)
         operators, singular_values = learn_spectral(
-            *(gaps, sequences.weights, symbols.size, self.n_states),
+            gaps,
+            sequences.weights,
+            symbols.size,
+            self.n_states,
             scaling=self.scaling,
             shrinkage=self.shrinkage,
             alpha=self.alpha,

@@ -346,8 +346,7 @@ class DMV(RawTextMixin, BaseSHAG):
     def _run(self, run, start, *, split=True):
         viterbi = self.algorithm == "viterbi"
         # A uniform start makes all trees equally good: Viterbi would count the first one alone.
-        is_uniform = isinstance(self.init, str) and self.init == "uniform"
-        by_all_first = viterbi and is_uniform and not self._is_warm
+        by_all_first = viterbi and self.init == "uniform" and not self._is_warm
         return run(start, self._form(split), viterbi=viterbi, by_all_first=by_all_first)
 
     def _find_start(self, raw, run):

@@ -208,8 +208,7 @@ class OperatorMixin:
         grammars = keep(self, (self.operators_, self.fallback_operators_), _pack_grammars)
         if rung == len(grammars):
             return None
-        potentials = Potentials(batch.indptr, batch.codes)
-        return Scored(grammars[rung], potentials, self._labeller(batch))
+        return Scored(grammars[rung], Potentials(batch.indptr, batch.codes), self._labeller(batch))
 
 
 class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):

@@ -158,8 +158,9 @@ def learn_by_em(settings, statistics, sequences, init):
     with progress("EM", alphabet.n_pairs, "automata", settings.verbose) as advance:
 
         def run(priors, heads):
-            tasks = pair_tasks(partial(learn, priors), heads)
-            return run_parallel(tasks, n_jobs, lambda _: advance())
+            return run_parallel(
+                pair_tasks(partial(learn, priors), heads), n_jobs, lambda _: advance()
+            )
 
         pools = run([None, None], [alphabet.unknown_head])
         priors = [

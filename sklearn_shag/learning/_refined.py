@@ -538,9 +538,18 @@ class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
         k = start.roots.shape[1]
         n_rounds = int(np.ceil(np.log2(max(self.n_refinements / k, 1)))) + (k > 1)
         n_steps = (n_rounds * (self.max_iter + 1) + (k == 1)) * self.n_init
-        names = "n_refinements", "max_iter", "tol", "smoothing", "mixing"
-        settings = {name: getattr(self, name) for name in names}
-        run = partial(refine_grammar, treebank, start, unrefined, rng=rng, **settings)
+        run = partial(
+            refine_grammar,
+            treebank,
+            start,
+            unrefined,
+            self.n_refinements,
+            rng,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            smoothing=self.smoothing,
+            mixing=self.mixing,
+        )
         with progress("Refining", n_steps, "iterations", self.verbose) as advance:
             runs = [run(advance=advance) for _ in range(self.n_init)]
         return max(runs, key=lambda run: run[1][-1])
@@ -570,8 +579,11 @@ class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
 
     def _score(self, batch, rung=0):
         """Score by the refined grammar, then by the unrefined one, and last by the fallback."""
-        parts = self.refined_operators_, self.operators_, self.fallback_operators_
-        grammars = keep(self, parts, _pack_with_refinements)
+        grammars = keep(
+            self,
+            (self.refined_operators_, self.operators_, self.fallback_operators_),
+            _pack_with_refinements,
+        )
         if rung == len(grammars):
             return None
         potentials, prune = Potentials(batch.indptr, batch.codes), 0.0 if rung else self.prune

@@ -123,8 +123,17 @@ def fill_chart(call, which):
         # Z is 0 also where values vanish or cancel. The same kernel, on the support, tells.
         others, found = which[lost], np.empty(lost.size, dtype=np.uint8)
         support, spare = make_writable(grammar.support), results._make(map(np.empty_like, results))
-        given = support_of(factors), others, spare, memory, weights, NO_COUNTS
-        kernel(support, *given, space, found)
+        kernel(
+            support,
+            support_of(factors),
+            others,
+            spare,
+            memory,
+            weights,
+            NO_COUNTS,
+            space,
+            found,
+        )
         is_certain = found == WITHOUT_MASS
         is_certain &= _lengths_of(factors, others) <= longest_counted(grammar)
         states[lost[~is_certain]] = OUT_OF_RANGE
@@ -173,8 +182,9 @@ def _fill_chart_of_scaled_arcs(call, which):
     heads = np.zeros(factors.indptr[-1], dtype=np.int64)
     space = new_space(int(_lengths_of(factors, which[-1])))
     for s in which:
-        places = factors.begins[s : s + 2], factors.indptr[s : s + 2]
-        find_trees(factors.arcs, *places, *space, heads)
+        find_trees(
+            factors.arcs, factors.begins[s : s + 2], factors.indptr[s : s + 2], *space, heads
+        )
     scales = factors.arcs[places_of_heads(factors.indptr, heads)]
     return fill_chart(call._replace(factors=factors._replace(arc_scales=scales)), which)
 

@@ -208,8 +208,9 @@ def tree_loss(
         raise ValueError("heads holds no sentences; at least one is needed.")
     known = [check_tree(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
     known, indptr = np.concatenate(known), np.cumsum([0, *map(len, known)])
-    scores = as_floats(arcs, "arcs")
-    packed, potentials = check_grammar(None, Potentials(indptr, arcs=scores), trees)
+    packed, potentials = check_grammar(
+        None, Potentials(indptr, arcs=as_floats(arcs, "arcs")), trees
+    )
     weights = check_sample_weight(sample_weight, heads, allow_all_zero=True)
     losses, gradient = sum_up_losses(packed, potentials, known, weights, n_jobs)
     if not np.isfinite(losses).all():

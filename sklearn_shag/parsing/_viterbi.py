@@ -80,8 +80,9 @@ class Ranking(NamedTuple):
 
 def log_factors(factors):
     """Return Factors with logarithms of memory factors; arcs are logarithms already."""
-    parts = log_of(factors.arc_memory), log_of(factors.stop_memory)
-    return factors._replace(arc_memory=parts[0], stop_memory=parts[1])
+    return factors._replace(
+        arc_memory=log_of(factors.arc_memory), stop_memory=log_of(factors.stop_memory)
+    )
 
 
 def best_derivations(grammar, factors, which, heads, scores):
