@@ -127,8 +127,9 @@ def _stop_logs(potentials, tokens):
             last[some] = potentials.memory[tokens.modifiers[tokens.indptr[1:][some] - 1]]
         heads, directions = tokens.heads, tokens.directions
         of_token = heads < potentials.codes.size  # the root symbol has no such factor
-        stops = heads[of_token], directions[of_token], last[of_token]
-        logs[of_token] = log_of(potentials.stop_memory[stops])
+        logs[of_token] = log_of(
+            potentials.stop_memory[heads[of_token], directions[of_token], last[of_token]]
+        )
     return logs
 
 

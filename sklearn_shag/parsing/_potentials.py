@@ -216,8 +216,9 @@ def check_potentials(potentials, n_symbols):
         arc_memory = _as_array(arc_memory, (n_arcs, n_classes), "arc_memory", "(n_arcs, n_classes)")
         _refuse_values(~_is_factor(arc_memory), begins, "arc_memory", "negative or not finite")
     if stop_memory is not None:
-        shape = (n_tokens, 2, n_classes)
-        stop_memory = _as_array(stop_memory, shape, "stop_memory", "(n_tokens, 2, n_classes)")
+        stop_memory = _as_array(
+            stop_memory, (n_tokens, 2, n_classes), "stop_memory", "(n_tokens, 2, n_classes)"
+        )
         _refuse_values(~_is_factor(stop_memory), indptr, "stop_memory", "negative or not finite")
     return Potentials(indptr, codes, arcs, memory, arc_memory, stop_memory)
 

@@ -173,8 +173,16 @@ class Moments(NamedTuple):
 def check_trigrams(statistics, name, symbols):
     """Check SequenceStatistics: learners trust their codes and places."""
     alphabet, n_trigrams = Alphabet(symbols.size), statistics.counts.size
-    sizes = (symbols.size,), (alphabet.n_learned, 2), (alphabet.n_pairs + 1,)
-    check_shapes(statistics, (*sizes, *[(n_trigrams,)] * 4), name)
+    check_shapes(
+        statistics,
+        (
+            (symbols.size,),
+            (alphabet.n_learned, 2),
+            (alphabet.n_pairs + 1,),
+            *[(n_trigrams,)] * 4,
+        ),
+        name,
+    )
     check_indptr(statistics.indptr, n_trigrams, f"{name}.indptr", "trigrams")
     beside = alphabet.n_contexts - 1
     check_codes(statistics, name, first=beside, middle=symbols.size - 1, last=beside)
