@@ -216,8 +216,9 @@ class SequenceModel(NamesMixin, TransformerMixin, BaseEstimator):
         is_held_out = np.arange(1, weights.size + 1) % HELD_OUT_EVERY == 0
         seen = np.where(is_held_out, 0.0, weights)
         learned = self._learn_automaton(sequences._replace(weights=seen), gaps, symbols)
-        operators = learned["operators_"]
-        predictor = make_predictor(operators, count_ngrams(gaps, seen, self.smoothing), 0.0)
+        predictor = make_predictor(
+            learned["operators_"], count_ngrams(gaps, seen, self.smoothing), 0.0
+        )
         return fit_share(predictor, sequences, is_held_out)
 
     @property

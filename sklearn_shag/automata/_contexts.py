@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.automata._decomposition import Events
+from sklearn_shag.automata._decomposition import Events, find_basis, project_events
 from sklearn_shag.utils._arrays import TINY, check_codes, check_range, check_shapes
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._typing import FloatArray, IntArray
@@ -171,6 +171,42 @@ def take_moments(gaps, weights):
     places = np.flatnonzero((gaps.behind != gaps.behind[-1]) & (counts > 0))
     events = Events(rows[places + 1], gaps.behind[places], columns[places], counts[places])
     return SequenceMoments(bigrams, row_mass, column_mass, bigrams[:, start], bigrams[stop], events)
+
+
+def learn_spectral(gaps, weights, n_symbols, n_states, *, scaling, shrinkage, alpha=0.0):
+    """Learn an automaton by a singular value decomposition (theory, eqs. 34 and 35).
+
+    Parameters
+    ----------
+    gaps : Gaps
+        From :func:`list_gaps`.
+    weights : ndarray of shape (n_sequences,)
+        Weights of the sequences.
+    n_symbols, n_states : int
+        Numbers of symbols, and of states at most.
+    scaling, shrinkage, alpha : float
+        Parameters of :class:`SpectralAutomaton`.
+
+    Returns
+    -------
+    operators : Operators
+        The automaton.
+    singular_values : ndarray
+        All singular values of the scaled bigrams, largest first.
+    """
+    moments = take_moments(gaps, weights)
+    basis = find_basis(
+        moments.bigrams, moments.row_mass, moments.column_mass, n_states, scaling, alpha
+    )
+    operators = project_events(
+        basis,
+        moments.start,
+        moments.stop,
+        moments.events,
+        n_symbols,
+        pseudo_count=shrinkage / weights.sum(),
+    )
+    return operators, basis.singular_values
 
 
 def number_contexts(nearest, counts, boundary, max_context, n_contexts):

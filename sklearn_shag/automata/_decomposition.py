@@ -104,9 +104,19 @@ def project_events(basis, start, stop, events, n_symbols, n_near=np.inf, pseudo_
     operators = Operators(np.zeros(n), np.zeros(n), np.zeros((n_symbols, n, n)))
     is_near = events.rows[:, 0] < n_near, events.columns[:, 0] < n_near
     weights = _weigh_events(events, (n_symbols, len(basis.right)), is_near[0], pseudo_count)
-    follows, came = np.zeros((2, n_symbols, n))
-    totals = follows, came, np.zeros(n_symbols), np.zeros((3, n))
-    _sum_events(basis.left, basis.right, start, stop, events, weights, *is_near, operators, *totals)
+    _sum_events(
+        basis.left,
+        basis.right,
+        start,
+        stop,
+        events,
+        weights,
+        *is_near,
+        operators,
+        *np.zeros((2, n_symbols, n)),
+        np.zeros(n_symbols),
+        np.zeros((3, n)),
+    )
     return operators
 
 

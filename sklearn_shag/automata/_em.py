@@ -446,8 +446,9 @@ class EMAutomaton(SequenceModel):
             raise TypeError(
                 f"hmm must be a fitted CategoricalHMM, with emissionprob_; got {shorten(hmm)}."
             )
-        parts = hmm.startprob_, hmm.transmat_, hmm.emissionprob_
-        return cls.from_hmm(*parts, endprob=endprob, symbols=symbols)
+        return cls.from_hmm(
+            hmm.startprob_, hmm.transmat_, hmm.emissionprob_, endprob=endprob, symbols=symbols
+        )
 
     def to_hmmlearn(self, hmm: Any) -> Any:
         """Set the parameters of a model of hmmlearn to those of the automaton, without its ends.

@@ -175,12 +175,13 @@ def proper_start(alpha_1, alpha_inf, A, bigrams):
     n_states = alpha_1.size
     average = bigrams.sum(axis=1) / bigrams.sum()
     uniform = np.broadcast_to(average[:-1, None, None] / n_states, A.shape)
-    start = Operators(
-        alpha_1 + UNIFORM_SHARE / n_states,
-        alpha_inf + UNIFORM_SHARE * average[-1],
-        A + UNIFORM_SHARE * uniform,
+    return operators_from_counts(
+        Operators(
+            alpha_1 + UNIFORM_SHARE / n_states,
+            alpha_inf + UNIFORM_SHARE * average[-1],
+            A + UNIFORM_SHARE * uniform,
+        )
     )
-    return operators_from_counts(start)
 
 
 def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):

@@ -50,8 +50,9 @@ def make_predictor(operators, ngrams, mixing):
     outcomes = np.concatenate([mass @ A[:-1], alpha_inf[None]])
     visits = np.linalg.lstsq(np.eye(alpha_1.size) - A[-1], alpha_1)[0]
     first, *restarts = _of_mass_one(np.vstack([alpha_1, A @ visits]), mass)
-    parts = first, A, outcomes, mass, restarts
-    return Predictor(*map(np.ascontiguousarray, parts), ngrams, mixing)
+    return Predictor(
+        *map(np.ascontiguousarray, (first, A, outcomes, mass, restarts)), ngrams, mixing
+    )
 
 
 def _of_mass_one(states, totals):

@@ -9,8 +9,8 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata._base import SequenceModel, list_sequences
-from sklearn_shag.automata._contexts import choose_contexts, take_moments
-from sklearn_shag.automata._decomposition import find_basis, leading_states, project_events
+from sklearn_shag.automata._contexts import choose_contexts, learn_spectral
+from sklearn_shag.automata._decomposition import leading_states
 from sklearn_shag.utils._param_validation import LARGEST_NUMBER, Interval
 from sklearn_shag.utils._typing import FloatArray
 
@@ -138,13 +138,16 @@ class SpectralAutomaton(SequenceModel):
             for name, value in (("prefixes", self.prefixes), ("suffixes", self.suffixes))
         )
         gaps = choose_contexts(gaps, *strings, symbols)
-        moments = take_moments(gaps, sequences.weights)
-        counts = moments.bigrams, moments.row_mass, moments.column_mass
-        basis = find_basis(*counts, self.n_states, self.scaling, self.alpha)
-        pseudo_count = self.shrinkage / sequences.weights.sum()
-        seen = moments.start, moments.stop, moments.events
-        operators = project_events(basis, *seen, symbols.size, pseudo_count=pseudo_count)
-        return {"operators_": operators, "singular_values_": basis.singular_values}
+        operators, singular_values = learn_spectral(
+            gaps,
+            sequences.weights,
+            symbols.size,
+            self.n_states,
+            scaling=self.scaling,
+            shrinkage=self.shrinkage,
+            alpha=self.alpha,
+        )
+        return {"operators_": operators, "singular_values_": singular_values}
 
     def truncate(self, n_states: int) -> Self:
         """Return the automaton with fewer states.

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from sklearn_shag.automata._contexts import NGrams, list_gaps, take_moments
-from sklearn_shag.automata._decomposition import find_basis, project_events
+from sklearn_shag.automata._contexts import NGrams, learn_spectral, list_gaps
 from sklearn_shag.automata._expectation import proper_start
 from sklearn_shag.automata._prediction import advance_state, make_predictor
 from sklearn_shag.operators import Operators, operators_from_counts
@@ -57,12 +56,11 @@ def spectral_starts(sequences, tree, outcomes, n_states, n_contexts):
     """
     from sklearn.cluster import KMeans  # slow to import, and seldom needed
 
-    n_symbols, n, weights = outcomes.size - 1, n_states, sequences.weights
+    n_symbols, n = outcomes.size - 1, n_states
     gaps = list_gaps(sequences, n_symbols, MAX_CONTEXT, n_contexts)
-    moments = take_moments(gaps, weights)
-    seen = moments.start, moments.stop, moments.events
-    basis = find_basis(moments.bigrams, moments.row_mass, moments.column_mass, n, SCALING, 0.0)
-    spectral = project_events(basis, *seen, n_symbols, pseudo_count=SHRINKAGE / weights.sum())
+    spectral, _ = learn_spectral(
+        gaps, sequences.weights, n_symbols, n, scaling=SCALING, shrinkage=SHRINKAGE
+    )
     predictor = make_predictor(spectral, no_ngrams(n_symbols), 0.0)
     states, visits = np.empty((tree.parent.size, spectral.alpha_1.size)), tree.weight.copy()
     _visit_prefixes(predictor, tree, states, visits, np.empty(spectral.alpha_1.size))

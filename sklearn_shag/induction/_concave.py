@@ -57,8 +57,14 @@ def learn_concave(text, symbols, root_symbols=None, *, max_iter=100, tol=0.0, st
     weights = np.repeat(text.weights, np.diff(text.indptr))
     expect = partial(_expect_heads, places, tokens[chosen], weights)
     start = np.full(shape, 1.0 / n_symbols) if start is None else start
-    limits = {"max_iter": max_iter, "tol": tol, "n_samples": text.weights.sum()}
-    return climb_to_the_end(start, expect, partial(normalise_outcomes, n_axes=1), **limits)
+    return climb_to_the_end(
+        start,
+        expect,
+        partial(normalise_outcomes, n_axes=1),
+        max_iter=max_iter,
+        tol=tol,
+        n_samples=text.weights.sum(),
+    )
 
 
 def _roots_left(text, symbols, root_symbols, heads, tokens):
@@ -253,8 +259,7 @@ class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
         self._check_parsing()
         raw = self._prepare_text(X, y, sample_weight)
         roots = check_root_symbols(self.root_symbols, raw.symbols)
-        limits = {"max_iter": self.max_iter, "tol": self.tol}
-        found = learn_concave(raw.text, raw.symbols, roots, **limits)
+        found = learn_concave(raw.text, raw.symbols, roots, max_iter=self.max_iter, tol=self.tol)
         if self.tol > 0 and not found.converged:
             warn_of_limit(self.max_iter)
         uses = found.expected.counts[:-1]  # STOP is free: it has no uses

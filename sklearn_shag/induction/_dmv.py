@@ -297,8 +297,7 @@ class DMV(RawTextMixin, BaseSHAG):
         """
         self._check_parsing()
         self._check_combination()
-        rules = {"rules": self.rules, "rule_strength": self.rule_strength}
-        raw = self._prepare_text(X, y, sample_weight, **rules)
+        raw = self._prepare_text(X, y, sample_weight, self.rules, self.rule_strength)
         found = self._climb(raw)
         if not found.converged:
             warn_of_limit(self.max_iter, "; scores need not improve")
@@ -322,8 +321,14 @@ class DMV(RawTextMixin, BaseSHAG):
         """Run EM on text from the start, and return its EMResult."""
         n_runs = 1 if self.n_states is None else 2
         with progress("EM", n_runs * (self.max_iter + 1), "iterations", self.verbose) as advance:
-            limits = {"max_iter": self.max_iter, "tol": self.tol}
-            run = partial(improve_model, raw.text, **limits, n_jobs=self.n_jobs, advance=advance)
+            run = partial(
+                improve_model,
+                raw.text,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                n_jobs=self.n_jobs,
+                advance=advance,
+            )
             start, first_converged = self._find_start(raw, run)
             found = self._run(run, start)
         return found._replace(converged=first_converged and found.converged)
@@ -341,8 +346,7 @@ class DMV(RawTextMixin, BaseSHAG):
     def _run(self, run, start, *, split=True):
         viterbi = self.algorithm == "viterbi"
         # A uniform start makes all trees equally good: Viterbi would count the first one alone.
-        is_uniform = isinstance(self.init, str) and self.init == "uniform"
-        by_all_first = viterbi and is_uniform and not self._is_warm
+        by_all_first = viterbi and self.init == "uniform" and not self._is_warm
         return run(start, self._form(split), viterbi=viterbi, by_all_first=by_all_first)
 
     def _find_start(self, raw, run):

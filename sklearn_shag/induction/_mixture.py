@@ -91,9 +91,14 @@ def _roots_of(grammars):
 
 def _expect_sequences(grammars, text, n_jobs, weights):
     """The E step (theory, eq. 48): expected sequences of each grammar, head and direction."""
-    options = {"marginals": False, "counts": True, "n_jobs": n_jobs}
-    grammar = mix_grammars(grammars, weights)
-    found = chart(grammar, text.potentials, sample_weight=text.weights, **options)
+    found = chart(
+        mix_grammars(grammars, weights),
+        text.potentials,
+        marginals=False,
+        counts=True,
+        sample_weight=text.weights,
+        n_jobs=n_jobs,
+    )
     ends = np.cumsum([grammar.alpha_1.shape[-1] for grammar in grammars])
     starts = np.split(found.counts.alpha_1, ends[:-1], axis=-1)
     uses = np.stack([each.sum(axis=-1) for each in starts])
@@ -360,11 +365,16 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
         max_iter = self.max_iter if learns else 0
         if learns:
             text = self._drop_impossible(grammars, text, start)
-        expect = partial(_expect_sequences, grammars, text, self.n_jobs)
-        steps = expect, partial(_share_out, tied=self.tied)
-        limits = {"max_iter": max_iter, "tol": self.tol, "n_samples": float(text.weights.sum())}
         with progress("EM", max_iter + 1, "iterations", self.verbose) as advance:
-            found = climb_to_the_end(start, *steps, advance=advance, **limits)
+            found = climb_to_the_end(
+                start,
+                partial(_expect_sequences, grammars, text, self.n_jobs),
+                partial(_share_out, tied=self.tied),
+                max_iter=max_iter,
+                tol=self.tol,
+                n_samples=float(text.weights.sum()),
+                advance=advance,
+            )
         return found._replace(converged=found.converged or not learns)
 
     def _drop_impossible(self, grammars, text, weights):

@@ -138,8 +138,9 @@ class RawTextMixin:
         UserWarning
             If sentences are left out since no projective tree with one root has their known heads.
         """
-        options = {"raw": True, "max_length": self.max_length}
-        separate = prepare_trees(X, y, sample_weight, self.nonprojective, **options)
+        separate = prepare_trees(
+            X, y, sample_weight, self.nonprojective, raw=True, max_length=self.max_length
+        )
         known = sorted(set().union(*separate.symbols)) if symbols is None else symbols
         encode_sentences(separate.symbols, known)  # warns of unknown ones, once
         merged = separate.merge()

@@ -90,12 +90,13 @@ def estimate_model(counts, form):
     estimate : Estimate
         Distributions without counts and prior are uniform.
     """
-    pairs = list(zip(counts, _list_priors(counts, form), N_AXES, strict=True))
-    if form.inference == "map":
-        weights = ValenceModel(*(normalise_outcomes(part + prior, n) for part, prior, n in pairs))
-        return Estimate(weights, log_prior(weights, form), weights)
-    posteriors = [(part + prior, prior, n) for part, prior, n in pairs]
+    priors = _list_priors(counts, form)
+    posteriors = [
+        (part + prior, prior, n) for part, prior, n in zip(counts, priors, N_AXES, strict=True)
+    ]
     means = ValenceModel(*(normalise_outcomes(part, n) for part, _, n in posteriors))
+    if form.inference == "map":
+        return Estimate(means, log_prior(means, form), means)
     # Distributions without a prior are no random variables: starts, unless states are hidden.
     weights = ValenceModel(
         *(
@@ -235,20 +236,31 @@ def improve_model(
     first = Estimate(start, log_prior(start, form), start)
     if by_all_first or form.inference == "variational":  # its bound needs counts
         first = maximise(expect(first, viterbi=viterbi and not by_all_first).counts)
-    limits = {"n_samples": float(text.weights.sum()), "max_iter": max_iter, "tol": tol}
-    found = climb_to_the_end(first, expect, maximise, advance=advance, **limits)
+    found = climb_to_the_end(
+        first,
+        expect,
+        maximise,
+        max_iter=max_iter,
+        tol=tol,
+        n_samples=float(text.weights.sum()),
+        advance=advance,
+    )
     return found._replace(parameters=found.parameters.means)
 
 
 def _expect_uses(text, form, n_jobs, estimated, viterbi):
     """The E step: expected uses of operators, in all trees or in the best ones."""
     grammar, potentials = to_grammar(estimated.weights, form), text.potentials
-    scores = None
     if viterbi:
         heads, scores = best_trees(grammar, potentials, n_jobs=n_jobs)
         potentials = keep_known(potentials, np.concatenate(heads))
-    options = {"marginals": False, "counts": True, "n_jobs": n_jobs}
-    found = chart(grammar, potentials, sample_weight=text.weights, **options)
-    scores = found.log_abs_z if scores is None else scores
-    log_likelihood = float(text.weights @ scores)
+    found = chart(
+        grammar,
+        potentials,
+        marginals=False,
+        counts=True,
+        sample_weight=text.weights,
+        n_jobs=n_jobs,
+    )
+    log_likelihood = float(text.weights @ (scores if viterbi else found.log_abs_z))
     return Expected(found.counts, log_likelihood, log_likelihood + estimated.log_prior)

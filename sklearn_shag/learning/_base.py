@@ -208,8 +208,7 @@ class OperatorMixin:
         grammars = keep(self, (self.operators_, self.fallback_operators_), _pack_grammars)
         if rung == len(grammars):
             return None
-        potentials = Potentials(batch.indptr, batch.codes)
-        return Scored(grammars[rung], potentials, self._labeller(batch))
+        return Scored(grammars[rung], Potentials(batch.indptr, batch.codes), self._labeller(batch))
 
 
 class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):
@@ -245,22 +244,6 @@ class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):
     >>> round(KnownGrammar(operators).fit(trees).score(trees), 2)
     0.54
     """
-
-    def _become_fitted(self, statistics, learned, fallback, **others):
-        """Set the learned attributes.
-
-        All attributes are set at once: an estimator whose fit fails, or is interrupted, or warns
-        where warnings are errors, is left as it was.
-        """
-        vars(self).update(
-            symbols_=statistics.symbols,
-            labels_=statistics.labels,
-            label_counts_=statistics.label_counts,
-            operators_=learned.operators,
-            fallback_operators_=fallback,
-            **learned.attributes,
-            **others,
-        )
 
     def _draw(self, n_samples, max_length, rng):
         drawn = sample_derivations(self.operators_, n_samples, rng, max_length=max_length)
@@ -332,9 +315,22 @@ class TreeLearner(BaseSHAG):
         self._learn_statistics(count_trees(trees, sequences), trees, sequences)
         return self
 
-    def _learn_statistics(self, statistics, trees=None, sequences=None):
+    def _learn_statistics(self, statistics, trees=None, sequences=None, **others):
+        """Learn the grammar, and set it and `others`, learned attributes by name.
+
+        All attributes are set at once: an estimator whose fit fails, or is interrupted, or warns
+        where warnings are errors, is left as it was.
+        """
         learned = self._learn_operators(statistics, trees, sequences)
-        self._become_fitted(statistics, learned, fallback_grammar(statistics.statistics))
+        vars(self).update(
+            symbols_=statistics.symbols,
+            labels_=statistics.labels,
+            label_counts_=statistics.label_counts,
+            operators_=learned.operators,
+            fallback_operators_=fallback_grammar(statistics.statistics),
+            **learned.attributes,
+            **others,
+        )
 
 
 class IncrementalMixin:
@@ -428,6 +424,5 @@ class IncrementalMixin:
         """Learn from an iterator of lists of trees, of which counts alone stay in memory."""
         return self.fit_statistics(merge_statistics(map(count_treebank, parts)))
 
-    def _become_fitted(self, statistics, learned, fallback, **others):
-        others["statistics_"] = statistics
-        super()._become_fitted(statistics, learned, fallback, **others)
+    def _learn_statistics(self, statistics, trees=None, sequences=None):
+        super()._learn_statistics(statistics, trees, sequences, statistics_=statistics)

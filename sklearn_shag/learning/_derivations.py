@@ -73,13 +73,13 @@ def fold_trees(codes, heads, indptr, n_symbols, others=None, by_token=False):
         Its parts depend neither on the order of the trees nor on repeated trees.
     """
     # Numbers of all parts, in the order in which they were met: every part after its own parts.
-    paths, arcs, subtrees, tokens = {}, {}, {}, []
-    for owner in range(2 * n_symbols):
-        paths[owner, -1] = owner
+    paths = {(owner, -1): owner for owner in range(2 * n_symbols)}
+    arcs, subtrees, tokens = {}, {}, []
     of_codes, of_heads = codes.tolist(), heads.tolist()
     for start, stop in pairwise(indptr.tolist()):
-        tree = of_codes[start:stop], of_heads[start:stop]
-        tokens += _fold_tree(*tree, paths, arcs, subtrees, by_token)
+        tokens += _fold_tree(
+            of_codes[start:stop], of_heads[start:stop], paths, arcs, subtrees, by_token
+        )
     others = np.empty((0, 3), dtype=np.int64) if others is None else others
     graph = _in_levels(n_symbols, others, paths, arcs, subtrees, np.array(tokens))
     sentences = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))

@@ -148,14 +148,19 @@ def learn_by_em(settings, statistics, sequences, init):
     held_out = settings.validation_fraction if settings.early_stopping else 0.0
     prefix_trees = split_prefix_trees(sequences, alphabet.n_symbols, held_out, rng)
     start = partial(make_starts, init=init, n_states=n_states, n_init=settings.n_init, seeds=seeds)
-    limits = {"max_iter": settings.max_iter, "tol": settings.tol}
-    improve = partial(em_automaton, **limits, patience=settings.n_iter_no_change)
+    improve = partial(
+        em_automaton,
+        max_iter=settings.max_iter,
+        tol=settings.tol,
+        patience=settings.n_iter_no_change,
+    )
     learn = partial(_best_run, statistics, prefix_trees, start, improve, smoothing)
     with progress("EM", alphabet.n_pairs, "automata", settings.verbose) as advance:
 
         def run(priors, heads):
-            tasks = pair_tasks(partial(learn, priors), heads)
-            return run_parallel(tasks, n_jobs, lambda _: advance())
+            return run_parallel(
+                pair_tasks(partial(learn, priors), heads), n_jobs, lambda _: advance()
+            )
 
         pools = run([None, None], [alphabet.unknown_head])
         priors = [
@@ -168,15 +173,14 @@ def learn_by_em(settings, statistics, sequences, init):
 
 def _best_run(statistics, prefix_trees, start, improve, smoothing, priors, head, direction):
     """Run EM from every start of one head and direction and keep the best run."""
-    symbols, counts = statistics.symbols, statistics.statistics
-    moments = pair_moments(counts, head, direction, smoothing)
+    moments = pair_moments(statistics.statistics, head, direction, smoothing)
     tree, held_out = prefix_trees[pair_of(head, direction)]
     automata = start(head, direction, moments)
     try:
         runs = [improve(tree, held_out, automaton, priors[direction]) for automaton in automata]
     except (ArithmeticError, ValueError) as error:
         side = ("left", "right")[direction]
-        name = symbols[head] if head < symbols.size else "of any symbol"
+        name = statistics.symbols[head] if head < statistics.symbols.size else "of any symbol"
         raise type(error)(f"{side} modifiers of the head {name}: {error}.") from error
     return max(runs, key=lambda run: run.quality)
 

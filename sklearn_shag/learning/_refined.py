@@ -164,17 +164,16 @@ def split_refinements(refined, uses, pairs, sizes, rng):
     n_parts = np.stack(list(map(partial(np.bincount, minlength=k), parents, is_used)))
     shares = is_used / np.maximum(np.take_along_axis(n_parts, parents, axis=1), 1)
 
-    def take(values, of_symbols, axis):
+    def take(values, axis, of_symbols=slice(None)):
         shape = [1] * values.ndim
         shape[0], shape[axis] = len(values), n_refinements
         return np.take_along_axis(values, parents[of_symbols].reshape(shape), axis=axis)
 
-    of_all = slice(None)
     alpha_1, alpha_inf, backoff = (
-        take(part, of_all, 3) for part in (refined.alpha_1, refined.alpha_inf, refined.backoff)
+        take(part, 3) for part in (refined.alpha_1, refined.alpha_inf, refined.backoff)
     )
-    common, roots = (take(part, of_all, 1) * shares for part in (refined.common, refined.roots))
-    moves = take(take(refined.A, pairs[:, 2], 1), pairs[:, 0], 4)
+    common, roots = (take(part, 1) * shares for part in (refined.common, refined.roots))
+    moves = take(take(refined.A, 1, pairs[:, 2]), 4, pairs[:, 0])
     moves *= shares[pairs[:, 2]][:, :, None, None, None]
     total = sum_blocks(moves, pairs, alpha_1.shape)
     # One noise for all states: the first iterations tell refinements apart, not states.
@@ -539,9 +538,18 @@ class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
         k = start.roots.shape[1]
         n_rounds = int(np.ceil(np.log2(max(self.n_refinements / k, 1)))) + (k > 1)
         n_steps = (n_rounds * (self.max_iter + 1) + (k == 1)) * self.n_init
-        names = "n_refinements", "max_iter", "tol", "smoothing", "mixing"
-        settings = {name: getattr(self, name) for name in names}
-        run = partial(refine_grammar, treebank, start, unrefined, rng=rng, **settings)
+        run = partial(
+            refine_grammar,
+            treebank,
+            start,
+            unrefined,
+            self.n_refinements,
+            rng,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            smoothing=self.smoothing,
+            mixing=self.mixing,
+        )
         with progress("Refining", n_steps, "iterations", self.verbose) as advance:
             runs = [run(advance=advance) for _ in range(self.n_init)]
         return max(runs, key=lambda run: run[1][-1])
@@ -571,8 +579,11 @@ class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
 
     def _score(self, batch, rung=0):
         """Score by the refined grammar, then by the unrefined one, and last by the fallback."""
-        parts = self.refined_operators_, self.operators_, self.fallback_operators_
-        grammars = keep(self, parts, _pack_with_refinements)
+        grammars = keep(
+            self,
+            (self.refined_operators_, self.operators_, self.fallback_operators_),
+            _pack_with_refinements,
+        )
         if rung == len(grammars):
             return None
         potentials, prune = Potentials(batch.indptr, batch.codes), 0.0 if rung else self.prune

@@ -241,8 +241,14 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         return cls(n_states, **{**PUBLISHED, **params})
 
     def _learn_operators(self, statistics, trees, sequences):
-        names = "n_states", "shrinkage", "scaling", "alpha", "mixing"
-        learn = partial(spectral_automaton, **{name: getattr(self, name) for name in names})
+        learn = partial(
+            spectral_automaton,
+            n_states=self.n_states,
+            shrinkage=self.shrinkage,
+            scaling=self.scaling,
+            alpha=self.alpha,
+            mixing=self.mixing,
+        )
         context = float(self.context)  # arrays of whole numbers are multiplied by its powers
         # Of every head and direction, in order of pairs.
         automata = learn_automata(

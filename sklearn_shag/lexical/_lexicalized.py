@@ -282,8 +282,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         _, tables = self._tables()
         potentials = lexical_potentials(tables, batch.codes, batch.indptr)
         tags = self.statistics_.lexicon.all_tags[batch.codes]
-        labeller = self._labeller(batch._replace(codes=tags))
-        return Scored(packed_unit_grammar(), potentials, labeller)
+        return Scored(packed_unit_grammar(), potentials, self._labeller(batch._replace(codes=tags)))
 
     def _tables(self):
         """Return the code of each known pair of tag and word, and the BackOff tables."""

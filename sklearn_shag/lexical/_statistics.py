@@ -112,8 +112,11 @@ def check_words(statistics, name, symbols, words):
     lexicon, n_pairs = statistics.lexicon, statistics.counts.size
     check_codes(statistics, name, tags=symbols.size - 1, classes=3)
     n_contexts = pair_of(lexicon.root + 1, 0) * statistics.n_classes
-    by_context = (n_contexts + 1,), (n_pairs,), (n_pairs,)
-    check_shapes(statistics, ((words.size,), (symbols.size + 1,), *by_context), name)
+    check_shapes(
+        statistics,
+        ((words.size,), (symbols.size + 1,), (n_contexts + 1,), (n_pairs,), (n_pairs,)),
+        name,
+    )
     known = list(zip(statistics.tags.tolist(), words.tolist(), strict=True))
     if known != sorted(set(known)):
         raise ValueError(f"{name}.tags and the words are not sorted, or hold a word twice.")
@@ -350,8 +353,9 @@ def _coarse_tables(statistics, constant):
     p_tags[_entry_rows(of_tags), frequencies.columns] += frequencies.values
 
     is_word = outcomes != lexicon.stop
-    shape = lexicon.n_codes, n_contexts
-    of_words = _sum_entries(outcomes[is_word], contexts[is_word], counts[is_word], shape)
+    of_words = _sum_entries(
+        outcomes[is_word], contexts[is_word], counts[is_word], (lexicon.n_codes, n_contexts)
+    )
     groups = _entry_columns(of_words) * n_tags + tags[_entry_rows(of_words)]
     words, word_rests = _discount_counts(of_words, groups, n_contexts * n_tags, constant)
     going_on = p_tags[:, :n_tags].sum(axis=1)
@@ -369,8 +373,9 @@ def _fine_tables(statistics, constant):
     frequencies, rests = _discount_counts(of_tags, _entry_rows(of_tags), n_contexts, constant)
 
     is_word = outcomes != lexicon.stop
-    shape = n_contexts, lexicon.n_codes
-    of_words = _sum_entries(contexts[is_word], outcomes[is_word], counts[is_word], shape)
+    of_words = _sum_entries(
+        contexts[is_word], outcomes[is_word], counts[is_word], (n_contexts, lexicon.n_codes)
+    )
     pairs = _entry_rows(of_tags) * width + _entry_columns(of_tags)
     groups = np.searchsorted(pairs, _entry_rows(of_words) * width + tags[_entry_columns(of_words)])
     return frequencies, rests, *_discount_counts(of_words, groups, pairs.size, constant)

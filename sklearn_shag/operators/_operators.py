@@ -395,8 +395,7 @@ def check_axes(operators, name="The grammar", symbols=None):
 def check_automaton(operators, name, symbols):
     """Check the shapes of the operators of one automaton."""
     n_states = max(np.size(operators.alpha_1), 1)
-    shapes = (n_states,), (n_states,), (len(symbols), n_states, n_states)
-    check_shapes(operators, shapes, name)
+    check_shapes(operators, ((n_states,), (n_states,), (len(symbols), n_states, n_states)), name)
 
 
 def pair_automaton(operators, head, direction):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.operators._operators import Operators, complete_grammar, root_masses
-from sklearn_shag.utils._arrays import check_range, check_shape
+from sklearn_shag.utils._arrays import check_codes, check_range, check_shapes
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
@@ -106,10 +106,10 @@ def check_refined(operators, name, symbols):
     vectors, matrix = (n_symbols, 2, n_states, k), (n_symbols, k)
     shapes = vectors, vectors, (n_blocks, k, n_states, n_states, k), (n_symbols, 2, n_symbols)
     shapes += vectors, matrix, matrix
-    for (field, part), shape in zip(operators._asdict().items(), shapes, strict=True):
-        check_shape(part, shape, f"{name}.{field}")
-        low, high = (-1, n_blocks - 1) if field == "blocks" else (0, np.inf)
-        check_range(part, low, high, f"{name}.{field}")
+    check_shapes(operators, shapes, name)
+    check_range(operators.blocks, -1, n_blocks - 1, f"{name}.blocks")
+    masses = "alpha_1", "alpha_inf", "A", "backoff", "common", "roots"
+    check_codes(operators, name, **dict.fromkeys(masses, np.inf))
 
 
 def start_unrefined(operators, pairs):

@@ -156,15 +156,9 @@ def draw_derivations(
     if not np.any(root_masses > 0):
         raise ValueError("The grammar gives no symbol any mass as the root: nothing can be drawn.")
     sampler = cache(make_sampler)
-    drawn = []
-    for _ in range(n_sentences):
-        sentence = _draw_sentence(root_masses, sampler, max_length, rng)
-        if sentence is None:
-            raise ValueError(
-                f"{MAX_REJECTED} sentences in a row grew beyond max_length={max_length} tokens. "
-                f"{explain()}"
-            )
-        drawn.append(sentence)
+    drawn = [
+        _draw_sentence(root_masses, sampler, max_length, rng, explain) for _ in range(n_sentences)
+    ]
     modifiers = np.array([token for tokens, _ in drawn for token in tokens], dtype=np.int64)
     indptr = np.cumsum([0, *(len(tokens) for tokens, _ in drawn)])
     sequence_indptr = np.cumsum([0, *(length for _, lengths in drawn for length in lengths)])
@@ -172,8 +166,8 @@ def draw_derivations(
     return *assemble_trees(sequences, indptr), indptr
 
 
-def _draw_sentence(root_masses, sampler, max_length, rng):
-    """Draw a derivation: tokens breadth-first, and lengths of sequences; None if all are long."""
+def _draw_sentence(root_masses, sampler, max_length, rng, explain):
+    """Draw a derivation: tokens breadth-first, and lengths of sequences."""
     for _ in range(MAX_REJECTED):
         tokens, lengths = [draw_outcome(root_masses, rng)], [1]
         for head in tokens:  # grows while it is read
@@ -185,4 +179,6 @@ def _draw_sentence(root_masses, sampler, max_length, rng):
                 break
         else:
             return tokens, lengths
-    return None
+    raise ValueError(
+        f"{MAX_REJECTED} sentences in a row grew beyond max_length={max_length} tokens. {explain()}"
+    )

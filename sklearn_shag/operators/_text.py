@@ -219,8 +219,7 @@ def to_dot(operators: Operators, symbols: SymbolNames | None = None) -> str:
     states = [(f"\nSTOP {stop:.3g}" if stop else "", stop) for stop in alpha_inf]
     arrows = {}
     for source, target, a in np.argwhere(A.T):
-        uses = arrows.setdefault((source, target), [])
-        uses.append(f"{names[a]} {A[a, target, source]:.3g}")
+        arrows.setdefault((source, target), []).append(f"{names[a]} {A[a, target, source]:.3g}")
     return write_dot(starts, states, arrows)
 
 

@@ -129,10 +129,9 @@ def best_all_trees(factors, heads, values):
     Lawler (1972): of the trees that differ from those found first at one token, and agree with one
     of them at all tokens before, the best comes next. k trees take k N searches of O(N^2).
     """
-    places = factors.begins, factors.indptr
     if len(heads) == 1:
         arcs = factors.arcs if factors.arcs.size else np.zeros(factors.begins[-1])
-        values[0] = find_arborescences(arcs, *places, heads[0])
+        values[0] = find_arborescences(arcs, factors.begins, factors.indptr, heads[0])
         return
     for s in range(factors.indptr.size - 1):
         own = slice(factors.indptr[s], factors.indptr[s + 1])

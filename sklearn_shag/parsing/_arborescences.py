@@ -32,10 +32,18 @@ def run_all_trees(call, which):
     factors, results = call.factors, call.results
     arcs = factors.arcs if factors.arcs.size else np.zeros(factors.begins[-1])
     longest = (factors.indptr[which + 1] - factors.indptr[which]).max(initial=0)
-    states, (tables, sums, order) = np.empty(which.size, dtype=np.uint8), new_tables(longest)
-    places = factors.indptr, factors.begins
-    found = results.sign, results.log_abs_z, results.arcs
-    _sum_sentences(*places, arcs, which, tables, sums, order, *found, states)
+    states = np.empty(which.size, dtype=np.uint8)
+    _sum_sentences(
+        factors.indptr,
+        factors.begins,
+        arcs,
+        which,
+        *new_tables(longest),
+        results.sign,
+        results.log_abs_z,
+        results.arcs,
+        states,
+    )
     for k in np.flatnonzero(states != DONE):
         # Z is 0 as there is no tree, or as weights are too far apart where arcs are forbidden.
         begin, n = factors.begins[which[k]], factors.indptr[which[k] + 1] - factors.indptr[which[k]]

@@ -402,8 +402,11 @@ class PackedGrammar:
     @cached_property
     def is_unit(self):
         """Whether every tree has the value 1, so that sums are over scores of arcs alone."""
-        is_small = self.fast is not None and self.operators.A.size == 12
-        return is_small and all(np.all(part == 1.0) for part in self.operators)
+        return (
+            self.fast is not None
+            and self.operators.A.size == 12
+            and all(np.all(part == 1.0) for part in self.operators)
+        )
 
     @cached_property
     def support(self):
@@ -653,7 +656,6 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
         tasks = (delayed(task)(take_potentials(potentials, part), weights[part]) for part in chunks)
         parts = run_parallel(tasks, n_jobs)
         results = _join_results(potentials, [part for part, _ in parts], chunks, marginals)
-    given = potentials.arc_memory, potentials.stop_memory
     return ChartResults(
         results.sign,
         results.log_abs_z,
@@ -661,7 +663,7 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
         results.arcs if marginals else None,
         *(
             uses if marginals and like is not None else None
-            for uses, like in zip(results[4:], given, strict=True)
+            for uses, like in zip(results[4:], potentials[4:], strict=True)
         ),
         packed.finish_counts([part for _, part in parts]) if counts else None,
     )
@@ -669,8 +671,7 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
 
 def _chart_task(packed, potentials, weights, with_uses, with_counts):
     factors, counts = as_factors(potentials), packed.new_counts() if with_counts else None
-    with_arcs = with_uses or with_counts
-    return run_charts(packed, factors, with_arcs, with_uses, weights, counts), counts
+    return run_charts(packed, factors, with_uses or with_counts, with_uses, weights, counts), counts
 
 
 def _join_results(potentials, parts, chunks, with_uses):

@@ -166,8 +166,8 @@ def _argbest_sum(one, i, other, j, size):
 @inner_table_kernel
 def _follow_splits(root, right, right_by_end, left, left_by_end, arcs, agenda, heads):
     """Set the heads of the best tree, split by split, from the two halves of the root down."""
-    _push_span(agenda, np.int64(0), LEFT_HALF, np.int64(1), root)
-    _push_span(agenda, np.int64(1), RIGHT_HALF, root, np.int64(heads.size))
+    push_entry(agenda, np.int64(0), LEFT_HALF, np.int64(1), root)
+    push_entry(agenda, np.int64(1), RIGHT_HALF, root, np.int64(heads.size))
     size = np.int64(2)
     while size:
         size -= 1
@@ -176,24 +176,25 @@ def _follow_splits(root, right, right_by_end, left, left_by_end, arcs, agenda, h
             continue
         if kind == BETWEEN_HALVES:
             k = i + _argbest_sum(right[i], i, left[j], i + 1, j - i)
-            _push_span(agenda, size, RIGHT_HALF, i, k)
-            _push_span(agenda, size + 1, LEFT_HALF, k + 1, j)
+            push_entry(agenda, size, RIGHT_HALF, i, k)
+            push_entry(agenda, size + 1, LEFT_HALF, k + 1, j)
         elif kind == RIGHT_HALF:
             m = i + 1 + _argbest_sum(arcs[i], i + 1, right_by_end[j], i + 1, j - i)
             heads[m - 1] = i
-            _push_span(agenda, size, BETWEEN_HALVES, i, m)
-            _push_span(agenda, size + 1, RIGHT_HALF, m, j)
+            push_entry(agenda, size, BETWEEN_HALVES, i, m)
+            push_entry(agenda, size + 1, RIGHT_HALF, m, j)
         else:
             m = i + _argbest_sum(arcs[j], i, left_by_end[i], i, j - i)
             heads[m - 1] = j
-            _push_span(agenda, size, BETWEEN_HALVES, m, j)
-            _push_span(agenda, size + 1, LEFT_HALF, i, m)
+            push_entry(agenda, size, BETWEEN_HALVES, m, j)
+            push_entry(agenda, size + 1, LEFT_HALF, i, m)
         size += 2
 
 
 @inlined_kernel
-def _push_span(agenda, row, kind, i, j):
-    agenda[row, 0], agenda[row, 1], agenda[row, 2] = kind, i, j
+def push_entry(agenda, row, first, second, third):
+    """Put an entry of three numbers into a row of an agenda."""
+    agenda[row, 0], agenda[row, 1], agenda[row, 2] = first, second, third
 
 
 def maximum_arborescence(scores: ArrayLike) -> tuple[IntArray, float]:

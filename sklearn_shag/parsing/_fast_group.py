@@ -91,8 +91,9 @@ def new_workspace(n_tokens, n_states, n_classes, n_members):
     )
     # Each at the begin of a cache line.
     ends = tuple(accumulate((size + -size % LANES for size in sizes), initial=0))
-    whole_numbers = np.empty((n + 2) * n_members + n, dtype=np.int64)
-    return Workspace(ends[:-1], aligned(ends[-1]), whole_numbers)
+    return Workspace(
+        ends[:-1], aligned(ends[-1]), np.empty((n + 2) * n_members + n, dtype=np.int64)
+    )
 
 
 @inner_table_kernel

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sklearn_shag.encoding import Batch, arc_begins, places_of, places_of_heads
+from sklearn_shag.encoding import arc_begins, places_of, places_of_heads
 from sklearn_shag.parsing._calibration import EXACT, Calibration, calibrate
 from sklearn_shag.parsing._chart import (
     CHUNK_COST,
@@ -28,6 +28,7 @@ from sklearn_shag.parsing._chart import (
 from sklearn_shag.parsing._decoders import SMALLEST_MARGINAL, find_arborescences, find_best, repair
 from sklearn_shag.parsing._fast_driver import OUT_OF_RANGE
 from sklearn_shag.parsing._potentials import (
+    Factors,
     Potentials,
     as_factors,
     potentials_of_arcs,
@@ -128,7 +129,7 @@ class Rung:
 
     number: int
     scored: Scored
-    batch: Batch
+    factors: Factors
     places: np.ndarray  # of the sentences in the whole batch
     lost: np.ndarray  # bool: sentences without mass here either, set by the caller
 
@@ -169,7 +170,13 @@ class Forest:
         scored, part, number, is_last = self.scored, self.batch, 0, False
         places = np.arange(part.indptr.size - 1)
         while True:
-            rung = Rung(number, scored, part, places, np.zeros(places.size, dtype=bool))
+            rung = Rung(
+                number,
+                scored,
+                restrict_arcs(scored.potentials, part.allowed),
+                places,
+                np.zeros(places.size, dtype=bool),
+            )
             yield rung
             places, number = places[rung.lost], number + 1
             if not places.size or is_last:
@@ -196,7 +203,7 @@ class Forest:
         """
         batch, found, of_first = self.batch, None, None
         for rung in self._rungs():
-            factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
+            factors = rung.factors
             if rung.scored.prune and batch.crossing is None:  # pruning knows no arcs that cross
                 factors = prune_arcs(rung.scored, factors)
             results = run_charts(rung.scored.grammar, factors)
@@ -263,8 +270,7 @@ class Forest:
         heads = np.empty((k, batch.indptr[-1]), dtype=np.int64)
         logs = np.empty((k, batch.indptr.size - 1))
         for rung in self._rungs(with_uniform=True):
-            grammar = rung.scored.grammar
-            factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
+            grammar, factors = rung.scored.grammar, rung.factors
             found = np.empty((k, factors.indptr[-1]), dtype=np.int64)
             values = np.empty((k, rung.places.size))
             rank_trees(grammar, factors, found, values)
@@ -282,9 +288,8 @@ class Forest:
         seeds = self.batch.seeds if seeds is None else seeds
         samples = np.empty((n_samples, self.batch.indptr[-1]), dtype=np.int64)
         for rung in self._rungs(with_uniform=True):
-            factors = restrict_arcs(rung.scored.potentials, rung.batch.allowed)
             own = [seeds[s] for s in rung.places]
-            found, rung.lost = draw_trees(rung.scored.grammar, factors, own, n_samples)
+            found, rung.lost = draw_trees(rung.scored.grammar, rung.factors, own, n_samples)
             samples[:, places_of(self.batch.indptr, rung.places)[1]] = found
             self.drawn_by[rung.places] = rung.number
         return samples
@@ -422,9 +427,7 @@ def ask(parser, want, batch, make=None):
     if len(chunks) > 1 and not verbose and count_workers(parser.n_jobs) == 1:
         chunks = cut_chunks(lengths, CHUNK_COST_ALONE)
     if len(chunks) == 1 and not verbose:
-        forest = make(batch)
-        results = want(forest)
-        n_out, n_drawn = _count_exceptions(forest)
+        results, (n_out, n_drawn) = _ask_chunk(make, want, batch)
     else:
         tasks = (delayed(_ask_chunk)(make, want, batch.take(part)) for part in chunks)
         with progress("Parsing", lengths.size, "sentences", verbose) as advance:
@@ -452,13 +455,10 @@ def ask(parser, want, batch, make=None):
 
 
 def _ask_chunk(make, want, batch):
+    """Return results, and counts of sentences out of range, and drawn from a later rung."""
     forest = make(batch)
-    return want(forest), _count_exceptions(forest)
-
-
-def _count_exceptions(forest):
-    """Count sentences out of range, and sentences with trees drawn from a later rung."""
-    return np.count_nonzero(forest.out_of_range), np.count_nonzero(forest.drawn_by)
+    results = want(forest)
+    return results, (np.count_nonzero(forest.out_of_range), np.count_nonzero(forest.drawn_by))
 
 
 # Questions to forests; each function returns a list with a result for each sentence.
@@ -544,14 +544,15 @@ def split_columns(batch, columns):
 
 def list_samples(n_samples, forest):
     """List random trees of each sentence: their heads, (n_samples, n_tokens_i)."""
-    return _split_rows(forest, forest.samples(n_samples))
+    return np.split(forest.samples(n_samples), forest.batch.indptr[1:-1], axis=1)
 
 
 def list_derivations(k, forest):
     """List the k most probable trees of each sentence: their heads, and log probabilities."""
     heads, logs = forest.derivations(k)
     n_found = np.count_nonzero(logs > -np.inf, axis=0)
-    rows = zip(_split_rows(forest, heads), logs.T, n_found, strict=True)
+    by_sentence = np.split(heads, forest.batch.indptr[1:-1], axis=1)
+    rows = zip(by_sentence, logs.T, n_found, strict=True)
     return [(of_sentence[:n].copy(), its_logs[:n].copy()) for of_sentence, its_logs, n in rows]
 
 
@@ -570,10 +571,6 @@ def list_most_probable(k, n_samples, forest):
         order = np.argsort(-its_logs, kind="stable")[:k]
         found.append((heads[order], its_logs[order]))
     return found
-
-
-def _split_rows(forest, rows):
-    return np.split(rows, forest.batch.indptr[1:-1], axis=1)
 
 
 def list_best_rows(decoder, forest):

@@ -127,8 +127,9 @@ def _stop_logs(potentials, tokens):
             last[some] = potentials.memory[tokens.modifiers[tokens.indptr[1:][some] - 1]]
         heads, directions = tokens.heads, tokens.directions
         of_token = heads < potentials.codes.size  # the root symbol has no such factor
-        stops = heads[of_token], directions[of_token], last[of_token]
-        logs[of_token] = log_of(potentials.stop_memory[stops])
+        logs[of_token] = log_of(
+            potentials.stop_memory[heads[of_token], directions[of_token], last[of_token]]
+        )
     return logs
 
 
@@ -208,8 +209,9 @@ def tree_loss(
         raise ValueError("heads holds no sentences; at least one is needed.")
     known = [check_tree(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
     known, indptr = np.concatenate(known), np.cumsum([0, *map(len, known)])
-    scores = as_floats(arcs, "arcs")
-    packed, potentials = check_grammar(None, Potentials(indptr, arcs=scores), trees)
+    packed, potentials = check_grammar(
+        None, Potentials(indptr, arcs=as_floats(arcs, "arcs")), trees
+    )
     weights = check_sample_weight(sample_weight, heads, allow_all_zero=True)
     losses, gradient = sum_up_losses(packed, potentials, known, weights, n_jobs)
     if not np.isfinite(losses).all():

@@ -86,9 +86,6 @@ def _pad_states(values, leading):
     return out
 
 
-LAYOUT = " Flatten the array of shape (N, N + 1) of each sentence, and join them to one."
-
-
 class Potentials(NamedTuple):
     """Sentences as a chart sees them: symbol codes, and factors of arcs, memories and stops.
 
@@ -198,7 +195,13 @@ def check_potentials(potentials, n_symbols):
     n_tokens, n_arcs = int(indptr[-1]), int(begins[-1])
     codes = _check_codes(codes, n_tokens, n_symbols)
     if arcs is not None:
-        arcs = _as_array(arcs, (n_arcs,), "arcs", "(n_arcs,)", LAYOUT)
+        arcs = _as_array(
+            arcs,
+            (n_arcs,),
+            "arcs",
+            "(n_arcs,)",
+            " Flatten the array of shape (N, N + 1) of each sentence, and join them to one.",
+        )
         _refuse_values(np.isnan(arcs) | (arcs == np.inf), begins, "arcs", "NaN or +inf")
     factors, n_classes = (arc_memory, stop_memory), 1
     if memory is not None:
@@ -213,8 +216,9 @@ def check_potentials(potentials, n_symbols):
         arc_memory = _as_array(arc_memory, (n_arcs, n_classes), "arc_memory", "(n_arcs, n_classes)")
         _refuse_values(~_is_factor(arc_memory), begins, "arc_memory", "negative or not finite")
     if stop_memory is not None:
-        shape = (n_tokens, 2, n_classes)
-        stop_memory = _as_array(stop_memory, shape, "stop_memory", "(n_tokens, 2, n_classes)")
+        stop_memory = _as_array(
+            stop_memory, (n_tokens, 2, n_classes), "stop_memory", "(n_tokens, 2, n_classes)"
+        )
         _refuse_values(~_is_factor(stop_memory), indptr, "stop_memory", "negative or not finite")
     return Potentials(indptr, codes, arcs, memory, arc_memory, stop_memory)
 

@@ -352,8 +352,9 @@ NO_REFINED_COUNTS = RefinedCounts(*(np.empty((0,) * n_axes) for n_axes in (3, 3,
 def new_refined_counts(grammar):
     """Allocate counts of a PackedRefined."""
     tables = grammar.refined
-    like = tables.starts, tables.stops, tables.moves, tables.roots
-    return RefinedCounts(*map(np.zeros_like, like))
+    return RefinedCounts(
+        *map(np.zeros_like, (tables.starts, tables.stops, tables.moves, tables.roots))
+    )
 
 
 def finish_refined_counts(grammar, parts):
@@ -380,5 +381,6 @@ def finish_refined_counts(grammar, parts):
     np.add.at(common, modifiers, moves.sum(axis=(2, 3, 4)))
     A = np.empty(refined.A.shape)
     A[refined.blocks[seen]] = moves
-    nothing = np.zeros_like(refined.backoff)
-    return RefinedOperators(starts, stops, A, refined.blocks, nothing, common, roots)
+    return RefinedOperators(
+        starts, stops, A, refined.blocks, np.zeros_like(refined.backoff), common, roots
+    )

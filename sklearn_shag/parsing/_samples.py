@@ -11,6 +11,7 @@ import numpy as np
 
 from sklearn_shag.parsing._arborescence_draws import draw_all_trees
 from sklearn_shag.parsing._chart import run_charts
+from sklearn_shag.parsing._decoders import push_entry
 from sklearn_shag.parsing._fast_chart import LEFT_SIDE, RIGHT_SIDE
 from sklearn_shag.parsing._refined_chart import new_room, sum_inside
 from sklearn_shag.parsing._refined_sums import move_factor
@@ -103,17 +104,12 @@ def _draw_before(tables, sentence, space, half, side, k, modifier, g, state, rng
 
 
 @inner_table_kernel
-def _push_refined_half(agenda, row, head, boundary, refinement):
-    agenda[row, 0], agenda[row, 1], agenda[row, 2] = head, boundary, refinement
-
-
-@inner_table_kernel
 def _draw_tree(tables, sentence, space, z, agenda, heads, rng):
     """Draw a tree, half by half, each from its last modifier to its head."""
     root, refinement = _draw_root(tables, sentence, space, z, heads.size, rng)
     heads[root - 1] = 0
-    _push_refined_half(agenda, 0, root, np.int64(1), refinement)
-    _push_refined_half(agenda, 1, root, heads.size + 1, refinement)
+    push_entry(agenda, 0, root, np.int64(1), refinement)
+    push_entry(agenda, 1, root, heads.size + 1, refinement)
     size = 2
     while size:
         size -= 1
@@ -127,11 +123,11 @@ def _draw_tree(tables, sentence, space, z, agenda, heads, rng):
             half, q = UndrawnHalf(head, boundary, refinement), state * k + refinement
             modifier, g = _draw_modifier(sentence, space, half, side, of_class, q, rng)
             heads[modifier - 1] = head
-            _push_refined_half(agenda, size, modifier, boundary, g)
+            push_entry(agenda, size, modifier, boundary, g)
             boundary, of_class, state = _draw_before(
                 tables, sentence, space, half, side, k, modifier, g, state, rng
             )
-            _push_refined_half(agenda, size + 1, modifier, boundary, g)
+            push_entry(agenda, size + 1, modifier, boundary, g)
             size += 2
 
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import check_allowed, describe_sentence
+from sklearn_shag.parsing._chart import name_tree
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
 from sklearn_shag.parsing._forest import list_corrected, list_heads, split_columns
 from sklearn_shag.treebank import (
@@ -235,7 +236,7 @@ def allow_kept_heads(sentences, allowed, projective):
     """
     known = list(map(_known_heads, sentences))
     kept = arcs_left_by(known)
-    kind = "projective tree" if projective else "tree"
+    kind = name_tree(projective)
     impossible = find_impossible(kept, projective)
     if impossible is not None:
         raise ValueError(

@@ -15,6 +15,7 @@ from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._arborescence_draws import best_all_trees
 from sklearn_shag.parsing._chart import CHUNK_COST, check_grammar, cut_chunks
+from sklearn_shag.parsing._decoders import push_entry
 from sklearn_shag.parsing._potentials import Potentials, as_factors, classes_of, take_potentials
 from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._kernel import (
@@ -80,8 +81,9 @@ class Ranking(NamedTuple):
 
 def log_factors(factors):
     """Return Factors with logarithms of memory factors; arcs are logarithms already."""
-    parts = log_of(factors.arc_memory), log_of(factors.stop_memory)
-    return factors._replace(arc_memory=parts[0], stop_memory=parts[1])
+    return factors._replace(
+        arc_memory=log_of(factors.arc_memory), stop_memory=log_of(factors.stop_memory)
+    )
 
 
 def best_derivations(grammar, factors, which, heads, scores):
@@ -390,20 +392,20 @@ def _follow_to_end(grammar, sentence, best, agenda, ranking, rank, n_before, val
         _, side, head, end, state, last = step
         if step.kind == ROOT_STEP:
             heads[choice] = 0
-            _push_half(agenda, 0, LEFT, choice, 0)
-            _push_half(agenda, 1, RIGHT, choice, heads.size - 1)
+            push_entry(agenda, 0, LEFT, choice, 0)
+            push_entry(agenda, 1, RIGHT, choice, heads.size - 1)
             size, end = 2, head
         elif step.kind == END_STEP:
             state, last = choice // n_classes, choice % n_classes
         elif step.kind == MODIFIER_STEP:
             heads[choice] = head + 1
-            _push_half(agenda, size, side, choice, end)
+            push_entry(agenda, size, side, choice, end)
             size += 1
             step = Step(BEFORE_STEP, side, head, choice, state, last)
             continue
         else:
             near, far = _split_ends(side, choice % heads.size)
-            _push_half(agenda, size, 1 - side, end, far)
+            push_entry(agenda, size, 1 - side, end, far)
             size, end, choice = size + 1, near, choice // heads.size
             state, last = choice // n_classes, choice % n_classes
         if end != head:
@@ -413,11 +415,6 @@ def _follow_to_end(grammar, sentence, best, agenda, ranking, rank, n_before, val
             step = Step(END_STEP, agenda[size, 0], agenda[size, 1], agenda[size, 2], state, last)
         else:
             break
-
-
-@inlined_kernel
-def _push_half(agenda, row, side, head, end):
-    agenda[row, 0], agenda[row, 1], agenda[row, 2] = side, head, end
 
 
 def rank_trees(grammar, factors, heads, values):

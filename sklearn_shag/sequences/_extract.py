@@ -135,8 +135,13 @@ def check_sequences(sequences, n_symbols):
     each = (n_sequences,)
     check_shapes(sequences, (each, each, (n_sequences + 1,), (n_modifiers,), each), "sequences")
     check_indptr(sequences.indptr, n_modifiers, "sequences.indptr", "modifiers")
-    root = Alphabet(n_symbols).root
-    check_codes(sequences, "sequences", heads=root, directions=RIGHT, modifiers=n_symbols)
+    check_codes(
+        sequences,
+        "sequences",
+        heads=Alphabet(n_symbols).root,
+        directions=RIGHT,
+        modifiers=n_symbols,
+    )
 
 
 class HeadModifierSequences(NamedTuple):
@@ -455,8 +460,9 @@ def take_sequences(sequences, chosen):
     """Take the sequences at the positions `chosen`, in that order."""
     heads, directions, indptr, modifiers, weights = sequences
     indptr, places = places_of(indptr, chosen)
-    parts = heads[chosen], directions[chosen], indptr, modifiers[places], weights[chosen]
-    return HeadModifierSequences(*parts)
+    return HeadModifierSequences(
+        heads[chosen], directions[chosen], indptr, modifiers[places], weights[chosen]
+    )
 
 
 def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list[PrefixTree]:

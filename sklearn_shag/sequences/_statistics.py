@@ -173,8 +173,16 @@ class Moments(NamedTuple):
 def check_trigrams(statistics, name, symbols):
     """Check SequenceStatistics: learners trust their codes and places."""
     alphabet, n_trigrams = Alphabet(symbols.size), statistics.counts.size
-    sizes = (symbols.size,), (alphabet.n_learned, 2), (alphabet.n_pairs + 1,)
-    check_shapes(statistics, (*sizes, *[(n_trigrams,)] * 4), name)
+    check_shapes(
+        statistics,
+        (
+            (symbols.size,),
+            (alphabet.n_learned, 2),
+            (alphabet.n_pairs + 1,),
+            *[(n_trigrams,)] * 4,
+        ),
+        name,
+    )
     check_indptr(statistics.indptr, n_trigrams, f"{name}.indptr", "trigrams")
     beside = alphabet.n_contexts - 1
     check_codes(statistics, name, first=beside, middle=symbols.size - 1, last=beside)
@@ -321,8 +329,9 @@ def _check_n_symbols(n_symbols):
 
 def sequences_of(trees):
     """Return the HeadModifierSequences of encoded trees."""
-    arrays = trees.codes, trees.heads, trees.indptr
-    return take_trees_apart(*arrays, trees.symbols.size, trees.weights)
+    return take_trees_apart(
+        trees.codes, trees.heads, trees.indptr, trees.symbols.size, trees.weights
+    )
 
 
 def count_trees(trees, sequences=None):
@@ -461,8 +470,15 @@ def _merge_parts(parts):
         pairs = pair_of(heads[:, None], [LEFT, RIGHT]).ravel()
         codes = np.concatenate([own, [alphabet.boundary], alphabet.further(own)])
         pairs = np.repeat(pairs, np.diff(statistics.indptr))
-        ends = (codes[part] for part in (statistics.first, statistics.middle, statistics.last))
-        recoded.append((pairs, *ends, statistics.counts))
+        recoded.append(
+            (
+                pairs,
+                codes[statistics.first],
+                codes[statistics.middle],
+                codes[statistics.last],
+                statistics.counts,
+            )
+        )
     trigrams = _add_up_trigrams(n_symbols, *map(np.concatenate, zip(*recoded, strict=True)))
     statistics = SequenceStatistics(roots, n_sequences, *trigrams)
     return TreebankStatistics(known, statistics, *merge_labels(parts, own_codes, n_symbols))
@@ -564,8 +580,9 @@ def pair_moments(
         chosen.append(start + kept)
         trigrams.append(scale * counts[kept] * context ** n_far[kept])
     chosen, trigrams = np.concatenate(chosen), np.concatenate(trigrams)
-    columns = statistics.first, statistics.middle, statistics.last
-    first, middle, last = (codes[chosen] for codes in columns)
+    first, middle, last = (
+        codes[chosen] for codes in (statistics.first, statistics.middle, statistics.last)
+    )
     bigrams = _sum_bigrams(alphabet, first, middle, last, trigrams, context)
     bigrams[alphabet.boundary, alphabet.boundary] = empty
     return Moments(alphabet.n_symbols, total, bigrams, first, middle, last, trigrams)
