@@ -305,8 +305,9 @@ def trees_to_learn(batch):
     """Return all arcs of a batch, and the loss of known heads as a function of their scores."""
 
     def loss_of(scores):
-        known = batch.heads, batch.weights, batch.targets, batch.trees
-        losses, gradient = arc_losses(batch.indptr, scores.ravel(), *known)
+        losses, gradient = arc_losses(
+            batch.indptr, scores.ravel(), batch.heads, batch.weights, batch.targets, batch.trees
+        )
         return losses @ batch.weights, gradient[:, None]
 
     return all_arcs(batch.indptr), loss_of

@@ -337,13 +337,20 @@ class BiaffineParser(TagLearner, ArcParser):
     def _start(self, trees, chosen, rng):
         if self._goes_on:
             columns, network, _ = self._network()
-            layers = tuple(self.hidden_layer_sizes)
-            self._check_unchanged("hidden_layer_sizes", network.sizes.hidden, layers)
+            self._check_unchanged(
+                "hidden_layer_sizes", network.sizes.hidden, tuple(self.hidden_layer_sizes)
+            )
             learner = self if self.tagger_ is None else self.tagger_
             both = map(_as_parameter, (learner.tag_values_, self._list_tag_columns()))
             self._check_unchanged("tags", *both)
-            learned = self.vocabulary_, self.labels_, self.tag_values_
-            return NetworkStart(columns, *learned, network.sizes, self.weights_)
+            return NetworkStart(
+                columns,
+                self.vocabulary_,
+                self.labels_,
+                self.tag_values_,
+                network.sizes,
+                self.weights_,
+            )
         sentences = trees.sentences.take(chosen)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
         columns = self._learned_along()
@@ -352,23 +359,28 @@ class BiaffineParser(TagLearner, ArcParser):
 
     def _encode_examples(self, trees, start, rng):
         tags = [read_tags(start.tag_values, sentence) for sentence in trees.sentences]
-        known = trees.heads, encode_labels(trees.labels, start.labels)
-        tags = encode_tags(start.tag_values, tags, trees.heads.size)
-        learned = *known, tags, trees.weights
         lessons = trees.sentences.lessons
-        places = find_places(lessons, start.labels, start.tag_values)
-        others = {"lessons": lessons, "places": places, "trees": trees.trees}
-        examples = Examples(None, trees.indptr, *learned, **others)
+        examples = Examples(
+            codes=None,
+            indptr=trees.indptr,
+            heads=trees.heads,
+            labels=encode_labels(trees.labels, start.labels),
+            tags=encode_tags(start.tag_values, tags, trees.heads.size),
+            weights=trees.weights,
+            lessons=lessons,
+            places=find_places(lessons, start.labels, start.tag_values),
+            trees=trees.trees,
+        )
         return self._encode_words(examples, start, trees.sentences, rng)
 
     def _score_learned(self, start, trees, values, batch):
-        given = start.weights.vectors, start.weights.moments
-        network = make_network(start.sizes, values, *given)
+        network = make_network(start.sizes, values, start.weights.vectors, start.weights.moments)
         return _score_reading(read_sentences(network, batch), batch, trees)
 
     def _learn_weights(self, start, examples, chosen, validate, rng):
-        patience = self.n_iter_no_change
-        weights, history = self._train(start, examples, chosen, rng, validate, patience)
+        weights, history = self._train(
+            start, examples, chosen, rng, validate, self.n_iter_no_change
+        )
         return weights, self._list_learned(start) | history
 
     def _score(self, batch, rung=0):
@@ -382,8 +394,14 @@ class BiaffineParser(TagLearner, ArcParser):
             tagging = NetworkTagging(self._own_tagger(), batch._replace(codes=None))
         elif self.tag_values_:
             tagging = NetworkTagging(self, batch, reading)
-        others = {"labeller": labeller, "tagging": tagging, "calibration": self._of_heads}
-        return _score_reading(reading, batch, self.trees_, **others)
+        return _score_reading(
+            reading,
+            batch,
+            self.trees_,
+            labeller=labeller,
+            tagging=tagging,
+            calibration=self._of_heads,
+        )
 
 
 class NetworkLabeller(ArcLabeller):
@@ -394,8 +412,13 @@ class NetworkLabeller(ArcLabeller):
         self._network, self._reading = network, reading
 
     def scores(self, heads):
-        mask = self._parser.weights_.label_mask
-        return label_scores(self._network, mask, self._reading, self._batch.indptr, heads)
+        return label_scores(
+            self._network,
+            self._parser.weights_.label_mask,
+            self._reading,
+            self._batch.indptr,
+            heads,
+        )
 
 
 def _as_parameter(columns):

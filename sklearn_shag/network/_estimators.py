@@ -172,10 +172,18 @@ class NetworkLearner(BaseEstimator):
             np.errstate(over="ignore", invalid="ignore"),  # each pass checks that all is finite
             progress("Training", max_iter, "iterations", self.verbose) as advance,
         ):
-            passes = {"rng": rng, "roots": 1, "validate": validate, "patience": n_iter_no_change}
-            passes["advice"] = f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}"
-            passes |= schedule | {"advance": advance}
-            values, history = run_passes(trainer, examples, chosen, **passes)
+            values, history = run_passes(
+                trainer,
+                examples,
+                chosen,
+                **schedule,
+                rng=rng,
+                advice=f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}",
+                advance=advance,
+                roots=1,
+                validate=validate,
+                patience=n_iter_no_change,
+            )
         largest = np.finfo(np.float16).max
         values = np.clip(values, -largest, largest).astype(np.float16)
         return start.weights._replace(values=values), history
@@ -222,8 +230,7 @@ class TagLearner(NetworkLearner):
 
     def _list_tag_columns(self):
         """Return the names of the columns to be learned, from the parameter `tags`."""
-        tags = () if self.tags is None else self.tags
-        columns = (tags,) if isinstance(tags, str) else tuple(tags)
+        columns = (self.tags,) if isinstance(self.tags, str) else tuple(self.tags or ())
         if len(set(columns)) < len(columns) or not (set(columns) <= set(LEARNED)):
             raise ValueError(
                 f"tags must name columns to be learned, none twice: {', '.join(LEARNED)}; got "
@@ -267,8 +274,13 @@ class TagLearner(NetworkLearner):
 
     def _network(self):
         """Return the OpenNetwork of the learned weights."""
-        labels = getattr(self, "labels_", None)
-        parts = self.vocabulary_, labels, self.tag_values_, self.tag_combinations_, self.weights_
+        parts = (
+            self.vocabulary_,
+            getattr(self, "labels_", None),
+            self.tag_values_,
+            self.tag_combinations_,
+            self.weights_,
+        )
         return keep(self, parts, _open_learned)
 
     def _makes_copies(self, start):
@@ -281,12 +293,13 @@ class TagLearner(NetworkLearner):
         """Return Examples with codes, and with altered copies if these are wanted."""
         if self._makes_copies(start):
             examples, sentences = add_copies(examples, sentences, rng)
-        given = start.columns, start.weights, sentences, examples.indptr
-        return examples._replace(codes=self._encode_columns(*given))
+        codes = self._encode_columns(start.columns, start.weights, sentences, examples.indptr)
+        return examples._replace(codes=codes)
 
     def _encode(self, sentences, symbols, indptr, check=True):
-        columns = self._network().columns
-        return self._encode_columns(columns, self.weights_, sentences, indptr, check)
+        return self._encode_columns(
+            self._network().columns, self.weights_, sentences, indptr, check
+        )
 
     def _encode_columns(self, columns, weights, sentences, indptr, check=True):
         """Encode sentences, with vectors in context if the network of these weights reads any."""
@@ -401,8 +414,9 @@ class NetworkTagging(Tagging):
     def _encoded(self):
         if self._batch.codes is not None:
             return self._batch
-        given = self._batch.sentences, None, self._batch.indptr
-        return self._batch._replace(codes=self._learner._encode(*given, check=False))
+        batch = self._batch
+        codes = self._learner._encode(batch.sentences, None, batch.indptr, check=False)
+        return batch._replace(codes=codes)
 
     def entries(self):
         dictionary = self._learner.dictionary
@@ -415,8 +429,9 @@ class NetworkTagging(Tagging):
         lookup = TagLookup(self.values, self._network.combinations, self.entries())
         reading = self._reading
         if reading is None:
-            options = {"with_scores": with_proba, "look_up": lookup.add}
-            reading = read_sentences(self._network, self._encoded, **options)
+            reading = read_sentences(
+                self._network, self._encoded, with_scores=with_proba, look_up=lookup.add
+            )
         else:
             lookup.add(reading.tags, self._by_column(reading.tag_scores))
         found = lookup.join()

@@ -72,13 +72,13 @@ class TokenVectors(NamedTuple):
     label_heads: np.ndarray  # (n_rows, label)
 
 
-def make_network(sizes, flat, vectors=None, moments=None):
+def make_network(sizes, flat, vectors, moments=None):
     """Make the Network whose parameters are a flat vector, with given vectors and moments.
 
     `vectors` are vectors of words, and `moments` standardise vectors in context.
     """
     parameters = view_parameters(sizes, flat)
-    vectors = None if vectors is None else vectors.astype(flat.dtype, copy=False)
+    vectors = vectors.astype(flat.dtype, copy=False)
     tables = [
         moments if group.in_context else vectors if group.fixed else table
         for group, table in zip(sizes.groups, parameters.embeddings, strict=True)
