@@ -335,8 +335,9 @@ _hints = cache(get_type_hints)
 @cache
 def _find_kinds(cls):
     """Find the kind of each fitted attribute of a class of estimators, from its annotation."""
-    hints = _hints(cls).items()
-    kinds = {name: KINDS.get(hint, "plain") for name, hint in hints if name.endswith("_")}
+    kinds = {
+        name: KINDS.get(hint, "plain") for name, hint in _hints(cls).items() if name.endswith("_")
+    }
     if issubclass(cls, SequenceModel):
         kinds["operators_"] = "automaton"  # others have one for each head and direction
     return kinds

@@ -21,6 +21,8 @@ from sklearn_shag.network._layers import (
 )
 from sklearn_shag.network._parameters import (
     N_BUCKETS,
+    NO_MOMENTS,
+    NO_VECTORS,
     Parameters,
     Sizes,
     sizes_of,
@@ -72,7 +74,7 @@ class TokenVectors(NamedTuple):
     label_heads: np.ndarray  # (n_rows, label)
 
 
-def make_network(sizes, flat, vectors, moments=None):
+def make_network(sizes, flat, vectors=NO_VECTORS, moments=NO_MOMENTS):
     """Make the Network whose parameters are a flat vector, with given vectors and moments.
 
     `vectors` are vectors of words, and `moments` standardise vectors in context.

@@ -220,8 +220,7 @@ class Tagger(TreeTransformer, TagLearner):
         for s, weight in enumerate(weights.tolist()):
             tags = read_tags(columns, sentences[s]) if weight else ()
             if set(chain(*tags)) - {MISSING}:
-                forms, lemmas = sentences[s].forms, sentences[s].lemmas
-                known[s] = forms, lemmas or (), tags, weight
+                known[s] = sentences[s].forms, sentences[s].lemmas or (), tags, weight
         # Results must not depend on the order of the sentences, to the last bit.
         chosen = sorted(known, key=known.__getitem__)
         sentences, tags = sentences.take(chosen), [known[s][2] for s in chosen]
