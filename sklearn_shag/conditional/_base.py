@@ -8,7 +8,7 @@ from copy import copy
 from functools import partial
 from itertools import accumulate, compress, zip_longest
 from numbers import Real
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
@@ -96,6 +96,29 @@ class ArcParser(CalibratedMixin, ConditionalParser):
     trees_scores_: list[float] = []
     n_lifted_: int
     n_left_out_: int
+
+    def __init__(
+        self,
+        *,
+        trees: Literal["auto", "projective", "all"],
+        nonprojective: Literal["lift", "drop"],
+        early_stopping: bool,
+        validation_fraction: float,
+        n_iter_no_change: int,
+        warm_start: bool,
+        calibrate: bool,
+        decoder: str,
+        max_tokens: int | None,
+    ) -> None:
+        self.trees = trees
+        self.nonprojective = nonprojective
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.calibrate = calibrate
+        self.decoder = decoder
+        self.max_tokens = max_tokens
 
     def _fit(self, X, y, sample_weight):
         """Learn from trees, some of which may be set aside to stop early or to calibrate."""

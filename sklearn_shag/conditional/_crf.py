@@ -239,6 +239,17 @@ class CRFParser(ArcParser):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(
+            trees=trees,
+            nonprojective=nonprojective,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            calibrate=calibrate,
+            decoder=decoder,
+            max_tokens=max_tokens,
+        )
         self.columns = columns
         self.templates = templates
         self.max_iter = max_iter
@@ -247,16 +258,7 @@ class CRFParser(ArcParser):
         self.alpha = alpha
         self.batch_size = batch_size
         self.min_count = min_count
-        self.trees = trees
-        self.nonprojective = nonprojective
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.calibrate = calibrate
-        self.decoder = decoder
         self.random_state = random_state
-        self.max_tokens = max_tokens
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -204,14 +204,16 @@ class AveragedParser(CalibratedMixin, Ensemble):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.estimators = estimators
-        self.weights = weights
+        super().__init__(
+            estimators=estimators,
+            weights=weights,
+            decoder=decoder,
+            max_tokens=max_tokens,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.trees = trees
         self.calibrate = calibrate
-        self.decoder = decoder
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @classmethod
     def of_seeds(

@@ -130,6 +130,23 @@ class ComposedParser(BaseComposition, Parser):
 class Ensemble(ComposedParser):
     """Composed parser whose members learn independently."""
 
+    def __init__(
+        self,
+        *,
+        estimators: list[tuple[str, Any]],
+        weights: Any,
+        decoder: str,
+        max_tokens: int | None,
+        n_jobs: int | None,
+        verbose: int,
+    ) -> None:
+        self.estimators = estimators
+        self.weights = weights
+        self.decoder = decoder
+        self.max_tokens = max_tokens
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
     @property
     def _needs_whole_trees(self):
         names = (open_member(each).parser._needs_whole_trees for each in self._list_unfrozen())

@@ -202,12 +202,14 @@ class ProductParser(Ensemble):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.estimators = estimators
-        self.weights = weights
-        self.decoder = decoder
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        super().__init__(
+            estimators=estimators,
+            weights=weights,
+            decoder=decoder,
+            max_tokens=max_tokens,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
 
     @property
     def labels_(self) -> ObjectArray:

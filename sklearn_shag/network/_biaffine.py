@@ -245,31 +245,37 @@ class BiaffineParser(TagLearner, ArcParser):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.columns = columns
-        self.hidden_layer_sizes = hidden_layer_sizes
+        TagLearner.__init__(
+            self,
+            columns=columns,
+            hidden_layer_sizes=hidden_layer_sizes,
+            dropout=dropout,
+            batch_size=batch_size,
+            max_iter=max_iter,
+            learning_rate_init=learning_rate_init,
+            alpha=alpha,
+            min_count=min_count,
+            embeddings=embeddings,
+            augment=augment,
+            dictionary=dictionary,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        ArcParser.__init__(
+            self,
+            trees=trees,
+            nonprojective=nonprojective,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            calibrate=calibrate,
+            decoder=decoder,
+            max_tokens=max_tokens,
+        )
         self.tags = tags
         self.labels = labels
-        self.dropout = dropout
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.learning_rate_init = learning_rate_init
-        self.alpha = alpha
-        self.min_count = min_count
-        self.embeddings = embeddings
-        self.augment = augment
-        self.dictionary = dictionary
-        self.trees = trees
-        self.nonprojective = nonprojective
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.calibrate = calibrate
-        self.decoder = decoder
-        self.random_state = random_state
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context
     def fit(

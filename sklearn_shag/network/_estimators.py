@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property, partial
 from itertools import chain
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
@@ -62,7 +63,7 @@ from sklearn_shag.utils._param_validation import (
     Interval,
     StrOptions,
 )
-from sklearn_shag.utils._typing import ObjectArray
+from sklearn_shag.utils._typing import ObjectArray, RandomSeed
 
 # Limit of the number of training tokens; defaults of batch_size, max_iter and dropout below it.
 SCHEDULE = (
@@ -119,6 +120,31 @@ class NetworkLearner(BaseEstimator):
     loss_curve_: list[float]
     n_iter_: int
     weights_: NetworkWeights
+
+    def __init__(
+        self,
+        *,
+        hidden_layer_sizes: Sequence[int],
+        dropout: Literal["auto"] | float,
+        batch_size: Literal["auto"] | int,
+        max_iter: Literal["auto"] | int,
+        learning_rate_init: float,
+        alpha: float,
+        min_count: int,
+        random_state: RandomSeed,
+        n_jobs: int | None,
+        verbose: int,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.dropout = dropout
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.learning_rate_init = learning_rate_init
+        self.alpha = alpha
+        self.min_count = min_count
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _check_sizes(self):
         sizes = self.hidden_layer_sizes
@@ -217,6 +243,21 @@ class TagLearner(NetworkLearner):
     tag_values_: dict[str, list[str]]
     lemmas_, tag_combinations_ = {}, []  # if none are learned, as in old model files
     embeddings_name_: str | None = None
+
+    def __init__(
+        self,
+        *,
+        columns: Literal["auto"] | Sequence[str],
+        embeddings: Any,
+        augment: bool,
+        dictionary: Dictionary | None,
+        **network: Any,
+    ) -> None:
+        super().__init__(**network)
+        self.columns = columns
+        self.embeddings = embeddings
+        self.augment = augment
+        self.dictionary = dictionary
 
     @property
     def tag_column_(self) -> str | None:

@@ -243,19 +243,21 @@ class Splitter(TreeTransformer, NetworkLearner):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.dropout = dropout
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.learning_rate_init = learning_rate_init
-        self.alpha = alpha
-        self.min_count = min_count
+        super().__init__(
+            hidden_layer_sizes=hidden_layer_sizes,
+            dropout=dropout,
+            batch_size=batch_size,
+            max_iter=max_iter,
+            learning_rate_init=learning_rate_init,
+            alpha=alpha,
+            min_count=min_count,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.max_tokens = max_tokens
         self.augment = augment
         self.patterns = patterns
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context
     def fit(self, X: Sentences, y: object = None) -> Self:
