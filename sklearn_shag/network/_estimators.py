@@ -241,7 +241,7 @@ class TagLearner(NetworkLearner):
     _unsaved_params = ("embeddings",)
 
     tag_values_: dict[str, list[str]]
-    lemmas_, tag_combinations_ = {}, []  # if none are learned, as in old model files
+    lemmas_, tag_combinations_ = {}, []  # if none are learned
     embeddings_name_: str | None = None
 
     def __init__(
