@@ -457,8 +457,8 @@ class Parser(BaseEstimator, ABC):
 
     def _seeded(self, batch, n_samples, random_state):
         """Give each sentence the seeds of its random trees."""
-        rng = check_random_state(random_state)
-        return batch._replace(seeds=self._draw_seeds(batch, n_samples, rng))
+        seeds = self._draw_seeds(batch, n_samples, check_random_state(random_state))
+        return batch._replace(seeds=seeds)
 
     def _draw_seeds(self, batch, n_samples, rng):
         """Draw the seeds of random trees, by default one for each sentence."""
@@ -572,8 +572,7 @@ class Parser(BaseEstimator, ABC):
         batch = self._batch(X, allowed)
         if y is None:
             return batch, self.decoder
-        heads = check_heads(batch.sentences, y)
-        return batch._replace(known=list_heads(batch, heads)), None
+        return batch._replace(known=list_heads(batch, check_heads(batch.sentences, y))), None
 
     def _group_labels(self, unique_relations):
         """Return the group of each label, (n_labels,), -1 for none; or None without groups."""
@@ -771,8 +770,9 @@ class Parser(BaseEstimator, ABC):
         groups = self._group_labels(unique_relations)
         batch = self._batch(X, allowed, keep_heads, any_member=several)
         find, batch = self._choose_trees(batch, **trees)
-        wanted = several or confidence, confidence, confidence == "all"
-        want = partial(list_answers, find, groups, *wanted)
+        want = partial(
+            list_answers, find, groups, several or confidence, confidence, confidence == "all"
+        )
         return zip(batch.sentences, ask(self, want, batch), strict=True)
 
     def _choose_trees(self, batch, n_best, n_samples, random_state):

@@ -8,7 +8,7 @@ from copy import copy
 from functools import partial
 from itertools import accumulate, compress, zip_longest
 from numbers import Real
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
@@ -97,6 +97,29 @@ class ArcParser(CalibratedMixin, ConditionalParser):
     n_lifted_: int
     n_left_out_: int
 
+    def __init__(
+        self,
+        *,
+        trees: Literal["auto", "projective", "all"],
+        nonprojective: Literal["lift", "drop"],
+        early_stopping: bool,
+        validation_fraction: float,
+        n_iter_no_change: int,
+        warm_start: bool,
+        calibrate: bool,
+        decoder: str,
+        max_tokens: int | None,
+    ) -> None:
+        self.trees = trees
+        self.nonprojective = nonprojective
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.calibrate = calibrate
+        self.decoder = decoder
+        self.max_tokens = max_tokens
+
     def _fit(self, X, y, sample_weight):
         """Learn from trees, some of which may be set aside to stop early or to calibrate."""
         self._check_parsing()
@@ -109,15 +132,15 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         n_annotated = np.diff(trees.indptr)[annotated].sum()
         if calibrates and not fraction and n_annotated >= MANY_TOKENS:
             fraction = SET_ASIDE
-        _, held_out = set_aside(annotated.size, fraction, rng)
-        held_out = annotated[held_out]
+        held_out = annotated[set_aside(annotated.size, fraction, rng)]
         chosen = np.setdiff1d(np.arange(trees.kept.size), held_out)
         start = self._start(trees, chosen, rng)
         examples = self._encode_examples(trees, start, rng)
         validate, given = None, trees.given
         if self.early_stopping:
-            score = partial(self._score_learned, start, trees.trees)
-            validate = make_validation(score, trees, examples, held_out)
+            validate = make_validation(
+                partial(self._score_learned, start, trees.trees), trees, examples, held_out
+            )
         about = trees.report()
         del trees, X, y  # unless they stay with the caller, their memory is free for training
         learned = self._learn_from(start, examples, chosen, validate, rng)
@@ -147,10 +170,10 @@ class ArcParser(CalibratedMixin, ConditionalParser):
 
     def _try_trees(self, X, y, sample_weight, trees):
         """Return the UAS of both kinds of trees on a tenth of KnownTrees, learned from the rest."""
-        if trees.annotated.size < MIN_SENTENCES:
+        annotated = trees.annotated
+        if annotated.size < MIN_SENTENCES:
             return [0.0, 0.0]
-        _, held_out = set_aside(trees.annotated.size, TRIED_ON, check_random_state(0))
-        held_out = trees.annotated[held_out]
+        held_out = annotated[set_aside(annotated.size, TRIED_ON, check_random_state(0))]
         chosen = np.setdiff1d(np.arange(trees.kept.size), held_out)
         own, scores = trees.kept[chosen], []
         part = X.take(own), None if y is None else [y[s] for s in own]
@@ -209,8 +232,9 @@ class ArcParser(CalibratedMixin, ConditionalParser):
 
     def _learn_half(self, start, examples, half, rng):
         """Train on half of the examples; return attributes, and examples encoded by that half."""
-        known = examples.take(half).codes
-        codes = forget_rare(start.columns.names, examples.codes, known, self.min_count)
+        codes = forget_rare(
+            start.columns.names, examples.codes, examples.take(half).codes, self.min_count
+        )
         examples = examples._replace(codes=codes)
         return self._learn_from(start, examples, half, None, rng), examples
 
@@ -224,11 +248,16 @@ class ArcParser(CalibratedMixin, ConditionalParser):
 
     def _encode_examples(self, trees, start, rng):
         """Return the Examples of trees; a subclass may add tags, and copies drawn with `rng`."""
-        codes = encode_columns(start.columns, trees.sentences, trees.indptr)
-        labels = encode_labels(trees.labels, start.labels)
-        known = trees.heads, labels, None, trees.weights
-        lessons = trees.sentences.lessons
-        return Examples(codes, trees.indptr, *known, lessons=lessons, trees=trees.trees)
+        return Examples(
+            codes=encode_columns(start.columns, trees.sentences, trees.indptr),
+            indptr=trees.indptr,
+            heads=trees.heads,
+            labels=encode_labels(trees.labels, start.labels),
+            tags=None,
+            weights=trees.weights,
+            lessons=trees.sentences.lessons,
+            trees=trees.trees,
+        )
 
     def score_arcs(self, X: Sentences) -> ObjectArray:
         """Score all arcs of sentences.
@@ -334,8 +363,12 @@ class KnownTrees(NamedTuple):
 
     def report(self):
         """Return the fitted attributes that tell about these trees."""
-        counts = {"n_lifted_": self.n_lifted, "n_left_out_": self.n_left_out}
-        return counts | {"nonprojective_share_": self.share, "trees_scores_": list(self.scores)}
+        return {
+            "n_lifted_": self.n_lifted,
+            "n_left_out_": self.n_left_out,
+            "nonprojective_share_": self.share,
+            "trees_scores_": list(self.scores),
+        }
 
     def merge(self):
         """Merge sentences with the same symbols and heads, adding up their weights."""
@@ -471,10 +504,10 @@ def tell_trees(trees, share, scores):
 def _leave_out_long(lengths, weights, max_length):
     """Return the weights of sentences, 0 for sentences longer than `max_length`."""
     if not weights[lengths <= max_length].any():
-        shortest = lengths[weights > 0].min()
         raise ValueError(
             f"All sentences of X have more than max_length={max_length} tokens, the shortest "
-            f"{shortest}: none is left to learn from. Raise max_length, or set it to None."
+            f"{lengths[weights > 0].min()}: none is left to learn from. Raise max_length, or set "
+            f"it to None."
         )
     return np.where(lengths <= max_length, weights, 0.0)
 

@@ -239,6 +239,17 @@ class CRFParser(ArcParser):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(
+            trees=trees,
+            nonprojective=nonprojective,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            calibrate=calibrate,
+            decoder=decoder,
+            max_tokens=max_tokens,
+        )
         self.columns = columns
         self.templates = templates
         self.max_iter = max_iter
@@ -247,16 +258,7 @@ class CRFParser(ArcParser):
         self.alpha = alpha
         self.batch_size = batch_size
         self.min_count = min_count
-        self.trees = trees
-        self.nonprojective = nonprojective
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.calibrate = calibrate
-        self.decoder = decoder
         self.random_state = random_state
-        self.max_tokens = max_tokens
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -326,14 +328,23 @@ class CRFParser(ArcParser):
         (arcs, of_labels, mask), templates = start.weights, start.templates
         rate, alpha = float(self.learning_rate_init), float(self.alpha)
         with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
-            passes = {"max_iter": self.max_iter, "batch_size": self.batch_size, "rng": rng}
-            passes["advice"] = f"learning_rate_init={self.learning_rate_init}"
-            run = partial(run_passes, examples=examples, chosen=chosen, advance=advance, **passes)
+            run = partial(
+                run_passes,
+                examples=examples,
+                chosen=chosen,
+                max_iter=self.max_iter,
+                batch_size=self.batch_size,
+                rng=rng,
+                advice=f"learning_rate_init={self.learning_rate_init}",
+                advance=advance,
+            )
             trainer = LinearTrainer(arcs, templates, rate, SMALLEST_OF_ARCS, trees_to_learn, alpha)
             arcs, history = run(trainer, validate=validate, patience=self.n_iter_no_change)
             if of_labels.size:
-                settings = FASTER * rate, SMALLEST_OF_LABELS, labels_to_learn, alpha
-                of_labels, _ = run(LinearTrainer(of_labels, templates, *settings))
+                trainer = LinearTrainer(
+                    of_labels, templates, FASTER * rate, SMALLEST_OF_LABELS, labels_to_learn, alpha
+                )
+                of_labels, _ = run(trainer)
         return LinearWeights(arcs, of_labels, mask), {"templates_": templates.texts, **history}
 
     def _compiled(self):
@@ -348,8 +359,9 @@ class CRFParser(ArcParser):
             return None
         arcs = _score_all(self.weights_.arcs, self._compiled()[1], batch)
         labeller = LinearLabeller(self, batch) if self._has_labels else None
-        others = {"labeller": labeller, "calibration": self._of_heads}
-        return score_by_arcs(batch.indptr, arcs, self.trees_, **others)
+        return score_by_arcs(
+            batch.indptr, arcs, self.trees_, labeller=labeller, calibration=self._of_heads
+        )
 
     def explain(
         self,
@@ -421,10 +433,9 @@ class CRFParser(ArcParser):
         if head == rival:
             raise ValueError(f"head and rival are both {head}: there is nothing to compare.")
         columns, templates = self._compiled()
-        features = compare_heads(
+        return compare_heads(
             self.weights_.arcs, templates, columns, batch.codes, modifier, head, rival
-        )
-        return features[:n_features]
+        )[:n_features]
 
     def top_features(
         self,

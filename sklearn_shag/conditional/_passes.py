@@ -114,7 +114,7 @@ def without_heads(codes, indptr, tags, weights):
 
 
 def set_aside(n_sentences, fraction, rng):
-    """Choose sentences for training, and for early stopping.
+    """Choose sentences that are not for training, but for early stopping.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def set_aside(n_sentences, fraction, rng):
 
     Returns
     -------
-    chosen, held_out : int ndarrays
+    held_out : int ndarray
         Sorted.
 
     Raises
@@ -134,15 +134,14 @@ def set_aside(n_sentences, fraction, rng):
         If there is a single sentence.
     """
     if not fraction:
-        return np.arange(n_sentences), np.arange(0)
+        return np.arange(0)
     if n_sentences < 2:
         raise ValueError(
             "early_stopping sets sentences aside, but X holds a single one that can be learned "
             "from. Give more sentences, or set early_stopping=False."
         )
-    order = rng.permutation(n_sentences)
     n_held_out = min(max(round(fraction * n_sentences), 1), n_sentences - 1)
-    return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
+    return np.sort(rng.permutation(n_sentences)[:n_held_out])
 
 
 def make_validation(score, trees, examples, held_out):

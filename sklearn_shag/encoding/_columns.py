@@ -82,8 +82,7 @@ class Codes(NamedTuple):
 
     def take(self, tokens):
         """Return the Codes of the tokens at places."""
-        places = take_entries(self.places, tokens)
-        return self._replace(columns=self.columns[tokens], places=places)
+        return self._replace(columns=self.columns[tokens], places=take_entries(self.places, tokens))
 
 
 class ColumnReader(NamedTuple):
@@ -122,8 +121,11 @@ def make_columns(vocabulary):
     -------
     columns : Columns
     """
-    code_of = list(map(number_values, vocabulary.values()))
-    return Columns(tuple(vocabulary), code_of, list(map(_make_reader, vocabulary)))
+    return Columns(
+        names=tuple(vocabulary),
+        code_of=list(map(number_values, vocabulary.values())),
+        readers=list(map(_make_reader, vocabulary)),
+    )
 
 
 def number_values(values):

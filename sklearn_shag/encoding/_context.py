@@ -51,8 +51,7 @@ class ContextVectors:
                 found = list(map(self._check, self._ask(part, first), part, count(first)))
                 vectors = _as_halves(np.concatenate(found))
                 if not np.isfinite(vectors).all():
-                    are_small = [np.isfinite(each).all() for each in map(_as_halves, found)]
-                    wrong = are_small.index(False)
+                    wrong = [np.isfinite(_as_halves(each)).all() for each in found].index(False)
                     raise self._refuse(part[wrong], first + wrong, _NOT_SMALL)
                 if self.rows is None:
                     self.rows = make_room((ends[-1], vectors.shape[1]), np.float16)

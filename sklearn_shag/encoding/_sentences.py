@@ -124,8 +124,16 @@ def encode_trees(X, y=None, sample_weight=None, learner=None, *, partial=False):
     codes, indptr = encode_sentences(symbols, known)
     known = np.array(known, dtype=object)
     known_labels = collect_labels(labels)
-    labels = known_labels, encode_labels(labels, known_labels)
-    return EncodedTrees(known, codes, heads, indptr, *labels, weights[kept], kept)
+    return EncodedTrees(
+        symbols=known,
+        codes=codes,
+        heads=heads,
+        indptr=indptr,
+        labels=known_labels,
+        label_codes=encode_labels(labels, known_labels),
+        weights=weights[kept],
+        kept=kept,
+    )
 
 
 def decode_trees(symbols, codes, heads, indptr):

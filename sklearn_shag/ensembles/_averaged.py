@@ -204,14 +204,16 @@ class AveragedParser(CalibratedMixin, Ensemble):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.estimators = estimators
-        self.weights = weights
+        super().__init__(
+            estimators=estimators,
+            weights=weights,
+            decoder=decoder,
+            max_tokens=max_tokens,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.trees = trees
         self.calibrate = calibrate
-        self.decoder = decoder
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @classmethod
     def of_seeds(
@@ -263,9 +265,11 @@ class AveragedParser(CalibratedMixin, Ensemble):
                 f"This {type(estimator).__name__} has no random_state: copies of it would be the "
                 f"same. Give an estimator that has one, such as BiaffineParser."
             )
-        seeds = range(random_state, random_state + n_estimators)
-        members = [clone(estimator).set_params(**dict.fromkeys(names, seed)) for seed in seeds]
-        return cls([(f"seed{k}", member) for k, member in enumerate(members)], **params)
+        members = [
+            (f"seed{k}", clone(estimator).set_params(**dict.fromkeys(names, seed)))
+            for k, seed in enumerate(range(random_state, random_state + n_estimators))
+        ]
+        return cls(members, **params)
 
     _score = None  # members score, and `_forest` averages them
 
@@ -380,8 +384,9 @@ class AveragedParser(CalibratedMixin, Ensemble):
         answers = []
         for half, other in (halves, halves[::-1])[: 1 if n_tokens >= ENOUGH else 2]:
             own = np.sort(order[np.isin(group, half)])
-            given = {"estimators": [*members.items()], "calibrate": False, "verbose": 0}
-            model = clone(self).set_params(**given)
+            model = clone(self).set_params(
+                estimators=[*members.items()], calibrate=False, verbose=0
+            )
             with warnings.catch_warnings():  # the fit to all trees has warned
                 warnings.simplefilter("ignore")
                 of_own = None if y is None else [y[s] for s in own]
@@ -434,9 +439,8 @@ class AverageLabeller(Labeller):
         self.names = join_names(labeller.names for _, labeller in members)
 
     def scores(self, heads):
-        found = [each.proba(each.scores(heads)) for _, each in self._members]
-        rows = zip(self._members, found, strict=True)
-        return average_choices(self.names, [(w, each.names, own) for (w, each), own in rows])
+        rows = [(w, each.names, each.proba(each.scores(heads))) for w, each in self._members]
+        return average_choices(self.names, rows)
 
     def proba(self, scores):
         return self._parser._correct_labels(scores)

@@ -130,6 +130,23 @@ class ComposedParser(BaseComposition, Parser):
 class Ensemble(ComposedParser):
     """Composed parser whose members learn independently."""
 
+    def __init__(
+        self,
+        *,
+        estimators: list[tuple[str, Any]],
+        weights: Any,
+        decoder: str,
+        max_tokens: int | None,
+        n_jobs: int | None,
+        verbose: int,
+    ) -> None:
+        self.estimators = estimators
+        self.weights = weights
+        self.decoder = decoder
+        self.max_tokens = max_tokens
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
     @property
     def _needs_whole_trees(self):
         names = (open_member(each).parser._needs_whole_trees for each in self._list_unfrozen())
@@ -185,8 +202,13 @@ class Ensemble(ComposedParser):
             sentences, heads = check_trees(X, y, partial=learner is None)
         weights = check_sample_weight(sample_weight, sentences)
         if learner is not None:
-            name = "X" if y is None else "y"
-            require_whole(sentences, np.concatenate(heads), weights > 0, name, learner)
+            require_whole(
+                sentences,
+                np.concatenate(heads),
+                weights > 0,
+                "X" if y is None else "y",
+                learner,
+            )
         if sample_weight is not None:
             sample_weight = weights
         for source in collect_sources(self._list_unfrozen()):

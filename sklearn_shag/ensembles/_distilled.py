@@ -192,8 +192,9 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
             return without_calibration(self.teacher)
         student = without_calibration(self.parser).set_params(n_jobs=None)
         seed = check_random_state(self.parser.random_state).randint(2**31 - N_TEACHERS)
-        settings = {"random_state": seed, "calibrate": False, "n_jobs": self.parser.n_jobs}
-        return AveragedParser.of_seeds(student, N_TEACHERS, **settings)
+        return AveragedParser.of_seeds(
+            student, N_TEACHERS, random_state=seed, calibrate=False, n_jobs=self.parser.n_jobs
+        )
 
     def _add_lessons(self, sentences, heads, y, taught):
         """Let the teacher complete the sentences `taught`; return X with its lessons, and y."""

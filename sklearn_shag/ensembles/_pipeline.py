@@ -456,5 +456,9 @@ def make_parser_pipeline(
     >>> model.predict_marginals(trees[:1])[0].shape == (len(trees[0]), len(trees[0]) + 1)
     True
     """
-    named = make_pipeline(*steps).steps
-    return ParserPipeline(named, memory=memory, transform_input=transform_input, verbose=verbose)
+    return ParserPipeline(
+        make_pipeline(*steps).steps,
+        memory=memory,
+        transform_input=transform_input,
+        verbose=verbose,
+    )

@@ -202,19 +202,21 @@ class ProductParser(Ensemble):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.estimators = estimators
-        self.weights = weights
-        self.decoder = decoder
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        super().__init__(
+            estimators=estimators,
+            weights=weights,
+            decoder=decoder,
+            max_tokens=max_tokens,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
 
     @property
     def labels_(self) -> ObjectArray:
         """The relations known to the member that labels arcs: the first that knows any."""
-        parsers = [member.parser for member in self._list_weighted()]
-        known = [parser.labels_ for parser in parsers if parser._has_labels]
-        return known[0] if known else np.empty(0, dtype=object)
+        parsers = (member.parser for member in self._list_weighted())
+        known = (parser.labels_ for parser in parsers if parser._has_labels)
+        return next(known, np.empty(0, dtype=object))
 
     @property
     def _deterministic(self):
@@ -269,8 +271,7 @@ class ProductParser(Ensemble):
             factors = list(compress(factors, alone))
         grammar, potentials = _multiply_members(factors, with_states, batch.indptr)
         prune = with_states[0].prune if with_states else 0.0
-        labellers = [own.labeller for own in known if own.labeller is not None]
-        labeller = labellers[0] if labellers else None
+        labeller = next((own.labeller for own in known if own.labeller is not None), None)
         return Scored(grammar, potentials, labeller, prune=prune)
 
 

@@ -237,9 +237,11 @@ class LinearTrainer:
     def __init__(self, start, templates, learning_rate, smallest, to_learn, alpha=0.0):
         self.templates, self.smallest, self.to_learn = templates, smallest, to_learn
         self.learning_rate, self.alpha = learning_rate, alpha
-        squares = np.full(start.shape, FIRST_SQUARE, dtype=np.float32)
-        sums = np.zeros(start.shape, dtype=np.float32)
-        self.weights = AdaGradWeights(start.astype(np.float32), squares, sums)
+        self.weights = AdaGradWeights(
+            values=start.astype(np.float32),
+            squares=np.full(start.shape, FIRST_SQUARE, dtype=np.float32),
+            sums=np.zeros(start.shape, dtype=np.float32),
+        )
         self.n_steps = self.n_penalized = 0
 
     def learn(self, batch):
@@ -305,8 +307,9 @@ def trees_to_learn(batch):
     """Return all arcs of a batch, and the loss of known heads as a function of their scores."""
 
     def loss_of(scores):
-        known = batch.heads, batch.weights, batch.targets, batch.trees
-        losses, gradient = arc_losses(batch.indptr, scores.ravel(), *known)
+        losses, gradient = arc_losses(
+            batch.indptr, scores.ravel(), batch.heads, batch.weights, batch.targets, batch.trees
+        )
         return losses @ batch.weights, gradient[:, None]
 
     return all_arcs(batch.indptr), loss_of

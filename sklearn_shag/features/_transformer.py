@@ -195,8 +195,9 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
             If the packages of the extra ``contextual`` are not installed.
         """
         encoder = self._load()
-        ignored = ["encoder", "forms", "batch_size", "n_jobs"]
-        encode = check_memory(self.memory).cache(_encode_sentences, ignore=ignored)
+        encode = check_memory(self.memory).cache(
+            _encode_sentences, ignore=["encoder", "forms", "batch_size", "n_jobs"]
+        )
         files = (Path(expand_user(self.folder), name).stat() for name in FILES)
         known = [(each.st_size, each.st_mtime_ns) for each in files], encoder.chosen
         vectors = []

@@ -116,10 +116,11 @@ def _parse_vectors(path, asked, limit):
         word, *numbers = line.rsplit(" ", n_dimensions)
         extra = " " in word and _NUMBER.fullmatch(word.rpartition(" ")[2])
         if extra or len(numbers) < n_dimensions:
-            message = (
-                f"a word and a vector of size {n_dimensions} are expected, got {shorten(line)}"
+            raise ConlluError(
+                place,
+                number,
+                f"a word and a vector of size {n_dimensions} are expected, got {shorten(line)}",
             )
-            raise ConlluError(place, number, message)
         if word in found or (asked is not None and word not in asked):
             continue
         try:
@@ -128,8 +129,11 @@ def _parse_vectors(path, asked, limit):
             row = [nan]
         if not isfinite(sum(row)):
             wrong = [text for text in numbers if not _NUMBER.fullmatch(text)] or numbers
-            message = f"the vector of {shorten(word)} must be finite numbers, got {shorten(wrong)}"
-            raise ConlluError(place, number, message)
+            raise ConlluError(
+                place,
+                number,
+                f"the vector of {shorten(word)} must be finite numbers, got {shorten(wrong)}",
+            )
         found[word] = None
         values += row
     return list(found), np.frombuffer(values, dtype=np.float32).reshape(-1, n_dimensions)

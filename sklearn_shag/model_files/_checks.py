@@ -244,7 +244,7 @@ def _check_network(model, key):
 def _check_splitter(model, key):
     if tuple(model.vocabulary_) != OF_CHARACTERS:
         raise ModelFileError(f"{key}/vocabulary_ has columns other than {', '.join(OF_CHARACTERS)}")
-    if model.tag_values_ not in ({"end": list(ENDS)}, Splitter.tag_values_):
+    if model.tag_values_ != {"end": list(ENDS)}:
         raise ModelFileError(f"{key}/tag_values_ holds other ends than {', '.join(ENDS)}")
     compile_patterns(model.patterns_)
     endings = {letters: words[1:] for letters, words in model.endings_.items()}

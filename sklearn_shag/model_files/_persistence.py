@@ -195,15 +195,17 @@ def load_model(
     model, networks, _ = _load_file(path, max_bytes)
     readers = [each for each in networks if each.embeddings_name_ is not None]
     if embeddings is not None and not readers:
-        shown = _show_path(path)
-        raise ValueError(f"{shown}: this model reads no vectors in context; leave them out.")
+        raise ValueError(
+            f"{_show_path(path)}: this model reads no vectors in context; leave them out."
+        )
     for estimator in readers:
         estimator.embeddings = embeddings
-    taggers = [each for each in networks if each._own_tagger().tag_values_]
-    if dictionary is not None and not taggers:
-        shown = _show_path(path)
-        raise ValueError(f"{shown}: this model tags no words; leave the dictionary out.")
     if dictionary is not None:
+        taggers = [each for each in networks if each._own_tagger().tag_values_]
+        if not taggers:
+            raise ValueError(
+                f"{_show_path(path)}: this model tags no words; leave the dictionary out."
+            )
         for estimator in taggers:
             estimator.dictionary = dictionary
     return model
@@ -333,8 +335,9 @@ _hints = cache(get_type_hints)
 @cache
 def _find_kinds(cls):
     """Find the kind of each fitted attribute of a class of estimators, from its annotation."""
-    hints = _hints(cls).items()
-    kinds = {name: KINDS.get(hint, "plain") for name, hint in hints if name.endswith("_")}
+    kinds = {
+        name: KINDS.get(hint, "plain") for name, hint in _hints(cls).items() if name.endswith("_")
+    }
     if issubclass(cls, SequenceModel):
         kinds["operators_"] = "automaton"  # others have one for each head and direction
     return kinds
@@ -355,8 +358,9 @@ def _describe_model(model, key, contents, fitted):
     if cls is FrozenEstimator:
         described["key"] = contents.frozen.setdefault(id(model), key)
         if described["key"] == key:
-            place = f"{key}/estimator"
-            described["estimator"] = _describe_model(model.estimator, place, contents, True)
+            described["estimator"] = _describe_model(
+                model.estimator, f"{key}/estimator", contents, True
+            )
         return described
     params = model.get_params(deep=False)
     params |= dict.fromkeys(getattr(cls, "_unsaved_params", ()))
@@ -406,8 +410,9 @@ def _describe_attribute(kind, value, key, contents):
     if kind in RECORDS:
         # The other fields of TreebankStatistics are attributes of the model, too.
         record = value.statistics if isinstance(value, TreebankStatistics) else value
-        fields = record._asdict().items()
-        contents.arrays.update({f"{key}/{field}": array for field, array in fields})
+        contents.arrays.update(
+            {f"{key}/{field}": array for field, array in record._asdict().items()}
+        )
         return None
     if kind == "strings":
         value = value.tolist()  # strings in the header have no fixed width
@@ -456,8 +461,7 @@ def _restore_value(value, key, source, fitted):
     if kind == "tuple" and isinstance(content, list):
         return tuple(_restore_value(content, key, source, fitted))
     if kind == "dictionary" and isinstance(content, str):
-        name = source.archive.same.get(content, content)
-        text = source.archive.read(name, np.uint8).tobytes().decode()
+        text = source.archive.read(content, np.uint8).tobytes().decode()
         if text not in source.dictionaries:
             source.dictionaries[text] = Dictionary(text.split("\n"))
         return source.dictionaries[text]
@@ -560,8 +564,9 @@ def _find_dtype(annotation):
 def _restore_strings(values, annotation, key, max_bytes):
     if annotation == ObjectArray | IntArray and values and type(values[0]) is int:
         if set(map(type, values)) != {int} or values != sorted(set(values)):
-            problem = "symbols that are not integers, not sorted, or repeated"
-            raise ModelFileError(f"{key} holds {problem}")
+            raise ModelFileError(
+                f"{key} holds symbols that are not integers, not sorted, or repeated"
+            )
         return np.array(values, dtype=np.int64)
     check_value(values, list[str], key)
     # Words are sorted with their tags, which their record checks.

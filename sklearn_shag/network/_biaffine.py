@@ -245,31 +245,37 @@ class BiaffineParser(TagLearner, ArcParser):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.columns = columns
-        self.hidden_layer_sizes = hidden_layer_sizes
+        TagLearner.__init__(
+            self,
+            columns=columns,
+            hidden_layer_sizes=hidden_layer_sizes,
+            dropout=dropout,
+            batch_size=batch_size,
+            max_iter=max_iter,
+            learning_rate_init=learning_rate_init,
+            alpha=alpha,
+            min_count=min_count,
+            embeddings=embeddings,
+            augment=augment,
+            dictionary=dictionary,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        ArcParser.__init__(
+            self,
+            trees=trees,
+            nonprojective=nonprojective,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            calibrate=calibrate,
+            decoder=decoder,
+            max_tokens=max_tokens,
+        )
         self.tags = tags
         self.labels = labels
-        self.dropout = dropout
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.learning_rate_init = learning_rate_init
-        self.alpha = alpha
-        self.min_count = min_count
-        self.embeddings = embeddings
-        self.augment = augment
-        self.dictionary = dictionary
-        self.trees = trees
-        self.nonprojective = nonprojective
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.calibrate = calibrate
-        self.decoder = decoder
-        self.random_state = random_state
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context
     def fit(
@@ -337,13 +343,20 @@ class BiaffineParser(TagLearner, ArcParser):
     def _start(self, trees, chosen, rng):
         if self._goes_on:
             columns, network, _ = self._network()
-            layers = tuple(self.hidden_layer_sizes)
-            self._check_unchanged("hidden_layer_sizes", network.sizes.hidden, layers)
+            self._check_unchanged(
+                "hidden_layer_sizes", network.sizes.hidden, tuple(self.hidden_layer_sizes)
+            )
             learner = self if self.tagger_ is None else self.tagger_
             both = map(_as_parameter, (learner.tag_values_, self._list_tag_columns()))
             self._check_unchanged("tags", *both)
-            learned = self.vocabulary_, self.labels_, self.tag_values_
-            return NetworkStart(columns, *learned, network.sizes, self.weights_)
+            return NetworkStart(
+                columns,
+                self.vocabulary_,
+                self.labels_,
+                self.tag_values_,
+                network.sizes,
+                self.weights_,
+            )
         sentences = trees.sentences.take(chosen)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
         columns = self._learned_along()
@@ -352,23 +365,28 @@ class BiaffineParser(TagLearner, ArcParser):
 
     def _encode_examples(self, trees, start, rng):
         tags = [read_tags(start.tag_values, sentence) for sentence in trees.sentences]
-        known = trees.heads, encode_labels(trees.labels, start.labels)
-        tags = encode_tags(start.tag_values, tags, trees.heads.size)
-        learned = *known, tags, trees.weights
         lessons = trees.sentences.lessons
-        places = find_places(lessons, start.labels, start.tag_values)
-        others = {"lessons": lessons, "places": places, "trees": trees.trees}
-        examples = Examples(None, trees.indptr, *learned, **others)
+        examples = Examples(
+            codes=None,
+            indptr=trees.indptr,
+            heads=trees.heads,
+            labels=encode_labels(trees.labels, start.labels),
+            tags=encode_tags(start.tag_values, tags, trees.heads.size),
+            weights=trees.weights,
+            lessons=lessons,
+            places=find_places(lessons, start.labels, start.tag_values),
+            trees=trees.trees,
+        )
         return self._encode_words(examples, start, trees.sentences, rng)
 
     def _score_learned(self, start, trees, values, batch):
-        given = start.weights.vectors, start.weights.moments
-        network = make_network(start.sizes, values, *given)
+        network = make_network(start.sizes, values, start.weights.vectors, start.weights.moments)
         return _score_reading(read_sentences(network, batch), batch, trees)
 
     def _learn_weights(self, start, examples, chosen, validate, rng):
-        patience = self.n_iter_no_change
-        weights, history = self._train(start, examples, chosen, rng, validate, patience)
+        weights, history = self._train(
+            start, examples, chosen, rng, validate, self.n_iter_no_change
+        )
         return weights, self._list_learned(start) | history
 
     def _score(self, batch, rung=0):
@@ -382,8 +400,14 @@ class BiaffineParser(TagLearner, ArcParser):
             tagging = NetworkTagging(self._own_tagger(), batch._replace(codes=None))
         elif self.tag_values_:
             tagging = NetworkTagging(self, batch, reading)
-        others = {"labeller": labeller, "tagging": tagging, "calibration": self._of_heads}
-        return _score_reading(reading, batch, self.trees_, **others)
+        return _score_reading(
+            reading,
+            batch,
+            self.trees_,
+            labeller=labeller,
+            tagging=tagging,
+            calibration=self._of_heads,
+        )
 
 
 class NetworkLabeller(ArcLabeller):
@@ -394,8 +418,13 @@ class NetworkLabeller(ArcLabeller):
         self._network, self._reading = network, reading
 
     def scores(self, heads):
-        mask = self._parser.weights_.label_mask
-        return label_scores(self._network, mask, self._reading, self._batch.indptr, heads)
+        return label_scores(
+            self._network,
+            self._parser.weights_.label_mask,
+            self._reading,
+            self._batch.indptr,
+            heads,
+        )
 
 
 def _as_parameter(columns):

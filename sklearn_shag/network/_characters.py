@@ -77,8 +77,7 @@ def iter_columns(text, paragraphs, stops=None):
     put together, `stops`, do not see the next text.
     """
     text = re.sub(r"\s", " ", text)
-    points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
-    distinct, places = _number(points)
+    distinct, places = _number(np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32))
     signs, n = list(map(chr, distinct.tolist())), distinct.size
     yield "character", signs, np.bincount(places), places
     following = np.append(places[1:], places[-1])
@@ -145,5 +144,5 @@ def cut_into_pieces(text, paragraphs):
             places.append(np.arange(max(first - MARGIN, begin), min(last + MARGIN, end)))
             is_own.append((places[-1] >= first) & (places[-1] < last))
             first = last
-    sizes = list(map(len, places))
-    return np.concatenate(places), np.concatenate(is_own), np.cumsum([0, *sizes])
+    indptr = np.cumsum([0, *map(len, places)])
+    return np.concatenate(places), np.concatenate(is_own), indptr

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property, partial
 from itertools import chain
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
@@ -62,7 +63,7 @@ from sklearn_shag.utils._param_validation import (
     Interval,
     StrOptions,
 )
-from sklearn_shag.utils._typing import ObjectArray
+from sklearn_shag.utils._typing import ObjectArray, RandomSeed
 
 # Limit of the number of training tokens; defaults of batch_size, max_iter and dropout below it.
 SCHEDULE = (
@@ -120,6 +121,31 @@ class NetworkLearner(BaseEstimator):
     n_iter_: int
     weights_: NetworkWeights
 
+    def __init__(
+        self,
+        *,
+        hidden_layer_sizes: Sequence[int],
+        dropout: Literal["auto"] | float,
+        batch_size: Literal["auto"] | int,
+        max_iter: Literal["auto"] | int,
+        learning_rate_init: float,
+        alpha: float,
+        min_count: int,
+        random_state: RandomSeed,
+        n_jobs: int | None,
+        verbose: int,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.dropout = dropout
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.learning_rate_init = learning_rate_init
+        self.alpha = alpha
+        self.min_count = min_count
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
     def _check_sizes(self):
         sizes = self.hidden_layer_sizes
         are_sizes = [isinstance(n, Integral) and not isinstance(n, bool) and n > 0 for n in sizes]
@@ -172,10 +198,18 @@ class NetworkLearner(BaseEstimator):
             np.errstate(over="ignore", invalid="ignore"),  # each pass checks that all is finite
             progress("Training", max_iter, "iterations", self.verbose) as advance,
         ):
-            passes = {"rng": rng, "roots": 1, "validate": validate, "patience": n_iter_no_change}
-            passes["advice"] = f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}"
-            passes |= schedule | {"advance": advance}
-            values, history = run_passes(trainer, examples, chosen, **passes)
+            values, history = run_passes(
+                trainer,
+                examples,
+                chosen,
+                **schedule,
+                rng=rng,
+                advice=f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}",
+                advance=advance,
+                roots=1,
+                validate=validate,
+                patience=n_iter_no_change,
+            )
         largest = np.finfo(np.float16).max
         values = np.clip(values, -largest, largest).astype(np.float16)
         return start.weights._replace(values=values), history
@@ -207,8 +241,23 @@ class TagLearner(NetworkLearner):
     _unsaved_params = ("embeddings",)
 
     tag_values_: dict[str, list[str]]
-    lemmas_, tag_combinations_ = {}, []  # if none are learned, as in old model files
+    lemmas_, tag_combinations_ = {}, []  # if none are learned
     embeddings_name_: str | None = None
+
+    def __init__(
+        self,
+        *,
+        columns: Literal["auto"] | Sequence[str],
+        embeddings: Any,
+        augment: bool,
+        dictionary: Dictionary | None,
+        **network: Any,
+    ) -> None:
+        super().__init__(**network)
+        self.columns = columns
+        self.embeddings = embeddings
+        self.augment = augment
+        self.dictionary = dictionary
 
     @property
     def tag_column_(self) -> str | None:
@@ -222,8 +271,7 @@ class TagLearner(NetworkLearner):
 
     def _list_tag_columns(self):
         """Return the names of the columns to be learned, from the parameter `tags`."""
-        tags = () if self.tags is None else self.tags
-        columns = (tags,) if isinstance(tags, str) else tuple(tags)
+        columns = (self.tags,) if isinstance(self.tags, str) else tuple(self.tags or ())
         if len(set(columns)) < len(columns) or not (set(columns) <= set(LEARNED)):
             raise ValueError(
                 f"tags must name columns to be learned, none twice: {', '.join(LEARNED)}; got "
@@ -267,8 +315,13 @@ class TagLearner(NetworkLearner):
 
     def _network(self):
         """Return the OpenNetwork of the learned weights."""
-        labels = getattr(self, "labels_", None)
-        parts = self.vocabulary_, labels, self.tag_values_, self.tag_combinations_, self.weights_
+        parts = (
+            self.vocabulary_,
+            getattr(self, "labels_", None),
+            self.tag_values_,
+            self.tag_combinations_,
+            self.weights_,
+        )
         return keep(self, parts, _open_learned)
 
     def _makes_copies(self, start):
@@ -281,12 +334,13 @@ class TagLearner(NetworkLearner):
         """Return Examples with codes, and with altered copies if these are wanted."""
         if self._makes_copies(start):
             examples, sentences = add_copies(examples, sentences, rng)
-        given = start.columns, start.weights, sentences, examples.indptr
-        return examples._replace(codes=self._encode_columns(*given))
+        codes = self._encode_columns(start.columns, start.weights, sentences, examples.indptr)
+        return examples._replace(codes=codes)
 
     def _encode(self, sentences, symbols, indptr, check=True):
-        columns = self._network().columns
-        return self._encode_columns(columns, self.weights_, sentences, indptr, check)
+        return self._encode_columns(
+            self._network().columns, self.weights_, sentences, indptr, check
+        )
 
     def _encode_columns(self, columns, weights, sentences, indptr, check=True):
         """Encode sentences, with vectors in context if the network of these weights reads any."""
@@ -401,8 +455,9 @@ class NetworkTagging(Tagging):
     def _encoded(self):
         if self._batch.codes is not None:
             return self._batch
-        given = self._batch.sentences, None, self._batch.indptr
-        return self._batch._replace(codes=self._learner._encode(*given, check=False))
+        batch = self._batch
+        codes = self._learner._encode(batch.sentences, None, batch.indptr, check=False)
+        return batch._replace(codes=codes)
 
     def entries(self):
         dictionary = self._learner.dictionary
@@ -415,8 +470,9 @@ class NetworkTagging(Tagging):
         lookup = TagLookup(self.values, self._network.combinations, self.entries())
         reading = self._reading
         if reading is None:
-            options = {"with_scores": with_proba, "look_up": lookup.add}
-            reading = read_sentences(self._network, self._encoded, **options)
+            reading = read_sentences(
+                self._network, self._encoded, with_scores=with_proba, look_up=lookup.add
+            )
         else:
             lookup.add(reading.tags, self._by_column(reading.tag_scores))
         found = lookup.join()

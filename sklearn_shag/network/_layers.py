@@ -59,12 +59,10 @@ class Noise(NamedTuple):
     """Random noise of training: unknown values of tokens, and dropout of entries of layers."""
 
     dropout: float  # probability that an entry of a layer is set to 0
-    rng: np.random.Generator | None  # None for no noise at all, in prediction
+    rng: np.random.Generator
 
     def replace(self, tokens, groups):
         """Make random values of tokens unknown, by the probability of each group."""
-        if self.rng is None:
-            return tokens
         rates = np.empty(tokens.codes.shape[1], dtype=np.float32)
         for group in groups:
             rates[list(group.columns)] = group.replaced
@@ -74,15 +72,10 @@ class Noise(NamedTuple):
 
     def drop(self, x):
         """Set random entries to 0 and scale the others, in place; return their factors."""
-        if self.rng is None:
-            return 1
         factors = (self.rng.random(x.shape, dtype=np.float32) >= self.dropout).astype(x.dtype)
         factors /= 1 - self.dropout
         x *= factors
         return factors
-
-
-SILENCE = Noise(0.0, None)
 
 
 def embed_tokens(tables, groups, tokens):

@@ -21,6 +21,8 @@ from sklearn_shag.network._layers import (
 )
 from sklearn_shag.network._parameters import (
     N_BUCKETS,
+    NO_MOMENTS,
+    NO_VECTORS,
     Parameters,
     Sizes,
     sizes_of,
@@ -72,13 +74,13 @@ class TokenVectors(NamedTuple):
     label_heads: np.ndarray  # (n_rows, label)
 
 
-def make_network(sizes, flat, vectors=None, moments=None):
+def make_network(sizes, flat, vectors=NO_VECTORS, moments=NO_MOMENTS):
     """Make the Network whose parameters are a flat vector, with given vectors and moments.
 
     `vectors` are vectors of words, and `moments` standardise vectors in context.
     """
     parameters = view_parameters(sizes, flat)
-    vectors = None if vectors is None else vectors.astype(flat.dtype, copy=False)
+    vectors = vectors.astype(flat.dtype, copy=False)
     tables = [
         moments if group.in_context else vectors if group.fixed else table
         for group, table in zip(sizes.groups, parameters.embeddings, strict=True)

@@ -46,7 +46,7 @@ class Sizes(NamedTuple):
     label: int = LABEL
 
 
-# Defaults of networks without given vectors, such as all networks in old model files.
+# Of networks without given vectors.
 NO_VECTORS = np.zeros((0, 0), dtype=np.float16)
 NO_MOMENTS = np.zeros((2, 0), dtype=np.float32)
 

@@ -153,9 +153,9 @@ class Splitter(TreeTransformer, NetworkLearner):
         The words of other such tokens, which are split if the network sees several words.
     endings_ : dict of list of str
         For the last letters of such tokens, the end of the first word, and the other words.
-    spaces_ : list of str or None
+    spaces_ : list of str
         The kinds of characters around white space in training tokens, such as "99" for digits.
-        Between others, white space ends a token. None, in old model files, ends none.
+        Between others, white space ends a token.
     patterns_ : list of str
         The regular expressions of which each match is one token.
     tag_values_ : dict of list of str
@@ -219,11 +219,9 @@ class Splitter(TreeTransformer, NetworkLearner):
         (np.inf, 2000, 5, 0.1),
     )
 
-    # What old model files do not hold.
-    tag_values_: dict[str, list[str]] = {"end": ["inside", "token", "multiword", "sentence"]}
-    spaces_: list[str] | None = None
-    patterns_: list[str] = []
-
+    tag_values_: dict[str, list[str]]
+    spaces_: list[str]
+    patterns_: list[str]
     words_: dict[str, list[str]]
     ambiguous_: dict[str, list[str]]
     endings_: dict[str, list[str]]
@@ -245,19 +243,21 @@ class Splitter(TreeTransformer, NetworkLearner):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.dropout = dropout
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.learning_rate_init = learning_rate_init
-        self.alpha = alpha
-        self.min_count = min_count
+        super().__init__(
+            hidden_layer_sizes=hidden_layer_sizes,
+            dropout=dropout,
+            batch_size=batch_size,
+            max_iter=max_iter,
+            learning_rate_init=learning_rate_init,
+            alpha=alpha,
+            min_count=min_count,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.max_tokens = max_tokens
         self.augment = augment
         self.patterns = patterns
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context
     def fit(self, X: Sentences, y: object = None) -> Self:
@@ -403,7 +403,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         If texts were put together, `stops` are their last characters.
         """
         parts = self.vocabulary_, self.weights_, self.tag_values_, self.patterns_
-        known, network, kinds, patterns = keep(self, parts, _open_splitter)
+        known, network, patterns = keep(self, parts, _open_splitter)
         composed, last, composed_last = compose_text(text)
         paragraphs = list_paragraphs(composed, lines)
         familiar = read_unknown_as_known(composed, known["character"])
@@ -415,7 +415,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         places = places[is_own]
         best, scores = reading.tags[is_own, 0], reading.tag_scores[is_own]
         found = np.zeros(len(composed), dtype=np.int8)
-        found[places] = kinds[best]
+        found[places] = best
         correct_ends(found, composed, paragraphs, lines, self._keeps_space, patterns)
 
         def likely(characters):
@@ -430,7 +430,7 @@ class Splitter(TreeTransformer, NetworkLearner):
 
     def _keeps_space(self, before, behind):
         """Return whether training tokens have white space between such characters."""
-        return self.spaces_ is None or shape_of(before) + shape_of(behind) in self.spaces_
+        return shape_of(before) + shape_of(behind) in self.spaces_
 
     def _words_of(self, form, seems_several, cuts):
         """Return the words of a token, None if it is a single word.
@@ -537,10 +537,9 @@ def _check_trees(X):
 
 
 def _open_splitter(vocabulary, weights, tag_values, patterns):
-    """Return the codes of known values by column, the Network, the kinds of ends, and patterns."""
+    """Return the codes of known values by column, the Network, and patterns."""
     network = open_network(weights, vocabulary, tag_values=tag_values)
-    kinds = np.array([ENDS.index(name) for name in tag_values["end"]], dtype=np.int8)
-    return number_columns(vocabulary), network, kinds, compile_patterns(patterns)
+    return number_columns(vocabulary), network, compile_patterns(patterns)
 
 
 def _compose_ends(text, ends):

@@ -166,22 +166,24 @@ class Tagger(TreeTransformer, TagLearner):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(
+            columns=columns,
+            hidden_layer_sizes=hidden_layer_sizes,
+            dropout=dropout,
+            batch_size=batch_size,
+            max_iter=max_iter,
+            learning_rate_init=learning_rate_init,
+            alpha=alpha,
+            min_count=min_count,
+            embeddings=embeddings,
+            augment=augment,
+            dictionary=dictionary,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.tags = tags
-        self.columns = columns
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.dropout = dropout
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.learning_rate_init = learning_rate_init
-        self.alpha = alpha
-        self.min_count = min_count
-        self.embeddings = embeddings
-        self.augment = augment
-        self.dictionary = dictionary
         self.cv = cv
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context
     def fit(self, X: Sentences, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -220,8 +222,7 @@ class Tagger(TreeTransformer, TagLearner):
         for s, weight in enumerate(weights.tolist()):
             tags = read_tags(columns, sentences[s]) if weight else ()
             if set(chain(*tags)) - {MISSING}:
-                forms, lemmas = sentences[s].forms, sentences[s].lemmas
-                known[s] = forms, lemmas or (), tags, weight
+                known[s] = sentences[s].forms, sentences[s].lemmas or (), tags, weight
         # Results must not depend on the order of the sentences, to the last bit.
         chosen = sorted(known, key=known.__getitem__)
         sentences, tags = sentences.take(chosen), [known[s][2] for s in chosen]

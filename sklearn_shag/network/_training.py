@@ -39,8 +39,9 @@ def learn_batch(network, batch, noise, gradient, n_tokens):
         losses, d_arcs = np.zeros(batch.weights.size), np.zeros(scores.arcs.shape)
     else:
         arcs = scores.arcs.astype(np.float64)
-        known = batch.heads, batch.weights, batch.targets, batch.trees
-        losses, d_arcs = arc_losses(batch.indptr, arcs, *known)
+        losses, d_arcs = arc_losses(
+            batch.indptr, arcs, batch.heads, batch.weights, batch.targets, batch.trees
+        )
     labels = batch.shares("labels", batch.labels, scores.labels.shape[1])[labelled]
     label_loss, d_labels = cross_entropy(scores.labels, labels, of_tokens[labelled])
     tag_loss, d_tags = 0.0, np.zeros_like(scores.tags)
@@ -94,8 +95,10 @@ class Trainer:
         chosen = cut_into_batches(lengths, np.arange(lengths.size), -(-n_tokens // N_PARTS))
         parts = [batch.take(of_part) for of_part in chosen]
         tasks = zip(parts, self.noises, self.views, strict=False)
-        found = self._run_parts(
-            delayed(learn_batch)(self.network, *task, n_tokens) for task in tasks
+        found = run_parallel(
+            (delayed(learn_batch)(self.network, *task, n_tokens) for task in tasks),
+            self.n_jobs,
+            in_place=True,
         )
         losses = np.sum(found, axis=0)
         for other in self.others[: len(parts) - 1]:
@@ -110,11 +113,12 @@ class Trainer:
         settings = list(map(np.float32, (shorter, *corrected, decay)))
         moved = self.gradient, self.values, self.first, self.second, self.averaged
         pieces = zip(*(np.array_split(array, N_PARTS) for array in moved), strict=True)
-        self._run_parts(delayed(_step_adam)(*settings, *piece) for piece in pieces)
+        run_parallel(
+            (delayed(_step_adam)(*settings, *piece) for piece in pieces),
+            self.n_jobs,
+            in_place=True,
+        )
         return losses[self.loss_shown]
-
-    def _run_parts(self, tasks):
-        return run_parallel(tasks, self.n_jobs, in_place=True)
 
     def average(self):
         """Return a copy of the average of the parameters over all steps."""
