@@ -6,8 +6,8 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from sklearn_shag.cli._main import N_VECTORS
 from sklearn_shag.cli._models import open_context
+from sklearn_shag.cli._options import N_VECTORS
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.ensembles import (
     AveragedParser,
