@@ -246,8 +246,8 @@ def _add_parse(commands):
     parser.add_argument(
         "--keep-heads",
         action="store_true",
-        help="""keep the heads in the input, with their relations, and complete the rest (default:
-        heads are ignored)""",
+        help="""keep the heads in the input, with their relations, and complete the rest
+        (default: heads are ignored)""",
     )
     parser.add_argument(
         "--confidence",
@@ -342,8 +342,8 @@ def _add_suggest(commands):
         "--output",
         metavar="OUT",
         help="""CoNLL-U file to write for annotators, with predicted trees. In MISC, Check=Yes
-        marks words to look at, and Predicted=Yes heads that train treats as unknown (default:
-        none)""",
+        marks words to look at, and Predicted=Yes heads that train treats as unknown
+        (default: none)""",
     )
     parser.add_argument(
         "--json",
@@ -427,8 +427,8 @@ def _add_evaluate(commands):
         type=parse_count,
         metavar="N",
         help="""also show the N worst sentences side by side, confused relations, and right heads
-        by relation, by distance, of arcs that cross, and with --train of unknown words (default:
-        none)""",
+        by relation, by distance, of arcs that cross, and with --train of unknown words
+        (default: none)""",
     )
     parser.add_argument(
         "--train",

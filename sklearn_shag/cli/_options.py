@@ -75,8 +75,8 @@ def add_train(commands):
     parser.add_argument(
         "--columns",
         metavar="COLUMNS",
-        help="""columns that crf, biaffine and ensemble read, such as upos,form,suffix (default:
-        all that have values)""",
+        help="""columns that crf, biaffine and ensemble read, such as upos,form,suffix
+        (default: all that have values)""",
     )
     parser.add_argument(
         "--tags",
