@@ -40,14 +40,15 @@ def compile(options):
     folder = code_folder()
     if not can_write(folder):
         raise OSError(f"{folder} cannot be written; set NUMBA_CACHE_DIR to a folder that can.")
-    with redirect_stdout(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with redirect_stdout(io.StringIO()), warnings.catch_warnings(action="ignore"):
         for name in options.model or ["english", "demo"]:
             if name == "demo":
                 compare_grammars()
                 continue
-            given = {"context": options.context, "dictionary": options.dictionary}
-            _parse_in_all_ways(open_model(name, n_jobs=1, **given).estimator)
+            model = open_model(
+                name, context=options.context, dictionary=options.dictionary, n_jobs=1
+            )
+            _parse_in_all_ways(model.estimator)
         if options.all:
             _fit_all()
     print(f"The code of {len(list(folder.iterdir()))} kernels is in {folder}")

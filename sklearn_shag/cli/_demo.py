@@ -81,9 +81,12 @@ def draw(options):
 
     check_output(options.output, list_sources(options.file))
     wanted = set(options.highlight.split(","))
-    style = {"colors": options.colors, "compact": options.compact}
-    style["highlight"] = lambda token: token.deprel in wanted
-    page = to_html(read_conllu(options.file), **style)
+    page = to_html(
+        read_conllu(options.file),
+        highlight=lambda token: token.deprel in wanted,
+        colors=options.colors,
+        compact=options.compact,
+    )
     with write_text(options.output) as write:
         write(page.encode())
 

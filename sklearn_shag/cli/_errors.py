@@ -35,8 +35,7 @@ class ErrorCounts:
         """Yield pairs of a true and a parsed tree, and count their arcs."""
         for number, (true, parsed) in enumerate(pairs, start=1):
             if self.n_worst is not None and true.heads is not None:
-                n_wrong = self._count_arcs(true, parsed)
-                self.worst.append((n_wrong, -number, true, parsed))
+                self.worst.append((self._count_arcs(true, parsed), -number, true, parsed))
                 self.worst = nlargest(self.n_worst, self.worst)
             yield true, parsed
 
@@ -49,10 +48,12 @@ class ErrorCounts:
             n_wrong += not (right and same)
             if right and not same:
                 self.confused[label, other] += 1
-            groups = {"relation": label.partition(":")[0]}
             distance = abs(head - t - 1) if head else 0
-            groups["distance"] = f"{FAR} or more" if distance >= FAR else str(distance or "root")
-            groups["arcs"] = "crossing" if t + 1 in crossing else "not crossing"
+            groups = {
+                "relation": label.partition(":")[0],
+                "distance": f"{FAR} or more" if distance >= FAR else str(distance or "root"),
+                "arcs": "crossing" if t + 1 in crossing else "not crossing",
+            }
             if self.known:
                 groups["word"] = "known" if true.forms[t] in self.known else "unknown"
             for group in groups.items():

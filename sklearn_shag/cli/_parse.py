@@ -217,12 +217,13 @@ class Output:
         """Warn of sentences without a parse, and of documents that were left out."""
         of, n = self.counts, self.counts["sentences"]
         if of["unparsed"]:
-            message = f"{of['unparsed']} of {n} sentences were passed on without a parse"
-            warn(message, UserWarning)
+            warn(f"{of['unparsed']} of {n} sentences were passed on without a parse", UserWarning)
         if of["refused"]:
-            others = f"the others have {n} sentences (empty documents: {of['empty']})"
-            message = f"{of['refused']} of {of['documents']} documents were left out; {others}"
-            warn(message, UserWarning)
+            warn(
+                f"{of['refused']} of {of['documents']} documents were left out; the others have "
+                f"{n} sentences (empty documents: {of['empty']})",
+                UserWarning,
+            )
 
 
 def parse(options):
@@ -297,10 +298,14 @@ def _make_work(options, model):
         parser.set_params(decoder=options.decoder)
     parser._check_ready()  # bad options are not errors of sentences
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
-    answers = {"n_best": options.k_best, "n_samples": options.sample, "random_state": options.seed}
-    answers["confidence"] = "all" if is_json and options.confidence else options.confidence
-    answers["keep_heads"] = options.keep_heads
-    answers["unique_relations"] = "auto" if groups == [("auto",)] else groups
+    answers = {
+        "n_best": options.k_best,
+        "n_samples": options.sample,
+        "random_state": options.seed,
+        "confidence": "all" if is_json and options.confidence else options.confidence,
+        "keep_heads": options.keep_heads,
+        "unique_relations": "auto" if groups == [("auto",)] else groups,
+    }
     form = choose_form(options, model.splitter)
     return PieceParser(model.opened, form, answers, options.on_error == "skip", is_json)
 

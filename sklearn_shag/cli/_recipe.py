@@ -6,8 +6,8 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from sklearn_shag.cli._main import N_VECTORS
 from sklearn_shag.cli._models import open_context
+from sklearn_shag.cli._options import N_VECTORS
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.ensembles import (
     AveragedParser,
@@ -227,8 +227,9 @@ class Recipe:
         if self.raw_text is not None:
             model = DistilledParser(model, self._provide_teacher())
         if self.text:
-            shared = {"random_state": self.seed, "n_jobs": self.n_jobs}
-            splitter = Splitter(patterns=self.pattern or (), **shared)
+            splitter = Splitter(
+                patterns=self.pattern or (), random_state=self.seed, n_jobs=self.n_jobs
+            )
             steps = model.steps if isinstance(model, ParserPipeline) else [("parser", model)]
             model = ParserPipeline([("splitter", splitter), *steps])
         if self.dictionary is not None:
@@ -245,9 +246,13 @@ class Recipe:
                 f"{self.continue_} holds {type(learner).__name__}, which cannot go on learning; "
                 f"em, crf and biaffine can."
             )
-        settings = {"warm_start": True, "n_jobs": self.n_jobs, "random_state": self.seed}
-        settings |= self._list_given("max_iter")
-        learner.set_params(**settings, **dict(self.set))
+        learner.set_params(
+            warm_start=True,
+            n_jobs=self.n_jobs,
+            random_state=self.seed,
+            **self._list_given("max_iter"),
+            **dict(self.set),
+        )
         learner._validate_params()
         return model, learner
 
@@ -289,8 +294,7 @@ class Recipe:
             return make_parser_pipeline(tagger, learner), learner
         if kind in OF_COLUMNS:
             return learner, learner
-        symbols = "upos" if self.symbols is None else self.symbols
-        first, *others = symbols.split(",")
+        first, *others = ["upos"] if self.symbols is None else self.symbols.split(",")
         feature = TokenFeature(first, others or None, **counts)
         return make_parser_pipeline(feature, learner), learner
 

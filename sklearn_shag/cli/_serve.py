@@ -191,8 +191,9 @@ def serve(options):
     """
     models = {}
     for path in options.model:
-        given = {"context": options.context, "dictionary": options.dictionary}
-        model, opened, splitter = open_model(path, n_jobs=1, **given)
+        model, opened, splitter = open_model(
+            path, context=options.context, dictionary=options.dictionary, n_jobs=1
+        )
         opened.parser.set_params(verbose=0, max_tokens=MAX_TOKENS)
         known = [] if splitter is None else ["tokenizer"]
         if any(v is not None for k, v in model.get_params().items() if k.endswith("tags")):

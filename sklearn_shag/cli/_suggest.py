@@ -77,9 +77,11 @@ def suggest(options):
         n_jobs=options.n_jobs,
     )
     opened, form = model.opened, choose_form(options, model.splitter)
-    reason = ", since no projective tree with one root has their known heads"
-    advice = " (correct them, or use a model of train --set decoder=mst, which lets arcs cross)"
-    invalid, impossible = LeftOut(), LeftOut(reason + advice)
+    invalid = LeftOut()
+    impossible = LeftOut(
+        ", since no projective tree with one root has their known heads (correct them, or use a "
+        "model of train --set decoder=mst, which lets arcs cross)"
+    )
     sentences = _iter_new(options, form, files, invalid)
     find_fault = name_impossible if opened.parser._projective else lambda sentence: None
     found, part, place = [], [], 0
@@ -121,12 +123,24 @@ def check(options):
     parser = BiaffineParser(tags=options.tags.split(",")) if options.tags else CRFParser()
     found = suspicious_arcs(parser, trees, n_jobs=options.n_jobs)
     rows, marks = [], {}
-    for s, token, column, given, other, *values in islice(rows_of(found), options.number):
+    listed = islice(rows_of(found), options.number)
+    for s, token, column, given, other, of_given, of_other, score in listed:
         path, number, tree = read[s]
-        row = {"file": path, "sentence": number, "sent_id": tree.sent_id, "token": token}
-        row |= {"form": tree.forms[token - 1], "column": column, "given": given, "likely": other}
-        names = ("given_probability", "probability", "score")
-        rows.append(row | dict(zip(names, values, strict=True)))
+        rows.append(
+            {
+                "file": path,
+                "sentence": number,
+                "sent_id": tree.sent_id,
+                "token": token,
+                "form": tree.forms[token - 1],
+                "column": column,
+                "given": given,
+                "likely": other,
+                "given_probability": of_given,
+                "probability": of_other,
+                "score": score,
+            }
+        )
         marks.setdefault(s, [None] * len(tree))[token - 1] = f"{column}:{other}".replace("|", ",")
     if options.output is not None:
         for s, likely in marks.items():
@@ -192,8 +206,12 @@ def _list_suggestions(options, opened, part, place):
     groups = {}
     for k, (s, *values) in enumerate(rows_of(found)):
         path, number, tree = part[s]
-        row = {"file": path, "sentence": number, "sent_id": tree.sent_id}
-        row |= describe(tree.forms, *values)
+        row = {
+            "file": path,
+            "sentence": number,
+            "sent_id": tree.sent_id,
+            **describe(tree.forms, *values),
+        }
         if not together or row["probability"] < UNCERTAIN:
             groups.setdefault((s, together or k), []).append(row)
     for (s, _), rows in groups.items():
@@ -222,15 +240,26 @@ def _write_for_annotators(options, opened, found):
     write_conllu(written, options.output)
 
 
-def _describe_arc(forms, token, head, *values):
-    head_form = forms[head - 1] if head else None
-    row = {"token": token, "form": forms[token - 1], "head": head, "head_form": head_form}
-    return row | dict(zip(("probability", "margin", "entropy"), values, strict=True))
+def _describe_arc(forms, token, head, probability, margin, entropy):
+    return {
+        "token": token,
+        "form": forms[token - 1],
+        "head": head,
+        "head_form": forms[head - 1] if head else None,
+        "probability": probability,
+        "margin": margin,
+        "entropy": entropy,
+    }
 
 
-def _describe_sentence(forms, *values):
-    names = ("unknown_heads", "expected_errors", "error_rate", "tree_probability")
-    return dict(zip(names, values, strict=True), text=" ".join(forms))
+def _describe_sentence(forms, n_unknown, expected_errors, error_rate, tree_probability):
+    return {
+        "unknown_heads": n_unknown,
+        "expected_errors": expected_errors,
+        "error_rate": error_rate,
+        "tree_probability": tree_probability,
+        "text": " ".join(forms),
+    }
 
 
 def _format_field(value):

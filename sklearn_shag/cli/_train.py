@@ -238,11 +238,10 @@ class Training:
                     title = f"{of}: {', '.join(shown)}".ljust(38)
                     print(f"{title}({number} {printable(place)})", file=self.told)
                     if model is self.model:
-                        about = {"of": of, "on": f"{number} {os.path.basename(place)}"}
-                        rows.append(about | found)
+                        on = f"{number} {os.path.basename(place)}"
+                        rows.append({"of": of, "on": on} | found)
             if self._simple in models:
-                gain = np.subtract(n_right["student"], n_right[self._simple])
-                self._gains.extend(gain)
+                self._gains.extend(np.subtract(n_right["student"], n_right[self._simple]))
         return rows
 
     @property
@@ -273,17 +272,20 @@ class Training:
         kind, gains = self._simple, self._gains
         what = f"on the sentences that were set aside, a network {kind} is better. {REMEDIES[kind]}"
         if self.helpers and len(gains) < FEWEST_SENTENCES:
-            what = f"fewer than {FEWEST_SENTENCES} own trees were set aside"
-            what += ", so nothing could be checked"
+            what = (
+                f"fewer than {FEWEST_SENTENCES} own trees were set aside, so nothing could be "
+                f"checked"
+            )
         elif np.sum(gains) >= -STANDARD_ERRORS[kind] * np.linalg.norm(gains):
             return
         if self.helpers:
             count_pieces = self.recipe.open_context().pieces_per_word
             n_own = count_pieces([*self.treebank, *self.raw])
             n_other = count_pieces(self.helpers)
-            what += f". The transformer cuts a word into {n_own:.1f} pieces, and one of the "
-            what += f"helpers into {n_other:.1f}; many more are a sign that it does not know the "
-            what += "language"
+            what += (
+                f". The transformer cuts a word into {n_own:.1f} pieces, and one of the helpers "
+                f"into {n_other:.1f}; many more are a sign that it does not know the language"
+            )
         warn(what, UserWarning)
 
     def describe(self):
@@ -332,8 +334,8 @@ def _fit_on_counts(model, trees):
     feature, learner = model[0].fit(trees), model[-1]
 
     def transform(part):
-        with warnings.catch_warnings():  # a part may have more rare symbols than all trees
-            warnings.simplefilter("ignore", UnknownSymbolWarning)
+        # A part may have more rare symbols than all trees.
+        with warnings.catch_warnings(action="ignore", category=UnknownSymbolWarning):
             return feature.transform(part)
 
     learner._fit_parts(map(transform, in_chunks(trees, COUNTED_CHUNK)))

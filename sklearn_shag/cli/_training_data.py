@@ -252,8 +252,11 @@ def list_split(own, helpers, raw_text):
     sentences : list of DependencyTree
     """
     plain = [tree for tree in helpers if not tree.multiword_tokens]
-    files = list_sources(raw_text, HORIZONTAL.suffix)
-    files = [path for path in files if path != STANDARD and not is_conllu(path)]
+    files = [
+        path
+        for path in list_sources(raw_text, HORIZONTAL.suffix)
+        if path != STANDARD and not is_conllu(path)
+    ]
     seen = own or chain.from_iterable(islice(iter_horizontal(path), LOOKED_AT) for path in files)
     script = _find_script(seen)
     split = [tree for tree in plain if _find_script([tree]) == script]

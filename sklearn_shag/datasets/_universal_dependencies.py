@@ -176,9 +176,16 @@ def fetch_treebank(
     >>> len(treebank.train)                                    # doctest: +SKIP
     12544
     """
-    limits = {"timeout": timeout, "max_bytes": max_bytes}
-    download = {"known_hash": known_hash, "progressbar": progressbar} | limits
-    folder = find_treebank(name, data_home, version, download_if_missing, **download)
+    folder = find_treebank(
+        name,
+        data_home,
+        version,
+        download_if_missing,
+        known_hash=known_hash,
+        progressbar=progressbar,
+        timeout=timeout,
+        max_bytes=max_bytes,
+    )
     splits = {
         split: [
             tree
@@ -203,8 +210,9 @@ def find_treebank(name, data_home=None, version=None, download_if_missing=True, 
     if folder is None:
         if not download_if_missing:
             looked_in = " and ".join(map(str, folders))
-            message = f"The treebank {name} is not in {looked_in}; allow its download."
-            raise OSError(printable(message))
+            raise OSError(
+                printable(f"The treebank {name} is not in {looked_in}; allow its download.")
+            )
         folder = released
         _check_target(folder)
         _fetch_release(name, version or DEFAULT_VERSION, folder, **download)
@@ -227,8 +235,9 @@ def _check_target(folder):
     for place in (folder.parent.parent, folder.parent, folder):
         if os.path.lexists(place) and (place == folder or not place.is_dir()):
             problem = "there already, without .conllu files" if place == folder else "not a folder"
-            message = f"{place} is {problem}. Move it away to download the treebank."
-            raise FileExistsError(printable(message))
+            raise FileExistsError(
+                printable(f"{place} is {problem}. Move it away to download the treebank.")
+            )
 
 
 def retrieve(address, path, known_hash=None, progressbar=True, timeout=60.0):

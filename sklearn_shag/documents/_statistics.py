@@ -27,8 +27,12 @@ UPOS_TAGS = (
     "PART",
     "PRON",
     "PROPN",
+    "PUNCT",
+    "SCONJ",
+    "SYM",
+    "VERB",
+    "X",
 )
-UPOS_TAGS += ("PUNCT", "SCONJ", "SYM", "VERB", "X")
 # What is divided by what
 RATIOS = {
     "sentence_length": ("words", "sentences"),

@@ -140,8 +140,8 @@ def expected_calibration_error(
     >>> round(expected_calibration_error(test, marginals, heads), 2)
     0.03
     """
-    bins = fill_bins(*look_up_confidence(y_true, marginals, y_pred), n_bins, strategy)
-    return bins.expected_error
+    right, probabilities = look_up_confidence(y_true, marginals, y_pred)
+    return fill_bins(right, probabilities, n_bins, strategy).expected_error
 
 
 def look_up_confidence(y_true, marginals, y_pred=None):
@@ -419,8 +419,10 @@ class ArcCalibrationDisplay(Display):
         (self.line_,) = ax.plot(confidences, accuracies, label=label)
         areas = _SMALLEST + _LARGEST * counts / counts.sum()
         self.points_ = ax.scatter(confidences, accuracies, areas, color=self.line_.get_color())
-        xlabel = f"mean probability of predicted {self.unit}"
-        ax.set(xlabel=xlabel, ylabel=f"share of right {self.unit}")
+        ax.set(
+            xlabel=f"mean probability of predicted {self.unit}",
+            ylabel=f"share of right {self.unit}",
+        )
         ax.legend(loc="lower right")
         return self
 

@@ -122,8 +122,15 @@ class AutomatonDisplay(Display):
         sklearn.exceptions.NotFittedError, TypeError, ValueError
             As for :func:`approximate_dfa`.
         """
-        options = {"n_clusters": n_clusters, "min_count": min_count}
-        dfa = approximate_dfa(estimator, X, y, head=head, direction=direction, **options)
+        dfa = approximate_dfa(
+            estimator,
+            X,
+            y,
+            head=head,
+            direction=direction,
+            n_clusters=n_clusters,
+            min_count=min_count,
+        )
         return cls(dfa).plot(ax=ax, min_probability=min_probability)
 
     @validate_params({"min_probability": [Interval(Real, 0, 1, closed="both")]})
@@ -181,8 +188,14 @@ class AutomatonDisplay(Display):
         for state, centre in centres.items():
             stop = self.dfa.states.stop_probabilities[state]
             color = plt.get_cmap("Blues")(0.55 * stop)  # pale enough to read black on it
-            style = {"facecolor": color, "edgecolor": "black", "linewidth": self._scale}
-            circle = plt.Circle(centre, _RADIUS, zorder=3, **style)
+            circle = plt.Circle(
+                centre,
+                _RADIUS,
+                zorder=3,
+                facecolor=color,
+                edgecolor="black",
+                linewidth=self._scale,
+            )
             self.states_[state] = self.ax_.add_patch(circle)
             self._add_text(*centre, f"{state}\n{stop:.2f}", 8, ha="center", va="center", zorder=4)
 
@@ -209,10 +222,16 @@ class AutomatonDisplay(Display):
             size = [max(text_width(line, _FONT) for line in lines) + 0.04, _LINE * len(lines)]
             place, box = _free_place(places, np.array(size), taken)
             taken.append(box)
-            style = {"ha": "center", "va": "center", "linespacing": 1.0, "zorder": 5}
-            style["bbox"] = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0}
-            label = self._add_text(*place, "\n".join(lines), _FONT, **style)
-            self.labels_[source, target] = label
+            self.labels_[source, target] = self._add_text(
+                *place,
+                "\n".join(lines),
+                _FONT,
+                ha="center",
+                va="center",
+                linespacing=1.0,
+                zorder=5,
+                bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0},
+            )
 
     def _describe(self, middle, top, min_probability):
         dfa = self.dfa

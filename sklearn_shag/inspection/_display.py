@@ -37,8 +37,10 @@ class Display:
             Inches.
         """
         if ax is None:
-            whole = {"left": 0, "right": 1, "bottom": 0, "top": 1}
-            _, ax = plt.subplots(figsize=(width, height), gridspec_kw=whole)
+            _, ax = plt.subplots(
+                figsize=(width, height),
+                gridspec_kw={"left": 0, "right": 1, "bottom": 0, "top": 1},
+            )
         ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
         ax.set_axis_off()
         self.ax_, self.figure_ = ax, ax.figure
@@ -56,8 +58,14 @@ class Display:
 
         kind = (Path.LINETO, Path.CURVE3, Path.CURVE4)[len(points) - 2]
         path = Path(points, [Path.MOVETO, *[kind] * (len(points) - 1)])
-        sizes = {"linewidth": linewidth * self._scale, "mutation_scale": 9 * self._scale}
-        return self.ax_.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", **sizes, **style))
+        arrow = FancyArrowPatch(
+            path=path,
+            arrowstyle="-|>",
+            linewidth=linewidth * self._scale,
+            mutation_scale=9 * self._scale,
+            **style,
+        )
+        return self.ax_.add_patch(arrow)
 
 
 def text_width(text, size):

@@ -177,10 +177,9 @@ def top_refinements(
     rows, masses = _count_contexts(trees, code, posteriors, np.concatenate(words))
     relations, others = map(partial(np.array, dtype=object), zip(*rows, strict=True))
     # A context that does not occur is typical of nothing.
-    least = TINY
-    counts = masses / np.maximum(n_tokens, least)
-    ratios = counts / np.maximum(masses.sum(axis=1) / n_tokens.sum(), least)[:, None]
-    gains = counts * np.log(np.maximum(ratios, least))
+    counts = masses / np.maximum(n_tokens, TINY)
+    ratios = counts / np.maximum(masses.sum(axis=1) / n_tokens.sum(), TINY)[:, None]
+    gains = counts * np.log(np.maximum(ratios, TINY))
     shares = n_tokens / n_tokens.sum()
     table = []
     for refinement in np.argsort(-n_tokens, kind="stable")[: np.count_nonzero(n_tokens)]:

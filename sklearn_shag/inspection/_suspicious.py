@@ -145,8 +145,8 @@ def suspicious_arcs(
     values = {name: sorted(seen - {MISSING}) for name, seen in found.items() if seen != {MISSING}}
     folds = [(seed, *fold) for seed in range(N_READINGS) for fold in assign_folds(trees, cv, seed)]
     tasks = [delayed(_judge_fold)(parser, trees, heads, values, *fold) for fold in folds]
-    with warnings.catch_warnings():  # of a fold, which has rarer symbols than all trees
-        warnings.simplefilter("ignore")
+    # A fold has rarer symbols than all trees, and would warn of them.
+    with warnings.catch_warnings(action="ignore"):
         answers = run_parallel(tasks, n_jobs)
     sums = [{} for _ in trees]
     for (_, _, held_out), judged in zip(folds, answers, strict=True):

@@ -90,8 +90,9 @@ class DependencyTreeDisplay(Display):
                 "wrong": [(h, m) for h, m in predicted if tree.heads[m - 1] not in (h, UNKNOWN)],
             }
             if UNKNOWN in tree.heads:
-                unknown = [(h, m) for h, m in predicted if tree.heads[m - 1] == UNKNOWN]
-                self.arcs["unknown"] = unknown
+                self.arcs["unknown"] = [
+                    (h, m) for h, m in predicted if tree.heads[m - 1] == UNKNOWN
+                ]
 
     @classmethod
     def from_estimator(
@@ -191,8 +192,9 @@ class DependencyTreeDisplay(Display):
                 points = layout.curve(head, token, baseline, step, aside=0.05)
                 if not head:  # straight down: a line up and down again would fill its own dashes
                     points = (points[0][0], baseline + step * layout.n_levels), points[-1]
-                style = {**_STYLES[kind], "fill": True, "gid": kind}
-                self.arcs_[head, token] = self._add_arrow(points, **style)
+                self.arcs_[head, token] = self._add_arrow(
+                    points, **_STYLES[kind], fill=True, gid=kind
+                )
         if is_compared:
             self._explain()
         return self
@@ -222,8 +224,13 @@ class DependencyTreeDisplay(Display):
         for kind, arcs in self.arcs.items():
             style = {**_STYLES[kind], "linewidth": _STYLES[kind]["linewidth"] * self._scale}
             self.ax_.plot([], [], label=f"{kind} ({len(arcs)})", **style)
-        style = {"frameon": False, "fontsize": _SMALL_FONT * self._scale, "borderaxespad": 0.2}
-        self.ax_.legend(loc="lower left", ncols=3, **style)
+        self.ax_.legend(
+            loc="lower left",
+            ncols=3,
+            frameon=False,
+            fontsize=_SMALL_FONT * self._scale,
+            borderaxespad=0.2,
+        )
 
 
 def _check_tree(tree):
@@ -362,9 +369,8 @@ class ArcMarginalsDisplay(Display):
         self.im_ = ax.imshow(self.marginals, vmin=0.0, vmax=1.0, cmap=cmap)
         self.marks_ = None
         if self.heads is not None:
-            marks = {"mfc": "none", "mec": "#d55e00", "ms": 5}
             known = np.flatnonzero(self.heads != UNKNOWN)
-            (self.marks_,) = ax.plot(self.heads[known], known, "o", **marks)
+            (self.marks_,) = ax.plot(self.heads[known], known, "o", mfc="none", mec="#d55e00", ms=5)
         style = {"fontsize": 8, "parse_math": False}
         ax.set_xticks(range(len(words) + 1), [ROOT_NAME, *words], rotation=90, **style)
         ax.set_yticks(range(len(words)), words, **style)

@@ -414,8 +414,7 @@ def _drop_subtype(label):
 
 
 def _measure_lengths(heads):
-    tokens = np.arange(1, heads.size + 1)
-    return np.where(heads > 0, np.abs(heads - tokens), 0)
+    return np.where(heads > 0, np.abs(heads - np.arange(1, heads.size + 1)), 0)
 
 
 def _measure_depths(heads):

@@ -68,8 +68,9 @@ def uas_scorer(
     >>> cross_val_score(DeterministicSHAG(), trees, cv=3, scoring=uas_scorer).round(2)
     array([0.77, 0.79, 0.76])
     """
-    y_true, y_pred = _true_and_predicted(estimator, X, y)
-    return unlabeled_attachment_score(y_true, y_pred, sample_weight=sample_weight)
+    return unlabeled_attachment_score(
+        *_true_and_predicted(estimator, X, y), sample_weight=sample_weight
+    )
 
 
 def exact_match_scorer(
@@ -116,8 +117,7 @@ def exact_match_scorer(
     >>> cross_val_score(DeterministicSHAG(), trees, cv=3, scoring=exact_match_scorer).round(2)
     array([0.19, 0.16, 0.21])
     """
-    y_true, y_pred = _true_and_predicted(estimator, X, y)
-    return exact_match_score(y_true, y_pred, sample_weight=sample_weight)
+    return exact_match_score(*_true_and_predicted(estimator, X, y), sample_weight=sample_weight)
 
 
 def las_scorer(

@@ -112,11 +112,8 @@ def join_columns(tree, names, separator="|"):
 
 def get_feature(feats, feature):
     """Return the value of a morphological feature in "Case=Nom|Number=Sing", "_" without it."""
-    for pair in feats.split("|"):
-        name, _, value = pair.partition("=")
-        if name == feature:
-            return value
-    return "_"
+    pairs = (pair.partition("=") for pair in feats.split("|"))
+    return next((value for name, _, value in pairs if name == feature), MISSING)
 
 
 def unspecified_relation(head):

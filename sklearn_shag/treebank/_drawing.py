@@ -265,8 +265,7 @@ def draw_svg(forms, symbols, heads=None, deprels=None, marked=(), colors=False, 
         texts.append(_svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, _PLAIN))
         if head != UNKNOWN:
             points = layout.curve(head, token, baseline, -step, aside=5)
-            weight = 2.4 if token in marked else 1.2
-            arcs.append(_svg_arc(points, own or _PLAIN, weight))
+            arcs.append(_svg_arc(points, own or _PLAIN, 2.4 if token in marked else 1.2))
             middle, top = (points[0][0] + position) / 2, baseline - step * layout.level(head, token)
             texts.append(_svg_text(middle, top + 3, _LABEL_SIZE, label, own or _LABEL))
     return "\n".join(

@@ -94,8 +94,9 @@ def _describe_error(error, path):
     """Return the reason of an OSError in words, without number and path."""
     if isinstance(error, BlockingIOError):  # from a lock
         return "another run is writing it"
-    is_denied = isinstance(error, PermissionError)
-    return "permission is denied" if is_denied else error.strerror or str(error)
+    if isinstance(error, PermissionError):
+        return "permission is denied"
+    return error.strerror or str(error)
 
 
 @contextlib.contextmanager

@@ -58,10 +58,14 @@ def progress(description, n_steps, unit, verbose, log=False):
     from tqdm import tqdm
 
     lock = Lock()
-    delay = DELAY if verbose == 1 else 0.0
     of_bytes = unit == "B"
-    style = {"unit": unit if of_bytes else f" {unit}", "unit_scale": of_bytes}
-    with tqdm(desc=description, total=n_steps, delay=delay, **style) as bar:
+    with tqdm(
+        desc=description,
+        total=n_steps,
+        delay=DELAY if verbose == 1 else 0.0,
+        unit=unit if of_bytes else f" {unit}",
+        unit_scale=of_bytes,
+    ) as bar:
 
         def advance(n=1, note="", done=""):
             with lock:
@@ -277,8 +281,7 @@ def _call_here(function, item):
 
 def call_recorded(function, item):
     """Call a function; return its result, and the warnings that it issued."""
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as warned:
         result = function(item)
     return result, [(each.category, str(each.message)) for each in warned]
 
