@@ -427,7 +427,9 @@ def ask(parser, want, batch, make=None):
     if len(chunks) > 1 and not verbose and count_workers(parser.n_jobs) == 1:
         chunks = cut_chunks(lengths, CHUNK_COST_ALONE)
     if len(chunks) == 1 and not verbose:
-        results, (n_out, n_drawn) = _ask_chunk(make, want, batch)
+        forest = make(batch)
+        results = want(forest)
+        n_out, n_drawn = _count_exceptions(forest)
     else:
         tasks = (delayed(_ask_chunk)(make, want, batch.take(part)) for part in chunks)
         with progress("Parsing", lengths.size, "sentences", verbose) as advance:
@@ -455,10 +457,13 @@ def ask(parser, want, batch, make=None):
 
 
 def _ask_chunk(make, want, batch):
-    """Return results, and counts of sentences out of range, and drawn from a later rung."""
     forest = make(batch)
-    results = want(forest)
-    return results, (np.count_nonzero(forest.out_of_range), np.count_nonzero(forest.drawn_by))
+    return want(forest), _count_exceptions(forest)
+
+
+def _count_exceptions(forest):
+    """Count sentences out of range, and sentences with trees drawn from a later rung."""
+    return np.count_nonzero(forest.out_of_range), np.count_nonzero(forest.drawn_by)
 
 
 # Questions to forests; each function returns a list with a result for each sentence.
