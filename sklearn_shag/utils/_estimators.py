@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
+from sklearn_shag.utils._arrays import unpack_column
 from sklearn_shag.utils._param_validation import Function, _BaseComposition
 
 PACKAGE = "sklearn_shag"
@@ -29,7 +30,9 @@ if MYPY:
         def set_params(self, **params: Any) -> Self: ...
 
     class _Transformer:
-        fit_transform = set_output = _any
+        fit_transform = _any
+
+        def set_output(self, *, transform: str | None = None) -> Self: ...
 
     class _Names:
         get_feature_names_out = _any
@@ -183,7 +186,7 @@ def open_parser(estimator, method, advice=""):
 
 def _transform_sentences(steps, sentences):
     for step in steps:
-        sentences = step.transform(sentences)
+        sentences = unpack_column(step.transform(sentences))
     return sentences
 
 
