@@ -177,7 +177,7 @@ def _guess_without_tabs(line):
     if line.startswith("<"):
         return "XML or HTML; if it was saved from a web page, download the raw file instead"
     if re.match(r"[\[{]\s*([\"{\[]|$)", line):
-        return "JSON; convert it to CoNLL-U first"
+        return "JSON; read_jsonl reads what parse writes, and other JSON must become CoNLL-U first"
     if len(words) == 1 and line.count(",") + line.count(";") > 1:
         return "a table with commas or semicolons between its columns; convert it to CoNLL-U first"
     return (
@@ -188,7 +188,7 @@ def _guess_without_tabs(line):
 
 
 class ConlluError(ValueError):
-    """A file is not valid CoNLL-U, or not valid horizontal text.
+    """A file is not valid CoNLL-U, JSON of trees or horizontal text.
 
     Its message begins with the file and the line.
 
@@ -214,6 +214,7 @@ class ConlluError(ValueError):
     See Also
     --------
     read_conllu : Raises it for an invalid sentence, or skips the sentence.
+    read_jsonl : Raises it for lines that are not JSON of trees.
     read_horizontal : Raises it for lines with tabs.
 
     Examples

@@ -26,11 +26,23 @@ from sklearn_shag.utils._typing import ObjectArray, StrArray
 
 @linked
 class TreeTransformer(TransformerMixin, BaseEstimator):
-    """Base class of transformers from trees to trees.
+    """Base class of transformers of trees."""
 
-    After ``set_output(transform="pandas")`` the trees are the only column of a data frame, which
-    has the index of X.
-    """
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `transform` and `fit_transform` return.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars", None}, default=None
+            With "pandas" or "polars" it is a data frame, which has the index of X, or its order of
+            rows. Trees are its only column. None changes nothing.
+
+        Returns
+        -------
+        self : object
+            The estimator itself.
+        """
+        return super().set_output(transform=transform)
 
     def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
         """Name the column of trees, for data frames.

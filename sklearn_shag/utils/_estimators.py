@@ -30,9 +30,7 @@ if MYPY:
         def set_params(self, **params: Any) -> Self: ...
 
     class _Transformer:
-        fit_transform = _any
-
-        def set_output(self, *, transform: str | None = None) -> Self: ...
+        fit_transform = set_output = _any
 
     class _Names:
         get_feature_names_out = _any
