@@ -78,8 +78,8 @@ class TextParser(TreeTransformer):
         What to do with a text that is refused, such as one with NUL: raise an error, or warn and
         return no trees for it.
     missing : {"error", "empty"}, default="error"
-        What to do with None, NaN and pandas.NA in place of a text: refuse them, or return no trees
-        for them, as for an empty text.
+        What to do with None, NaN and pandas.NA in place of a text: refuse them, with an error or
+        as `on_error` says, or return no trees for them, as for an empty text.
     n_jobs : int or None, default=None
         Number of processes, each of which parses whole groups of texts.
 
@@ -431,19 +431,28 @@ class DependencyVectorizer(TreeTransformer):
         Parameters
         ----------
         X : sparse matrix, ndarray or data frame of shape (n_documents, n_features)
-            Counts, as :meth:`transform` returns them.
+            Counts, as from :meth:`transform`.
 
         Returns
         -------
         features : list of ndarrays of str, each of shape (n_found,)
-            For each document the names of its features, in the order of their columns.
+            For each document the names of its features, in any order.
 
         Raises
         ------
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If X has another number of columns.
+            If X is no table of numbers.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DependencyVectorizer
+        >>> from sklearn_shag.datasets import load_english
+        >>> vectorizer = DependencyVectorizer("words")
+        >>> counts = vectorizer.fit_transform(load_english().data[:2])
+        >>> sorted(vectorizer.inverse_transform(counts)[0].tolist())
+        ['ADP', 'ADV', 'DET', 'NOUN', 'PUNCT', 'VERB']
         """
         check_is_fitted(self)
         return self.vectorizer_.inverse_transform(X)

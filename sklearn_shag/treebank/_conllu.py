@@ -272,7 +272,7 @@ def _parse_json(path, number, line):
 
 
 def _list_sentences(content):
-    """List the sentences of a line, which is one itself if it is not what `parse` has written."""
+    """List the sentences in the object of a line, which may be a sentence itself."""
     if not (isinstance(content, dict) and "sentences" in content):
         return [content]
     name, sentences = content.get("id"), content["sentences"]

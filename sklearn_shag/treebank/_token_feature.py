@@ -34,8 +34,8 @@ class TreeTransformer(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         transform : {"default", "pandas", "polars", None}, default=None
-            With "pandas" or "polars" it is a data frame, which has the index of X, or its order of
-            rows. Trees are its only column. None changes nothing.
+            With "pandas" or "polars" a data frame, with the index of X, or its order of rows.
+            Trees are a column of it. None changes nothing.
 
         Returns
         -------

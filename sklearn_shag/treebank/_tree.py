@@ -393,7 +393,7 @@ class DependencyTree:
 
         See Also
         --------
-        read_jsonl : Reads such dicts from files of JSON lines.
+        sklearn_shag.treebank.read_jsonl : Reads such dicts from files of JSON lines.
 
         Examples
         --------
