@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError, SkipTestWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
@@ -37,6 +38,8 @@ from sklearn_shag.features import TransformerVectors
 from sklearn_shag.learning._base import IncrementalMixin
 from sklearn_shag.sequences import count_treebank, merge_statistics
 from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.utils._arrays import object_array
+from sklearn_shag.utils._estimators import open_member
 from tests.estimators import (
     BY_SENTENCE,
     COUNTING,
@@ -358,9 +361,56 @@ def test_default_output_can_be_asked_for(trees, name):
 def test_trees_stay_trees_where_data_frames_are_the_rule(trees, name):
     pipeline = make_pipeline(clone(TRANSFORMERS[name]), SpectralSHAG(2))
     expected = pipeline.fit(trees).score(trees)
+    tagged = pipeline[0].transform(trees)
     with sklearn.config_context(transform_output="pandas"):
         assert pipeline.fit(trees).score(trees) == expected
-        assert isinstance(pipeline[0].transform(trees), list)
+        assert pipeline[0].transform(trees)["trees"].tolist() == tagged
+        assert open_member(pipeline).transform(trees) == tagged
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_trees_keep_the_index_of_their_rows(trees, name):
+    pd = pytest.importorskip("pandas")
+    transformer = clone(TRANSFORMERS[name])
+    expected = [transformer.fit_transform(trees), transformer.transform(trees)]
+    transformer.set_output(transform="pandas")
+    labels = np.random.RandomState(0).permutation(len(trees))
+    column = pd.Series(trees, index=labels)
+    named = pd.DataFrame({"sentence": object_array(trees)}, index=[f"tree {k}" for k in labels])
+    for X in (column, named):
+        tables = [clone(transformer).fit_transform(X), transformer.transform(X)]
+        for table, own in zip(tables, expected, strict=True):
+            assert table.index.equals(X.index)
+            assert table["trees"].tolist() == own
+    frame = pd.DataFrame({"tree": column, "size": column.map(len)})
+    steps = [("own", transformer, "tree"), ("size", "passthrough", ["size"])]
+    joined = ColumnTransformer(steps).set_output(transform="pandas").fit(frame)
+    found = joined.transform(frame[::-1])
+    assert found["own__trees"].tolist() == expected[1][::-1]
+    assert (found["own__trees"].map(len) == found["size__size"]).all()
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_trees_keep_the_order_of_their_rows_in_polars(trees, name):
+    pl = pytest.importorskip("polars")
+    transformer = clone(TRANSFORMERS[name])
+    expected = [transformer.fit_transform(trees), transformer.transform(trees)]
+    transformer.set_output(transform="polars")
+    column = pl.Series("sentence", trees, dtype=pl.Object)
+    for X in (trees, column, column.to_frame()):
+        tables = [clone(transformer).fit_transform(X), transformer.transform(X)]
+        assert [table["trees"].to_list() for table in tables] == expected
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_parsers_read_the_column_that_transformers_make(fitted, trees, name):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"trees": object_array(trees)}, index=[-k for k in range(len(trees))])
+    model = fitted(name)
+    assert same(model.predict(frame), model.predict(trees))
+    assert model.score(frame) == model.score(trees)
+    if isinstance(model, BaseSHAG):
+        assert_same_model(clone(model).fit(frame), clone(model).fit(trees))
 
 
 # Sample weights

@@ -19,7 +19,7 @@ from sklearn_shag.cli import _parse, main
 from sklearn_shag.datasets import load_parser
 from sklearn_shag.network import _biaffine, _estimators
 from sklearn_shag.parsing import head_probabilities
-from sklearn_shag.treebank import read_conllu, write_conllu
+from sklearn_shag.treebank import read_conllu, read_jsonl, write_conllu
 from sklearn_shag.utils import _parallel
 from sklearn_shag.utils._io import write_resumable
 from tests.loops import over
@@ -77,6 +77,7 @@ def test_json_lines_hold_the_trees_of_their_texts(
     read_at_once(monkeypatch, size)
     status, out, err = run("in.jsonl", *JSON, "--n-jobs", workers)
     assert (status, err) == (0, [])
+    read = read_jsonl(io.StringIO(out))
     lines = list(map(json.loads, out.split("\n")[:-1]))
     assert [(line["id"], line["text"]) for line in lines] == list(TEXTS.items())
     for line, trees in zip(lines, expected, strict=True):
@@ -99,9 +100,10 @@ def test_json_lines_hold_the_trees_of_their_texts(
     found[notes[0]] = found[notes[0]].with_comments(
         [each for each in found[notes[0]].comments if "empty" not in each]
     )
-    assert [tree.to_conllu() for tree in found] == [
-        tree.to_conllu() for trees in expected for tree in trees
-    ]
+    expected = [tree for trees in expected for tree in trees]
+    for trees in (found, read):
+        assert [tree.to_conllu() for tree in trees] == [tree.to_conllu() for tree in expected]
+        assert [tree.document for tree in trees] == [tree.document for tree in expected]
 
 
 def test_files_are_documents_in_json(run, tmp_path, bundled):

@@ -9,11 +9,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -305,6 +307,162 @@ def test_tools_of_scikit_learn(parsed, tmp_path):
     assert "size__size" in found
     counts = make_pipeline(TextParser(), DependencyVectorizer()).fit(frame["text"])
     assert "ROOT -root-> VERB" in counts.get_feature_names_out()
+
+
+TO_TABLES = {
+    "documents": TextParser(),
+    "statistics": make_pipeline(TextParser(), SyntaxStatistics()),
+    "counts": make_pipeline(TextParser(), DependencyVectorizer("words", sparse_output=False)),
+}
+INDICES = {
+    "permuted": np.random.RandomState(0).permutation(len(TEXTS)).tolist(),
+    "labels": [f"text {k}" for k in range(len(TEXTS), 0, -1)],
+    "repeated": [0, 0, 1] * 5,
+}
+
+
+@pytest.mark.parametrize("name", TO_TABLES)
+@pytest.mark.parametrize("labels", INDICES)
+def test_rows_of_data_frames_are_those_of_the_texts(parsed, name, labels):
+    """Each with its label, in tables of one transformer and of several."""
+    pd = pytest.importorskip("pandas")
+    texts = pd.Series(TEXTS, index=INDICES[labels])
+    n_sentences = pd.Series([len(trees) for trees in parsed], index=texts.index)
+    model = clone(TO_TABLES[name])
+    expected = np.reshape(model.fit_transform(TEXTS), (len(TEXTS), -1))
+    table = model.set_output(transform="pandas").fit_transform(texts)
+    assert table.index.equals(texts.index)
+    assert table.to_numpy().tolist() == expected.tolist()
+    assert clone(model).fit_transform(texts).equals(table)
+    train, test = train_test_split(texts, random_state=0)
+    assert clone(model).fit(train).transform(test).index.equals(test.index)
+    with sklearn.config_context(transform_output="pandas"):
+        assert clone(TO_TABLES[name]).fit_transform(texts).equals(table)
+    if texts.index.is_unique:
+        frame = pd.DataFrame({"n_sentences": n_sentences, "text": texts})
+        joined = ColumnTransformer([("own", model, "text"), ("n", "passthrough", ["n_sentences"])])
+        found = joined.set_output(transform="pandas").fit_transform(frame)
+        assert found.index.equals(texts.index)
+        assert found.to_numpy()[:, :-1].tolist() == expected.tolist()
+        assert found["n__n_sentences"].equals(n_sentences)
+        train, test = train_test_split(frame, random_state=0)
+        of_test = joined.fit(train).transform(test)
+        assert of_test["n__n_sentences"].equals(n_sentences[test.index])
+        if name == "statistics":
+            assert (of_test["own__sentences"] == n_sentences[test.index]).all()
+
+
+@pytest.mark.parametrize("name", TO_TABLES)
+def test_rows_of_polars_are_in_the_order_of_the_texts(parsed, name):
+    pl = pytest.importorskip("polars")
+    model = clone(TO_TABLES[name])
+    expected = np.reshape(model.fit_transform(TEXTS), (len(TEXTS), -1)).tolist()
+    table = model.set_output(transform="polars").fit_transform(pl.Series(TEXTS))
+    assert list(map(list, table.rows())) == expected
+    frame = pl.DataFrame({"text": TEXTS, "size": range(len(TEXTS))})
+    joined = ColumnTransformer([("own", model, "text"), ("n", "passthrough", ["size"])])
+    found = joined.set_output(transform="polars").fit_transform(frame.sample(fraction=1, seed=0))
+    assert [list(row[:-1]) for row in found.sort("n__size").rows()] == expected
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, "NA"])
+def test_missing_texts_are_empty_or_named_by_their_row(parsed, gap):
+    pd = pytest.importorskip("pandas")
+    texts = [*TEXTS[:5], pd.NA if gap == "NA" else gap]
+    series = pd.Series(texts, index=list("fedcba"), dtype=object)
+    filled = TextParser(missing="empty")
+    for X in (texts, series, series.astype("string"), iter(texts)):
+        assert filled.fit_transform(X).tolist() == [*parsed[:5], []]
+    for X in (series, series[::-1]):
+        row = X.index.get_loc("a")
+        with pytest.raises(ValueError, match=rf'Row {row} of X.*fillna\(""\).*missing="empty"'):
+            TextParser().fit_transform(X)
+    assert TextParser().fit_transform(series.fillna("")).tolist() == [*parsed[:5], []]
+    with pytest.warns(UserWarning, match="id 5 is refused"):
+        assert TextParser(on_error="skip").fit_transform(series)[5] == []
+    with pytest.raises(TypeError, match="bytes"):
+        filled.fit_transform([b"It rains."])
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return load_parser()
+
+
+@pytest.mark.parametrize("freeze", [lambda parser: parser, FrozenEstimator])
+def test_fitted_parsers_stay_fitted_in_copies(bundled, parsed, freeze, tmp_path, monkeypatch):
+    parser = freeze(bundled)
+    step = TextParser(parser, lines=True).set_output(transform="pandas")
+    copied = clone(step)
+    assert copied is not step
+    assert copied.parser is parser
+    assert copied.lines
+    copied.set_output(transform="default").set_params(lines=False)
+    assert hasattr(step.transform(TEXTS[:1]), "columns")
+    assert step.lines
+    assert copied.transform(TEXTS).tolist() == parsed.tolist()
+    restored = pickle.loads(pickle.dumps(copied))
+    assert clone(restored).transform(TEXTS).tolist() == parsed.tolist()
+
+    named = make_pipeline(TextParser(), DependencyVectorizer(), LogisticRegression())
+    model = clone(named).set_params(textparser__parser=parser)
+    expected = cross_val_score(named, TEXTS, LABELS, cv=2)
+    assert (cross_val_score(model, TEXTS, LABELS, cv=2, error_score="raise") == expected).all()
+    grid = {"dependencyvectorizer__kind": ["arcs", "words"]}
+    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(TEXTS, LABELS)
+    assert search.cv_results_["mean_test_score"][0] == expected.mean()
+    assert search.best_estimator_[0].parser is parser
+    expected = named.fit(TEXTS, LABELS).predict_proba(TEXTS)
+    model.set_params(memory=str(tmp_path)).fit(TEXTS, LABELS)
+    found = model.predict_proba(TEXTS)
+    monkeypatch.setattr(ParserPipeline, "parse_texts", None)  # the second time from the cache
+    clone(model).fit(TEXTS, LABELS)
+    monkeypatch.undo()
+    assert (found == expected).all()
+
+
+def test_a_search_takes_frozen_parsers(bundled):
+    model = make_pipeline(TextParser(), DependencyVectorizer(), LogisticRegression())
+    grid = {"textparser__parser": ["english", FrozenEstimator(bundled)]}
+    search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(TEXTS, LABELS)
+    assert len(set(search.cv_results_["mean_test_score"])) == 1
+
+
+def test_parsers_that_cannot_parse_texts_are_refused_by_fit(bundled):
+    with pytest.raises(NotFittedError):
+        TextParser(clone(bundled)).fit(TEXTS)
+    with pytest.raises(AttributeError, match="no step that splits text"):
+        TextParser(make_parser_pipeline(bundled[-1])).fit(TEXTS)
+    for parser in (bundled[-1], FrozenEstimator(bundled[-1])):
+        with pytest.raises(ValueError, match=r"'parser' parameter .* implementing 'parse_texts'"):
+            TextParser(parser).fit(TEXTS)
+
+
+def test_counts_are_dense_where_that_is_asked_for(english):
+    sparse = DependencyVectorizer(["arcs", "words"]).fit(english[:30])
+    dense = clone(sparse).set_params(sparse_output=False).fit(english[:30])
+    expected = sparse.transform(english[:40])
+    assert sparse.sparse_output
+    assert type(dense.transform(english[:40])) is np.ndarray
+    assert (dense.transform(english[:40]) == expected).all()
+    assert (dense.fit_transform(english[:30]) == expected[:30]).all()
+    pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="sparse matrix"):
+        sparse.set_output(transform="pandas").transform(english[:1])
+    table = dense.set_output(transform="pandas").transform(english[:40])
+    assert table.columns.tolist() == sparse.get_feature_names_out().tolist()
+    assert (table.to_numpy() == expected).all()
+
+
+def test_inverse_transform_lists_the_features_of_each_document(english):
+    vectorizer = DependencyVectorizer("words", nodes="lemma").fit(english[:30])
+    documents = [english[:2], [], english[29]]
+    expected = [{w for t in trees for w in t.lemmas} for trees in (english[:2], [], english[29:30])]
+    counts = vectorizer.transform(documents)
+    for X in (counts, counts.toarray()):
+        assert list(map(set, vectorizer.inverse_transform(X))) == expected
+    with pytest.raises(NotFittedError):
+        DependencyVectorizer().inverse_transform(counts)
 
 
 def test_wrong_texts_are_refused():

@@ -5,6 +5,7 @@ The tests run it, and type checkers check it against the installed package (`.ci
 """
 
 import io
+import json
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -192,12 +193,14 @@ from sklearn_shag.treebank import (
     is_projective,
     iter_conllu,
     iter_horizontal,
+    iter_jsonl,
     join_text,
     lift,
     nonprojective_arcs,
     read_conllu,
     read_dictionary,
     read_horizontal,
+    read_jsonl,
     remove_punctuation,
     to_dataframe,
     to_html,
@@ -222,6 +225,10 @@ def read_and_write(folder: Path) -> None:
     assert_type(tree.multiword_tokens, tuple[MultiwordToken, ...])
     assert_type(tree.empty_nodes, tuple[EmptyNode, ...])
     assert_type(tree.to_dict()["form"], Any)
+    assert_type(DependencyTree.from_dict(tree.to_dict()), DependencyTree)
+    rows = json.dumps(tree.to_dict())
+    assert_type(read_jsonl(io.StringIO(rows), on_error="warn"), list[DependencyTree])
+    assert_type(iter_jsonl(io.StringIO(rows), ("upos", "xpos")), Iterator[DependencyTree])
     assert_type(from_token_list(to_token_list(tree)), DependencyTree)
     print(to_dataframe, from_spacy, to_spacy, tree.misc, tree.deps)
     print(tree.with_sent_id("a").with_text("b").with_comments(["# c"]).with_deps(tree.deps))
@@ -636,11 +643,16 @@ def use_scikit_learn(folder: Path) -> None:
     for name, document in bundled.iter_parse_texts(iter(texts), ["a", "b"], on_error="skip"):
         assert_type(name, str | int)
         assert_type(document, list[DependencyTree])
+    frozen = TextParser(FrozenEstimator(bundled), missing="empty").set_output(transform="default")
+    assert_type(frozen.transform(["It rains."]), NDArray[np.object_])
     documents = TextParser(bundled, on_error="skip").transform(texts)
     assert_type(documents, NDArray[np.object_])
     vectorizer = DependencyVectorizer(("arcs", "words"), nodes=lambda token: token.form, min_df=1)
     assert_type(vectorizer.fit(documents), DependencyVectorizer)
     print(vectorizer.transform(trees).shape, DependencyVectorizer(nodes="lemma").fit(trees))
+    dense = DependencyVectorizer(sparse_output=False).set_output(transform="default").fit(trees)
+    assert_type(dense.inverse_transform(dense.transform(trees)), list[NDArray[np.str_]])
+    assert_type(feature.get_feature_names_out(), NDArray[np.object_])
     assert_type(vectorizer.get_feature_names_out(), NDArray[np.object_])
     assert_type(SyntaxStatistics().fit(documents).transform([trees]), NDArray[np.float64])
     # What does not exist is refused, or mypy would refuse the comments.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from functools import lru_cache, partial
 from itertools import chain, combinations
 from typing import Literal, Self, TypeAlias
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,22 +27,37 @@ from sklearn_shag.treebank import (
     join_columns,
     require_trees,
 )
-from sklearn_shag.utils._arrays import is_collection, object_array
-from sklearn_shag.utils._estimators import TransformerMixin
+from sklearn_shag.utils._arrays import is_collection, object_array, unpack_column
 from sklearn_shag.utils._heads import UNKNOWN, list_way_up
 from sklearn_shag.utils._messages import shorten
-from sklearn_shag.utils._param_validation import COUNT, N_JOBS, StrOptions, fit_context
-from sklearn_shag.utils._typing import FilePath, ObjectArray, Symbols
+from sklearn_shag.utils._param_validation import (
+    COUNT,
+    N_JOBS,
+    HasMethods,
+    StrOptions,
+    fit_context,
+    is_pandas_na,
+    is_scalar_nan,
+)
+from sklearn_shag.utils._typing import (
+    FilePath,
+    FloatArray,
+    IntArray,
+    ObjectArray,
+    StrArray,
+    Symbols,
+)
 
 # X of transformers: each sample is a tree, or the trees of a document
 Documents: TypeAlias = Iterable[DependencyTree | Iterable[DependencyTree]] | ObjectArray
+Counts: TypeAlias = csr_matrix | IntArray | FloatArray
 FEATURE_KINDS = ("arcs", "relations", "paths", "words")
 COUNTING = ("min_df", "max_df", "max_features", "vocabulary", "binary", "dtype")
 ROOT_FORM = "ROOT"
 CONTENT_TAGS = frozenset(("ADJ", "ADV", "NOUN", "NUM", "PROPN", "VERB"))
 
 
-class TextParser(TreeTransformer, auto_wrap_output_keys=None):
+class TextParser(TreeTransformer):
     """Parse texts into trees, as the first step of a pipeline.
 
     It takes texts as scikit-learn's vectorizers do, and makes a list of trees of each. A
@@ -49,15 +66,20 @@ class TextParser(TreeTransformer, auto_wrap_output_keys=None):
 
     Parameters
     ----------
-    parser : str, os.PathLike or ParserPipeline, default="english"
+    parser : str, os.PathLike, ParserPipeline or FrozenEstimator, default="english"
         A name for :func:`~sklearn_shag.datasets.load_parser`, the path of a model file, or a fitted
-        pipeline that begins with a :class:`Splitter`. Copies and pickles hold the name, the path or
-        the pipeline that was given. A file is loaded again if it has changed.
+        pipeline that begins with a :class:`Splitter`, which is used as it is, also by copies that
+        :func:`~sklearn.base.clone` makes. A file is loaded again if it has changed. A search over
+        several parsers needs names, paths, or pipelines in a
+        :class:`~sklearn.frozen.FrozenEstimator`, since it copies the values of parameters.
     lines : bool, default=False
         Whether each line of a text is one sentence, as for :meth:`ParserPipeline.parse_text`.
     on_error : {"raise", "skip"}, default="raise"
         What to do with a text that is refused, such as one with NUL: raise an error, or warn and
         return no trees for it.
+    missing : {"error", "empty"}, default="error"
+        What to do with None, NaN and pandas.NA in place of a text: refuse them, with an error or
+        as `on_error` says, or return no trees for them, as for an empty text.
     n_jobs : int or None, default=None
         Number of processes, each of which parses whole groups of texts.
 
@@ -77,23 +99,26 @@ class TextParser(TreeTransformer, auto_wrap_output_keys=None):
     """
 
     _parameter_constraints = {
-        "parser": [str, os.PathLike, ParserPipeline],
+        "parser": [str, os.PathLike, HasMethods("parse_texts")],
         "lines": ["boolean"],
         "on_error": [StrOptions({"raise", "skip"})],
+        "missing": [StrOptions({"error", "empty"})],
         "n_jobs": N_JOBS,
     }
 
     def __init__(
         self,
-        parser: FilePath | ParserPipeline = "english",
+        parser: FilePath | ParserPipeline | FrozenEstimator = "english",
         *,
         lines: bool = False,
         on_error: Literal["raise", "skip"] = "raise",
+        missing: Literal["error", "empty"] = "error",
         n_jobs: int | None = None,
     ) -> None:
         self.parser = parser
         self.lines = lines
         self.on_error = on_error
+        self.missing = missing
         self.n_jobs = n_jobs
 
     @fit_context
@@ -116,8 +141,10 @@ class TextParser(TreeTransformer, auto_wrap_output_keys=None):
         ------
         OSError, ValueError
             If there is no such parser.
+        NotFittedError, AttributeError
+            If the parser is not fitted, or does not split text.
         """
-        self._opened_parser()
+        self._opened_parser()._splitter()
         return self
 
     def transform(self, X: Iterable[str]) -> ObjectArray:
@@ -132,20 +159,38 @@ class TextParser(TreeTransformer, auto_wrap_output_keys=None):
         -------
         documents : ndarray of object, shape (n_texts,)
             For each text the list of its trees, in order, as :meth:`ParserPipeline.parse_texts`
-            makes them. That of an empty text is empty.
+            makes them. That of an empty text is empty. After ``set_output(transform="pandas")``
+            they are the column of a data frame with the index of X.
 
         Raises
         ------
         TypeError, ValueError
-            If X is a single text or a whole data frame, or a text is refused.
+            If X is a single text or a whole data frame, or a text is refused or missing.
         """
         if hasattr(X, "columns") or getattr(X, "ndim", 1) != 1:
             raise TypeError("X must hold texts, got columns. Pass one: frame['text'], or X[:, 0].")
         options = {"lines": self.lines, "on_error": self.on_error, "n_jobs": self.n_jobs}
-        return object_array(self._opened_parser().parse_texts(X, **options))
+        return object_array(self._opened_parser().parse_texts(self._fill_missing(X), **options))
+
+    def _fill_missing(self, X):
+        """Return texts without missing ones, which become empty or are refused."""
+        if not is_collection(X):
+            return X
+        texts = list(X)
+        for row, text in enumerate(texts):
+            if not _is_missing(text):
+                continue
+            if self.missing == "empty":
+                texts[row] = ""
+            elif self.on_error == "raise":
+                raise ValueError(
+                    f"Row {row} of X, counted from 0, has no text but {text!r}. Fill such "
+                    f'rows with X.fillna(""), or set missing="empty".'
+                )
+        return texts
 
     def _opened_parser(self):
-        if isinstance(self.parser, ParserPipeline):
+        if not isinstance(self.parser, str | os.PathLike):
             return self.parser
         path = os.fspath(self.parser)
         return _open_file(path, None if path in PARSERS else os.stat(path).st_mtime_ns)
@@ -165,25 +210,21 @@ class TextParser(TreeTransformer, auto_wrap_output_keys=None):
         """
         return np.array(["documents"], dtype=object)
 
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Accept any output: trees are no table, and stay an array of lists.
-
-        Parameters
-        ----------
-        transform : {"default", "pandas", "polars", None}, default=None
-            What steps behind this one may do.
-
-        Returns
-        -------
-        self : object
-            The estimator itself.
-        """
-        return self
+    def __sklearn_clone__(self) -> Self:
+        # The parser is fitted, and the usual clone of it would not be.
+        return deepcopy(self, {id(self.parser): self.parser})
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         return tags
+
+
+def _is_missing(text):
+    """Tell whether a value stands for a text that is missing, as data frames have it."""
+    if isinstance(text, str):
+        return False
+    return text is None or is_scalar_nan(text) or is_pandas_na(text)
 
 
 @lru_cache(maxsize=4)
@@ -225,6 +266,9 @@ class DependencyVectorizer(TreeTransformer):
         Whether to say only if a document has a feature, by 1.
     dtype : dtype, default=numpy.int64
         Of the matrix.
+    sparse_output : bool, default=True
+        Whether the matrix is sparse. Data frames, as after ``set_output(transform="pandas")``, need
+        False.
 
     Attributes
     ----------
@@ -256,11 +300,11 @@ class DependencyVectorizer(TreeTransformer):
         "paths": [StrOptions({"root", "content"})],
         "max_length": COUNT,
         **{name: CountVectorizer._parameter_constraints[name] for name in COUNTING},
+        "sparse_output": ["boolean"],
     }
 
     vectorizer_: CountVectorizer
     vocabulary_: dict[str, int]
-    set_output = TransformerMixin.set_output
 
     def __init__(
         self,
@@ -275,6 +319,7 @@ class DependencyVectorizer(TreeTransformer):
         vocabulary: Mapping[str, int] | Iterable[str] | None = None,
         binary: bool = False,
         dtype: DTypeLike = np.int64,
+        sparse_output: bool = True,
     ) -> None:
         self.kind = kind
         self.nodes = nodes
@@ -286,7 +331,9 @@ class DependencyVectorizer(TreeTransformer):
         self.vocabulary = vocabulary
         self.binary = binary
         self.dtype = dtype
+        self.sparse_output = sparse_output
 
+    @fit_context
     def fit(self, X: Documents, y: object = None) -> Self:
         """Learn the vocabulary.
 
@@ -310,11 +357,11 @@ class DependencyVectorizer(TreeTransformer):
             If a parameter is invalid, a tree lacks heads, relations or a column, or no feature is
             left.
         """
-        self.fit_transform(X)
+        self._learn(X)
         return self
 
     @fit_context
-    def fit_transform(self, X: Documents, y: object = None) -> csr_matrix:
+    def fit_transform(self, X: Documents, y: object = None) -> Counts:
         """Learn the vocabulary, and count.
 
         Parameters
@@ -326,7 +373,7 @@ class DependencyVectorizer(TreeTransformer):
 
         Returns
         -------
-        counts : sparse matrix of shape (n_documents, n_features)
+        counts : sparse matrix or ndarray of shape (n_documents, n_features)
             What :meth:`transform` returns.
 
         Raises
@@ -334,6 +381,10 @@ class DependencyVectorizer(TreeTransformer):
         TypeError, ValueError
             As for :meth:`fit`.
         """
+        return self._as_matrix(self._learn(X))
+
+    def _learn(self, X):
+        """Learn the vocabulary, and return the counts as a sparse matrix."""
         kinds = (self.kind,) if isinstance(self.kind, str) else tuple(self.kind)
         if not kinds or not set(kinds) <= set(FEATURE_KINDS):
             raise ValueError(
@@ -348,7 +399,7 @@ class DependencyVectorizer(TreeTransformer):
         vars(self).update(vectorizer_=vectorizer, vocabulary_=vectorizer.vocabulary_)
         return counts
 
-    def transform(self, X: Documents) -> csr_matrix:
+    def transform(self, X: Documents) -> Counts:
         """Count the features of documents.
 
         Parameters
@@ -358,8 +409,9 @@ class DependencyVectorizer(TreeTransformer):
 
         Returns
         -------
-        counts : sparse matrix of shape (n_documents, n_features)
-            How often each document has each feature. What the vocabulary lacks is not counted.
+        counts : sparse matrix or ndarray of shape (n_documents, n_features)
+            How often each document has each feature. What the vocabulary lacks is not counted. A
+            data frame after ``set_output(transform="pandas")``, with the index of X.
 
         Raises
         ------
@@ -369,7 +421,43 @@ class DependencyVectorizer(TreeTransformer):
             As for :meth:`fit`.
         """
         check_is_fitted(self)
-        return self.vectorizer_.transform(iter_documents(X))
+        return self._as_matrix(self.vectorizer_.transform(iter_documents(X)))
+
+    def _as_matrix(self, counts):
+        """Return counts as a sparse matrix, or as an array if that is asked for."""
+        return counts if self.sparse_output else counts.toarray()
+
+    def inverse_transform(self, X: Counts) -> list[StrArray]:
+        """List the features that documents have, given their counts.
+
+        Parameters
+        ----------
+        X : sparse matrix, ndarray or data frame of shape (n_documents, n_features)
+            Counts, as from :meth:`transform`.
+
+        Returns
+        -------
+        features : list of ndarrays of str, each of shape (n_found,)
+            For each document the names of its features, in any order.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If X is no table of numbers.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DependencyVectorizer
+        >>> from sklearn_shag.datasets import load_english
+        >>> vectorizer = DependencyVectorizer("words")
+        >>> counts = vectorizer.fit_transform(load_english().data[:2])
+        >>> sorted(vectorizer.inverse_transform(counts)[0].tolist())
+        ['ADP', 'ADV', 'DET', 'NOUN', 'PUNCT', 'VERB']
+        """
+        check_is_fitted(self)
+        return self.vectorizer_.inverse_transform(X)
 
     def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
         """List the features.
@@ -395,6 +483,7 @@ class DependencyVectorizer(TreeTransformer):
 
 def iter_documents(X):
     """Yield each document of X as its number and its trees, after checking that they are trees."""
+    X = unpack_column(X)
     if not is_collection(X):  # nor is a tree
         raise TypeError(f"X must be a list of trees or documents, got {shorten(X)}: pass [tree].")
     for number, each in enumerate(X):

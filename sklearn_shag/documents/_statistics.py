@@ -10,7 +10,6 @@ from sklearn.utils import Tags
 
 from sklearn_shag.documents._features import Documents, iter_documents, require_heads
 from sklearn_shag.treebank import TreeTransformer
-from sklearn_shag.utils._estimators import TransformerMixin
 from sklearn_shag.utils._heads import UNKNOWN, follow_heads
 from sklearn_shag.utils._typing import FloatArray, ObjectArray
 
@@ -110,7 +109,6 @@ class SyntaxStatistics(TreeTransformer):
     """
 
     _parameter_constraints = {}
-    set_output = TransformerMixin.set_output
 
     def fit(self, X: Documents, y: object = None) -> Self:
         """Do nothing: statistics are not learned.

@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 from sklearn_shag.encoding._alphabet import Alphabet
 from sklearn_shag.treebank import MISSING, DependencyTree, check_share, fill_unknown
 from sklearn_shag.treebank import heads as heads_of
-from sklearn_shag.utils._arrays import is_collection, refuse_set
+from sklearn_shag.utils._arrays import is_collection, refuse_set, unpack_column
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, check_tree
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import check_sample_weight
@@ -213,10 +213,13 @@ def check_sentences(X, allow_empty=False):
     ValueError
         If there is no sentence, one has no tokens, or a symbol is empty.
     TypeError
-        If X is a single sentence, a data frame or no sequence, or a symbol is not a string.
+        If X is a single sentence, a data frame of several columns or no sequence, or a symbol is
+        not a string.
     """
     if isinstance(X, CheckedSentences) and X.symbols is not None:
         return X, X.symbols
+    if hasattr(X, "columns"):
+        X = unpack_column(X)  # as transformers of trees make it after set_output
     refuse_set(X, "X")
     if not is_collection(X):
         raise TypeError(

@@ -52,6 +52,7 @@ from sklearn_shag.treebank import (
     to_trees,
     words_guessed,
 )
+from sklearn_shag.utils._arrays import unpack_column
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import fit_context
@@ -467,9 +468,10 @@ class Splitter(TreeTransformer, NetworkLearner):
         ValueError, TypeError
             As for :meth:`fit`.
         """
+        X = unpack_column(X)
         self.fit([each for each in X if not isinstance(each, str)])
         parts = (self.split_text(each) if isinstance(each, str) else [each] for each in X)
-        return check_sentences(list(chain.from_iterable(parts)))[0]
+        return self._as_output(check_sentences(list(chain.from_iterable(parts)))[0])
 
     def transform(self, X: Sentences) -> list[DependencyTree]:
         """Return sentences, which are already split, unchanged.
@@ -493,7 +495,7 @@ class Splitter(TreeTransformer, NetworkLearner):
             If X does not hold sentences.
         """
         check_is_fitted(self)
-        return check_sentences(X, allow_empty=True)[0]
+        return self._as_output(check_sentences(X, allow_empty=True)[0])
 
     def score(self, X: Sentences, y: object = None) -> float:
         """Compute how well the text of trees is split.

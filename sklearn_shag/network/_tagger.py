@@ -24,6 +24,7 @@ from sklearn_shag.treebank import (
     TreeTransformer,
     with_tags,
 )
+from sklearn_shag.utils._arrays import unpack_column
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
@@ -269,7 +270,7 @@ class Tagger(TreeTransformer, TagLearner):
         sentences, _ = check_sentences(X)
         tagged = self._tag_folds(sentences, check_sample_weight(sample_weight, sentences))
         self.fit(sentences, sample_weight=sample_weight)
-        return tagged
+        return self._as_output(tagged)
 
     def _tag_folds(self, sentences, weights):
         """Tag each fold with a tagger of the others, by default trained in half as many passes."""
@@ -345,7 +346,8 @@ class Tagger(TreeTransformer, TagLearner):
         """
         check_is_fitted(self)
         sentences, _ = check_sentences(X, allow_empty=True)
-        return list(map(_with_symbols, sentences, self._predict_columns(sentences)))
+        tagged = list(map(_with_symbols, sentences, self._predict_columns(sentences)))
+        return self._as_output(tagged)
 
     def score(
         self, X: Sentences, y: object = None, sample_weight: ArrayLike | None = None
@@ -394,7 +396,7 @@ class Tagger(TreeTransformer, TagLearner):
 
 def _tag_fold(tagger, train, weights, test, name):
     try:
-        return tagger.fit(train, sample_weight=weights).transform(test)
+        return unpack_column(tagger.fit(train, sample_weight=weights).transform(test))
     except ValueError as error:
         raise ValueError(f"In X without {name}, which is to be tagged: {error}") from error
 

@@ -23,7 +23,13 @@ from sklearn_shag.treebank._columns import (
     join_columns,
     unspecified_relation,
 )
-from sklearn_shag.treebank._conllu import iter_conllu, read_conllu, write_conllu
+from sklearn_shag.treebank._conllu import (
+    iter_conllu,
+    iter_jsonl,
+    read_conllu,
+    read_jsonl,
+    write_conllu,
+)
 from sklearn_shag.treebank._conversions import (
     from_spacy,
     from_token_list,
@@ -110,12 +116,14 @@ __all__ = [
     "is_projective",
     "iter_conllu",
     "iter_horizontal",
+    "iter_jsonl",
     "join_text",
     "lift",
     "nonprojective_arcs",
     "read_conllu",
     "read_dictionary",
     "read_horizontal",
+    "read_jsonl",
     "remove_punctuation",
     "to_dataframe",
     "to_html",

@@ -1,14 +1,16 @@
-"""Read and write CoNLL-U without loss: the file format of Universal Dependencies."""
+"""Read and write CoNLL-U without loss, and read the same from JSON lines."""
 
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterable, Iterator
 from typing import Literal, TextIO
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
-from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES
-from sklearn_shag.treebank._sources import list_sources
+from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat
+from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources
+from sklearn_shag.treebank._text import split_lines
 from sklearn_shag.treebank._tree import CONLLU, DependencyTree
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._io import write_text
@@ -81,6 +83,7 @@ def read_conllu(
     --------
     iter_conllu : Reads files of any size.
     write_conllu : The inverse.
+    read_jsonl : Reads the same from JSON lines.
     read_horizontal : Reads sentences that consist of tokens only.
 
     Examples
@@ -150,6 +153,135 @@ def iter_conllu(
     """
     trees = CONLLU.trees(list_sources(path_or_file), on_error, longest=max_sentence_bytes)
     return _choose_symbols(trees, symbols)
+
+
+@validate_params({**_CHECKED, "max_bytes": _SIZE})
+def read_jsonl(
+    path_or_file: Files,
+    symbols: Symbols = "upos",
+    on_error: Literal["raise", "skip", "warn"] = "raise",
+    *,
+    max_bytes: int | None = MAX_BYTES,
+) -> list[DependencyTree]:
+    """Read trees from JSON lines, as ``sklearn-shag parse --output-format jsonl`` writes them.
+
+    Parameters
+    ----------
+    path_or_file : str, os.PathLike, text file, or list or tuple of them
+        As for :func:`read_conllu`, but a folder stands for its ".jsonl" and ".jsonl.gz" files. Each
+        line is a document or sentence that `parse` has written, or a dict of
+        :meth:`DependencyTree.to_dict`. Empty lines are skipped.
+
+    symbols : str or sequence of str, default="upos"
+        As for :func:`read_conllu`.
+
+    on_error : {"raise", "skip", "warn"}, default="raise"
+        What to do with an invalid line, as for :func:`read_conllu`.
+
+    max_bytes : int or None, default=2**30
+        As for :func:`read_conllu`.
+
+    Returns
+    -------
+    trees : list of DependencyTree
+        The trees of all lines, as :func:`read_conllu` reads them from the CoNLL-U that `parse`
+        writes. They know their `document`. Probabilities are ignored.
+
+    Raises
+    ------
+    ConlluError
+        If a line is not such JSON or not UTF-8, or there is more than `max_bytes`.
+    OSError, ValueError, TypeError
+        As for :func:`read_conllu`.
+
+    See Also
+    --------
+    iter_jsonl : Reads files of any size.
+    DependencyTree.from_dict : Makes a tree of the dict of a sentence.
+
+    Examples
+    --------
+    >>> import io, json
+    >>> from sklearn_shag.treebank import DependencyTree, read_jsonl
+    >>> tree = DependencyTree(["Dogs", "bark"], [2, 0])
+    >>> read_jsonl(io.StringIO(json.dumps(tree.to_dict())))
+    [DependencyTree('Dogs bark', heads=[2, 0])]
+    """
+    trees = JSON_LINES.trees(list_sources(path_or_file, ".jsonl"), on_error, max_bytes=max_bytes)
+    return list(_choose_symbols(trees, symbols))
+
+
+@validate_params({**_CHECKED, "max_sentence_bytes": _SIZE})
+def iter_jsonl(
+    path_or_file: Files,
+    symbols: Symbols = "upos",
+    on_error: Literal["raise", "skip", "warn"] = "raise",
+    *,
+    max_sentence_bytes: int | None = MAX_BYTES,
+) -> Iterator[DependencyTree]:
+    """Read trees one at a time from JSON lines in files of any size.
+
+    Parameters
+    ----------
+    path_or_file : str, os.PathLike, text file, or list or tuple of them
+        As for :func:`read_jsonl`.
+
+    symbols : str or sequence of str, default="upos"
+        As for :func:`read_conllu`.
+
+    on_error : {"raise", "skip", "warn"}, default="raise"
+        As for :func:`read_jsonl`.
+
+    max_sentence_bytes : int or None, default=2**30
+        The largest size of a line, in bytes, which may be a whole document.
+
+    Returns
+    -------
+    trees : iterator of DependencyTree
+        The trees that :func:`read_jsonl` returns. Those of a line are in memory at once.
+
+    Raises
+    ------
+    ConlluError, OSError, ValueError, TypeError
+        As for :func:`read_jsonl`, but not before reading reaches the place of the error.
+
+    See Also
+    --------
+    read_jsonl : Reads all trees into a list.
+
+    Examples
+    --------
+    >>> import io
+    >>> from sklearn_shag.treebank import iter_jsonl
+    >>> lines = io.StringIO('{"form": ["Dogs", "bark"]}\\n{"form": ["Cats"]}')
+    >>> [len(tree) for tree in iter_jsonl(lines)]
+    [2, 1]
+    """
+    sources = list_sources(path_or_file, ".jsonl")
+    return _choose_symbols(JSON_LINES.trees(sources, on_error, longest=max_sentence_bytes), symbols)
+
+
+def _parse_json(path, number, line):
+    """List the trees of a line of JSON."""
+    text = decode_lines(path, number, line)
+    try:
+        return list(map(DependencyTree.from_dict, _list_sentences(json.loads(text))))
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        message = f"this is not JSON of trees, as the command parse writes it: {error}"
+        raise ConlluError(path, number, message) from None
+
+
+def _list_sentences(content):
+    """List the sentences in the object of a line, which may be a sentence itself."""
+    if not (isinstance(content, dict) and "sentences" in content):
+        return [content]
+    name, sentences = content.get("id"), content["sentences"]
+    if name is not None and sentences and "sent_id" in sentences[0]:  # the line is a document
+        sentences[0]["comments"].insert(0, f"# newdoc id = {name}")
+    return [{"sent_id": name, **sentence} for sentence in sentences]
+
+
+JSON_LINES = TextFormat(".jsonl", b"\n", split_lines, _parse_json, unit="line")
 
 
 def _choose_symbols(trees, symbols):

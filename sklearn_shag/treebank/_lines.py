@@ -11,7 +11,7 @@ import numpy as np
 from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
 
-from sklearn_shag.treebank._columns import MISSING, PLACES, unspecified_relation
+from sklearn_shag.treebank._columns import MISSING, PLACES, check_column, unspecified_relation
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, guess_format, refuse_mark
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
 from sklearn_shag.utils._messages import shorten
@@ -26,6 +26,7 @@ _VISIBLE = re.compile(rb"[^ \n]")  # a character of a line that is not blank
 _COLUMNS = [name.upper() for name in DEFAULT_FIELDS]
 # The comment that names the columns, in the first comments of a file.
 _DECLARATION = re.compile(rb"\s*(?:#.*\n)*?# *global\.columns *=(.*)")
+_LINE_ENDS = re.compile(r"[\n\r]")
 _BLANK_LINE = re.compile(rb"\n *+(?:\n|\Z)")  # with the line end before it
 _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
 
@@ -272,18 +273,66 @@ def list_empty_nodes(text):
 
 def replace_tokens(text, multiword_tokens, empty_nodes):
     """Replace multiword tokens and empty nodes of a sentence; comments move to its start."""
-    ranges = {token.first: token for token in multiword_tokens}
-    nodes = {}
-    for after, columns in empty_nodes:
-        of_word = nodes.setdefault(after, [])
-        of_word.append("\t".join([f"{after}.{len(of_word) + 1}", *columns]))
+    words, ranges, nodes, end = list_words(text), {}, {}, 0
+    for token in multiword_tokens:
+        if not end < token.first <= token.last <= len(words):
+            raise ValueError(f"{token} must cover words from {end + 1} to {len(words)}, in order.")
+        check_column("form and misc", [token.form, token.misc], 2)
+        ranges[token.first] = token
+        end = token.last
+    for node in empty_nodes:
+        if not 0 <= node.after <= len(words):
+            raise ValueError(f"{node} must follow a word from 0 to {len(words)}.")
+        cells = check_column("columns", node.columns, 9)
+        of_word = nodes.setdefault(node.after, [])
+        of_word.append("\t".join([f"{node.after}.{len(of_word) + 1}", *cells]))
     rows = [*list_comments(text), *nodes.get(0, ())]
-    for k, line in enumerate(list_words(text), start=1):
+    for k, line in enumerate(words, start=1):
         if k in ranges:
             first, last, form, misc = ranges[k]
             rows.append("\t".join([f"{first}-{last}", form, *[MISSING] * 7, misc]))
         rows += [line, *nodes.get(k, ())]
     return "\n".join(rows)
+
+
+def to_content(text):
+    """Describe the lines of a sentence by a dict that JSON can hold."""
+    names = DEFAULT_FIELDS[1:]
+    words = [line.split("\t") for line in list_words(text)]
+    content = {name: [row[k] for row in words] for k, name in enumerate(names, start=1)}
+    content["head"] = [None if head == MISSING else int(head) for head in content["head"]]
+    keys = ["after", *names]
+    nodes = [dict(zip(keys, [k, *cells], strict=True)) for k, cells in list_empty_nodes(text)]
+    return {
+        "comments": list_comments(text),
+        "sent_id": find_comment(text, "sent_id"),
+        "text": find_comment(text, "text"),
+        **content,
+        "multiword_tokens": [token._asdict() for token in list_multiword_tokens(text)],
+        "empty_nodes": nodes,
+    }
+
+
+def from_content(content):
+    """Format the lines of a sentence that :func:`to_content` describes."""
+    if not (isinstance(content, dict) and content.get("form")):
+        raise ValueError(f"A sentence is a dict with its words as 'form', got {shorten(content)}.")
+    names = DEFAULT_FIELDS[1:]
+    n_tokens = len(content["form"])
+    missing = (MISSING,) * n_tokens
+    heads = [MISSING if head is None else str(head) for head in content.get("head") or missing]
+    values = map((content | {"head": heads}).get, names)
+    columns = [check_column(*each, n_tokens) or missing for each in zip(names, values, strict=True)]
+    rows = zip(map(str, range(1, n_tokens + 1)), *columns, strict=True)
+    tokens = [MultiwordToken(**each) for each in content.get("multiword_tokens") or ()]
+    nodes = content.get("empty_nodes") or ()
+    nodes = [EmptyNode(node["after"], tuple(map(node.get, names))) for node in nodes]
+    text = replace_tokens("\n".join(map("\t".join, rows)), tokens, nodes)
+    text = replace_comments(text, content.get("comments") or ())
+    for name in ("sent_id", "text"):
+        if content.get(name) not in (None, find_comment(text, name)):
+            text = set_comment(text, name, content[name])
+    return text
 
 
 def name_comment(line):
@@ -362,6 +411,7 @@ def replace_columns(text, columns):
 def set_comment(text, name, value):
     """Set a comment such as "# sent_id = 1" in place of the first one with this name."""
     line = f"# {name} = {value}"
+    _check_comment(line)
     for found in _COMMENT.finditer(f"\n{text}"):
         if name_comment(found[1])[0] == name:
             return text[: found.start()] + line + text[found.end() - 1 :]
@@ -370,8 +420,16 @@ def set_comment(text, name, value):
 
 def replace_comments(text, comments):
     """Replace all comments of a sentence, and put the new ones first."""
+    for comment in comments:
+        _check_comment(comment)
     others = (line for line in text.split("\n") if not line.startswith("#"))
     return "\n".join([*comments, *others])
+
+
+def _check_comment(comment):
+    is_line = isinstance(comment, str) and comment.startswith("#")
+    if not is_line or _LINE_ENDS.search(comment):
+        raise ValueError(f"A comment is a line that begins with '#', got {shorten(comment)}.")
 
 
 def replace_misc(text, name, values):

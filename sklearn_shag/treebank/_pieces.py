@@ -36,8 +36,9 @@ class TextFormat(NamedTuple):
     suffix: str  # of names of files
     boundary: bytes  # ends a sentence wherever it occurs
     split: Callable  # piece -> number of its lines before each sentence, and text of that
-    parse: Callable  # path, number of the first line, text of a sentence -> tree
+    parse: Callable  # path, number of the first line, text of a sentence -> tree, or list of trees
     n_chunks: int = 1  # in a piece
+    unit: str = "sentence"  # what is left out if it is not valid
 
     def pieces(self, sources, *, max_bytes=None, longest=MAX_SENTENCE_BYTES):
         """Yield the pieces of all files in `sources`, one file after the other."""
@@ -76,17 +77,18 @@ class TextFormat(NamedTuple):
         document = None
         for piece in self.pieces(sources, max_bytes=max_bytes, longest=longest):
             document = document if piece.n_lines else None  # of another file
-            for _, _, text, tree in self.sentences([piece]):
-                is_error = isinstance(tree, ConlluError)
-                source = text.decode(errors="replace") if is_error else tree._source
-                document = find_document(source or "", document)
-                if not is_error:
+            for _, _, text, found in self.sentences([piece]):
+                if isinstance(found, ConlluError):
+                    document = find_document(text.decode(errors="replace"), document)
+                    if on_error == "raise":
+                        raise found
+                    if on_error == "warn":
+                        warn(f"{found}; the {self.unit} is left out", UserWarning)
+                    continue
+                for tree in found if isinstance(found, list) else [found]:
+                    document = find_document(tree._source or "", document)
                     object.__setattr__(tree, "_document", document)  # nobody else has it yet
                     yield tree
-                elif on_error == "raise":
-                    raise tree
-                elif on_error == "warn":
-                    warn(f"{tree}; the sentence is left out", UserWarning)
 
 
 def _too_long(path, line, longest):

@@ -157,7 +157,9 @@ _GUESSES = {
     ),
     r"\s*#": "a comment; its '#' must be the first character of the line",
     r"\s*<": "XML or HTML; if it was saved from a web page, download the raw file instead",
-    r"\s*[\[{]\s*([\"{\[]|$)": "JSON; convert it to CoNLL-U first",
+    r"\s*[\[{]\s*([\"{\[]|$)": (
+        "JSON; read_jsonl reads what parse writes, and other JSON must become CoNLL-U first"
+    ),
     r"\s*[^\s,;]*[,;][^\s,;]*[,;]\S*\s*$": (
         "a table with commas or semicolons between its columns; convert it to CoNLL-U first"
     ),
@@ -185,7 +187,7 @@ def guess_format(line):
 
 
 class ConlluError(ValueError):
-    """A file is not valid CoNLL-U, or not valid horizontal text.
+    """A file is not valid CoNLL-U, JSON of trees or horizontal text.
 
     Its message begins with the file and the line.
 
@@ -211,6 +213,7 @@ class ConlluError(ValueError):
     See Also
     --------
     read_conllu : Raises it for an invalid sentence, or skips the sentence.
+    read_jsonl : Raises it for lines that are not JSON of trees.
     read_horizontal : Raises it for lines with tabs.
 
     Examples

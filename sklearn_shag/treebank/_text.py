@@ -136,7 +136,7 @@ def iter_horizontal(
     return HORIZONTAL.trees(list_sources(path_or_file, ".txt"), longest=max_sentence_bytes)
 
 
-def _split_lines(piece):
+def split_lines(piece):
     """Yield the number of lines before each line with tokens, and its text from the first token."""
     text, n_lines, end = piece.text, 0, 0
     for match in _TOKENS.finditer(text):
@@ -154,7 +154,7 @@ def _parse_line(path, number, line):
     return DependencyTree([token for token in line.split(" ") if token])
 
 
-HORIZONTAL = TextFormat(".txt", b"\n", _split_lines, _parse_line)
+HORIZONTAL = TextFormat(".txt", b"\n", split_lines, _parse_line)
 
 
 class TextPiece(NamedTuple):

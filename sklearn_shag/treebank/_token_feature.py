@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 from sklearn.utils import InputTags, Tags
@@ -17,40 +17,52 @@ from sklearn_shag.treebank._columns import (
     warn_of_tokens,
 )
 from sklearn_shag.treebank._tree import DependencyTree, Trees, require_tree
+from sklearn_shag.utils._arrays import object_array, unpack_column
 from sklearn_shag.utils._estimators import BaseEstimator, TransformerMixin, linked
 from sklearn_shag.utils._messages import shorten, warn
-from sklearn_shag.utils._param_validation import COUNT, fit_context
-from sklearn_shag.utils._typing import StrArray
+from sklearn_shag.utils._param_validation import COUNT, _get_output_config, fit_context
+from sklearn_shag.utils._typing import ObjectArray, StrArray
 
 
 @linked
 class TreeTransformer(TransformerMixin, BaseEstimator):
-    """Base class of transformers from trees to trees."""
+    """Base class of transformers of trees."""
 
-    def set_output(self, *, transform: Literal["default"] | None = None) -> Self:
-        """Accept the default output; trees are no table.
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `transform` and `fit_transform` return.
 
         Parameters
         ----------
-        transform : {"default", None}, default=None
-            What scikit-learn's other transformers would put into a data frame.
+        transform : {"default", "pandas", "polars", None}, default=None
+            With "pandas" or "polars" a data frame, with the index of X, or its order of rows.
+            Trees are a column of it. None changes nothing.
 
         Returns
         -------
         self : object
             The estimator itself.
-
-        Raises
-        ------
-        ValueError
-            If a data frame is asked for.
         """
-        if transform not in (None, "default"):
-            raise ValueError(
-                f"set_output(transform={transform!r}): a {type(self).__name__} returns a list of "
-                f"trees, which a data frame cannot hold. Use transform='default'."
-            )
-        return self
+        return super().set_output(transform=transform)
+
+    def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
+        """Name the column of trees, for data frames.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Not used.
+
+        Returns
+        -------
+        names : ndarray of str, shape (1,)
+            The name "trees".
+        """
+        return np.array(["trees"], dtype=object)
+
+    def _as_output(self, trees):
+        """Return a list of trees as it is, or as the column that scikit-learn puts into a frame."""
+        is_list = _get_output_config("transform", self)["dense"] == "default"
+        return trees if is_list else object_array(trees)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -170,7 +182,7 @@ class TokenFeature(TreeTransformer):
         """
         if self.rare_symbol == "":
             raise ValueError("The 'rare_symbol' parameter of TokenFeature must not be empty.")
-        _check_collection(X, "__iter__")
+        X = _check_collection(X, "__iter__")
         counts = Counter()
         silent = dict.fromkeys(self._names())  # columns without values
         for tree, symbols in self._join(X):
@@ -220,7 +232,7 @@ class TokenFeature(TreeTransformer):
             As in `fit`.
         """
         check_is_fitted(self)
-        _check_collection(X, "__len__")  # `fit` would have used up an iterator
+        X = _check_collection(X, "__len__")  # `fit` would have used up an iterator
         all_symbols = [symbols for _, symbols in self._join(X)]
         if self.min_count > 1:
             kept = frozenset(self.symbols_.tolist())
@@ -229,7 +241,8 @@ class TokenFeature(TreeTransformer):
                 self._replace_rare(tree, symbols, kept)
                 for tree, symbols in zip(X, all_symbols, strict=True)
             ]
-        return [tree.with_symbols(symbols) for tree, symbols in zip(X, all_symbols, strict=True)]
+        trees = [tree.with_symbols(symbols) for tree, symbols in zip(X, all_symbols, strict=True)]
+        return self._as_output(trees)
 
     def _names(self):
         others = self.joined_with or ()
@@ -270,9 +283,11 @@ class TokenFeature(TreeTransformer):
 
 
 def _check_collection(X, method):
-    """Check that X is a collection with the given method, `__iter__` or `__len__`."""
+    """Check that X has the given method, `__iter__` or `__len__`, and return its trees."""
+    X = unpack_column(X)
     if isinstance(X, str | DependencyTree) or hasattr(X, "columns") or not hasattr(X, method):
         raise TypeError(
             f"X must be a sequence of DependencyTree, got {type(X).__name__}. Pass a list of "
             f"trees, such as the result of sklearn_shag.treebank.read_conllu(path)."
         )
+    return X

@@ -1,14 +1,12 @@
 """DependencyTree: an immutable sentence with columns, heads, and all that its file holds."""
 
 import io
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import combinations
 from numbers import Integral
 from typing import Any, Never, NoReturn, Self, TypeAlias
 
 import numpy as np
-from conllu.parser import DEFAULT_FIELDS
 
 import sklearn_shag.treebank._lines as lines
 from sklearn_shag.treebank._columns import (
@@ -26,13 +24,13 @@ from sklearn_shag.treebank._columns import (
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, known_arcs, make_displacy, new_graph
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken
 from sklearn_shag.treebank._pieces import TextFormat
+from sklearn_shag.treebank._sources import ConlluError
 from sklearn_shag.treebank._tokens import Token, list_views
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN, is_projective, list_way_up
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, StrArray
 
-_LINE_ENDS = re.compile(r"[\n\r]")
 _MAX_REPR_TEXT = 60
 # Words that pictures highlight
 Highlight: TypeAlias = Collection[int] | Callable[[Token], bool]
@@ -365,21 +363,48 @@ class DependencyTree:
         >>> content["form"], content["head"]
         (['Dogs', 'bark'], [2, 0])
         """
-        names = DEFAULT_FIELDS[1:]
-        rows = [line.split("\t") for line in self._written().split("\n")]
-        words = [row for row in rows if row[0].isdecimal()]
-        content = {name: [row[k] for row in words] for k, name in enumerate(names, start=1)}
-        content["head"] = [None if head == MISSING else int(head) for head in content["head"]]
-        keys = ["after", *names]
-        nodes = [dict(zip(keys, [k, *cells], strict=True)) for k, cells in self.empty_nodes]
-        return {
-            "comments": list(self.comments),
-            "sent_id": self.sent_id,
-            "text": self.text,
-            **content,
-            "multiword_tokens": [token._asdict() for token in self.multiword_tokens],
-            "empty_nodes": nodes,
-        }
+        return lines.to_content(self._written())
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "DependencyTree":
+        """Make a tree of a dict such as :meth:`to_dict` returns.
+
+        Parameters
+        ----------
+        content : dict
+            What :meth:`to_dict` describes, of which only the key form is necessary. Other keys are
+            ignored.
+
+        Returns
+        -------
+        tree : DependencyTree
+            It has all that is in the dict, and equals the tree that :meth:`from_conllu` reads from
+            the same sentence.
+
+        Raises
+        ------
+        ValueError
+            If there are no words, columns have different lengths, the heads are not a tree, or
+            CoNLL-U cannot hold a value.
+        TypeError, KeyError
+            If a value has another type than :meth:`to_dict` gives it, or an empty node lacks its
+            place.
+
+        See Also
+        --------
+        sklearn_shag.treebank.read_jsonl : Reads such dicts from files of JSON lines.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> DependencyTree.from_dict({"form": ["Dogs", "bark"], "head": [2, 0]})
+        DependencyTree('Dogs bark', heads=[2, 0])
+        """
+        text = lines.from_content(content)
+        try:
+            return _read_tree("", 1, text.encode())
+        except ConlluError as error:
+            raise ValueError(f"The dict is no sentence: {error.args[2]}") from None
 
     def _stored(self) -> str:
         """Return the lines of the sentence; HEAD, DEPREL and DEPS may belong to other heads."""
@@ -474,9 +499,7 @@ class DependencyTree:
         >>> DependencyTree(["Bark"], [0]).with_comments(["# checked"]).comments
         ('# checked',)
         """
-        comments = list(as_list(comments, "comments", "a sequence of str"))
-        for comment in comments:
-            _check_comment(comment)
+        comments = as_list(comments, "comments", "a sequence of str")
         return self._with_source(lines.replace_comments(self._written(), comments))
 
     def with_sent_id(self, sent_id: str) -> "DependencyTree":
@@ -532,7 +555,6 @@ class DependencyTree:
         return self._with_comment("text", text)
 
     def _with_comment(self, name: str, value: str) -> "DependencyTree":
-        _check_comment(f"# {name} = {value}")
         return self._with_source(lines.set_comment(self._written(), name, value))
 
     def with_deps(self, deps: Sequence[str]) -> "DependencyTree":
@@ -587,14 +609,6 @@ class DependencyTree:
         >>> tree.multiword_tokens
         (MultiwordToken(first=1, last=2, form='au', misc='_'),)
         """
-        end = 0
-        for token in tokens:
-            if not end < token.first <= token.last <= len(self):
-                raise ValueError(
-                    f"{token} must cover words from {end + 1} to {len(self)}, in order."
-                )
-            check_column("form and misc", [token.form, token.misc], 2)
-            end = token.last
         return self._with_source(lines.replace_tokens(self._written(), tokens, self.empty_nodes))
 
     def with_empty_nodes(self, nodes: Sequence[EmptyNode]) -> "DependencyTree":
@@ -626,10 +640,6 @@ class DependencyTree:
         2    fish  _    _     _  _  _  _  _  _
         <BLANKLINE>
         """
-        for node in nodes:
-            if not 0 <= node.after <= len(self):
-                raise ValueError(f"{node} must follow a word from 0 to {len(self)}.")
-            check_column("columns", node.columns, 9)
         source = lines.replace_tokens(self._written(), self.multiword_tokens, nodes)
         return self._with_source(source)
 
@@ -1008,12 +1018,6 @@ class DependencyTree:
             f"The head of token {token} of {self!r} is not known (-1), so {consequence}. Parse the "
             f"sentence, or give it heads with with_heads."
         )
-
-
-def _check_comment(comment):
-    is_line = isinstance(comment, str) and comment.startswith("#")
-    if not is_line or _LINE_ENDS.search(comment):
-        raise ValueError(f"A comment is a line that begins with '#', got {shorten(comment)}.")
 
 
 def require_trees(items, name, known):

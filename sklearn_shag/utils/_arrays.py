@@ -44,6 +44,12 @@ def rows_of(table):
     return zip(*(column.tolist() for column in table), strict=True)
 
 
+def unpack_column(X):
+    """Return the values in a data frame of one column as a list, and anything else as it is."""
+    columns = getattr(X, "columns", ())
+    return list(X[columns[0]]) if len(columns) == 1 else X
+
+
 def refuse_set(value, name):
     """Raise a TypeError for a set: it has no order to pair its items with others."""
     if isinstance(value, Set):

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
+from sklearn_shag.utils._arrays import unpack_column
 from sklearn_shag.utils._param_validation import Function, _BaseComposition
 
 PACKAGE = "sklearn_shag"
@@ -183,7 +184,7 @@ def open_parser(estimator, method, advice=""):
 
 def _transform_sentences(steps, sentences):
     for step in steps:
-        sentences = step.transform(sentences)
+        sentences = unpack_column(step.transform(sentences))
     return sentences
 
 

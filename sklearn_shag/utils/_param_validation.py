@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import check_scalar
+from sklearn.utils._missing import is_pandas_na as is_pandas_na
+from sklearn.utils._missing import is_scalar_nan as is_scalar_nan
 from sklearn.utils._param_validation import HasMethods as HasMethods
 from sklearn.utils._param_validation import Interval as Interval
 from sklearn.utils._param_validation import InvalidParameterError as InvalidParameterError
@@ -21,13 +23,10 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints as validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import validate_params as _validate_params
+from sklearn.utils._repr_html.estimator import _VisualBlock
+from sklearn.utils._set_output import _get_output_config as _get_output_config
 from sklearn.utils.metaestimators import _BaseComposition as _BaseComposition
 from sklearn.utils.validation import _check_sample_weight
-
-try:
-    from sklearn.utils._repr_html.estimator import _VisualBlock
-except ImportError:  # before version 1.7
-    from sklearn.utils._estimator_html_repr import _VisualBlock
 
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread
