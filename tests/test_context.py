@@ -304,20 +304,6 @@ def test_files_do_not_hold_the_source(english, fitted, tmp_path):
         load_model(path)
 
 
-def test_files_without_moments_are_of_networks_without_them(english, fitted, tmp_path):
-    path = tmp_path / "model.npz"
-    for parser in (small(None).fit(english[:20]), fitted):
-        save_model(parser, path)
-        header, arrays = read_parts(path)
-        del arrays["model/weights_/moments"]
-        write_parts(path, header, arrays)
-        if parser is fitted:
-            with pytest.raises(ModelFileError, match="values must have the shape"):
-                load_model(path)
-        else:
-            assert_same_model(load_model(path), parser)
-
-
 def test_every_network_of_a_file_gets_the_source(english, tmp_path):
     settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
     parser = BiaffineParser(tags=("upos", "xpos"), embeddings=Source(), **settings)
@@ -535,7 +521,7 @@ def test_a_parser_of_a_transformer(folder, english):
 @pytest.mark.parametrize("at_once", [7, 1000])
 def test_a_table_of_words_against_every_occurrence(folder, english, monkeypatch, at_once):
     """The axes are those of a matrix with a row for each occurrence, not for each word."""
-    monkeypatch.setattr(_transformer, "AT_ONCE", at_once)
+    monkeypatch.setattr(_transformer, "SOURCE_CHUNK", at_once)
     source, sentences = TransformerVectors(folder, layers=[1, 4]), english[:60]
     words, table = source.to_table(sentences, n_components=5, min_count=3)
     forms = [form for tree in sentences for form in tree.forms]

@@ -125,7 +125,7 @@ def test_many_symbols_are_not_listed_all():
 def test_the_documented_threshold_is_the_constant():
     from sklearn_shag.treebank import _columns as _unknown
 
-    share = f"{100 * _unknown.LARGEST_SHARE:.0f} %"
+    share = f"{100 * _unknown.LARGEST_MEANINGLESS_SHARE:.0f} %"
     assert share in inspect.getdoc(UnknownSymbolWarning)
 
 

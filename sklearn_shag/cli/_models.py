@@ -104,7 +104,7 @@ def open_model(name, files=(), *, context=None, dictionary=None, n_jobs=None):
 
 def is_terminal(stream):
     """Whether a standard stream, None if it is closed, is a terminal."""
-    return stream is not None and stream.isatty()
+    return hasattr(stream, "isatty") and stream.isatty()
 
 
 def choose_verbosity():
