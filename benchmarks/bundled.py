@@ -52,6 +52,7 @@ from sklearn_shag.utils._parallel import one_thread
 
 # Steps of embeddings, and bits behind the first of other numbers: of splitter, parser and tagger.
 ROUNDING = (1 / 8, 5), (1 / 16, 3), (1 / 8, 3)
+AT_ONCE = 2000  # sentences whose vectors are in one file
 N_TEACHERS = 3
 N_PASSES = 20  # of the student; 8, the default, have 0.3 LAS less on the development sets
 SPLITTER = (48, 48)  # as good as the default, and a quarter faster
@@ -115,15 +116,20 @@ def measure_latency(model):
     return rows
 
 
-def keep_vectors(encoder, sentences, path):
-    """Take the vectors of sentences from a file, or ask the transformer and write them there."""
-    if not path.exists():
-        parts = map(encoder.transform, in_chunks(sentences, 1000))
-        np.save(path, np.concatenate([v.astype(np.float16) for part in parts for v in part]))
-    rows = np.load(path, mmap_mode="r")
-    ends = np.cumsum([len(sentence) for sentence in sentences])[:-1]
-    forms = (tuple(getattr(sentence, "forms", sentence)) for sentence in sentences)
-    KEPT.update(zip(forms, np.split(rows, ends), strict=True))
+def keep_vectors(encoder, sentences, folder):
+    """Take the vectors of sentences from files, or ask the transformer and write them there."""
+    folder.mkdir(exist_ok=True)
+    for k, part in enumerate(in_chunks(sentences, AT_ONCE)):
+        path = folder / f"{k:04d}.npy"
+        if not path.exists():
+            rows = [vectors.astype(np.float16) for vectors in encoder.transform(part)]
+            unfinished = path.with_suffix(".part")
+            with open(unfinished, "wb") as file:
+                np.save(file, np.concatenate(rows))
+            unfinished.replace(path)
+        ends = np.cumsum([len(sentence) for sentence in part])[:-1]
+        forms = (tuple(getattr(sentence, "forms", sentence)) for sentence in part)
+        KEPT.update(zip(forms, np.split(np.load(path, mmap_mode="r"), ends), strict=True))
 
 
 def make_once(path, encoder, make):
@@ -174,7 +180,7 @@ def main():
     with one_thread():
         parts = texts | {name: treebank.train for name, treebank in reversed(treebanks.items())}
         for name, sentences in parts.items():  # sentences of several parts are as in the last one
-            keep_vectors(reader, sentences, options.work / f"{name}.npy")
+            keep_vectors(reader, sentences, options.work / f"{name}-vectors")
         trees = [tree for treebank in treebanks.values() for tree in treebank.train]
         raw = [sentence for sentences in texts.values() for sentence in sentences]
         full, target = options.work / "full.npz", options.work / "english.npz"
