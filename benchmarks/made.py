@@ -25,7 +25,8 @@ inverted    a negative adverb, or a place and the verb, before the subject
 casual      lower case, or without apostrophes, or without the final mark
 
 Words are drawn by the square root of their frequency with all tags, so that words which usually
-have another tag are frequent. Relative clauses, and second clauses, are about the same words.
+have another tag are frequent, and clauses whose words are exchanged by the square root of that of
+their frame. Relative clauses, and clauses without their verb, are about the same words as others.
 """
 
 import argparse
@@ -40,7 +41,8 @@ from sklearn_shag.treebank import DependencyTree, iter_conllu, write_conllu
 
 COLUMNS = "form", "lemma", "upos", "xpos", "feats"
 # What a word has beside it, by which words are exchanged.
-FRAME = {"obj", "iobj", "ccomp", "xcomp", "csubj", "cop", "compound:prt", "det", "nmod:poss"}
+FRAME = {"obj", "iobj", "ccomp", "xcomp", "csubj", "cop", "compound:prt", "expl"}
+FRAME |= {"aux:pass", "det", "nmod:poss"}
 CLAUSES = {"root", "ccomp", "advcl", "conj", "parataxis"}
 # What a clause may lack; conjuncts and the like go with their conjunctions and marks.
 OPTIONAL = {"advmod", "obl", "advcl", "conj", "appos", "acl", "nmod", "amod", "nummod", "obl:tmod"}
@@ -48,6 +50,8 @@ OPTIONAL |= {"acl:relcl", "nmod:tmod", "obl:npmod", "nmod:npmod", "obl:unmarked"
 OUTSIDE = {"mark", "cc", "punct", "parataxis", "discourse", "vocative", "dislocated", "list"}
 OUTSIDE |= {"reparandum", "cc:preconj", "goeswith", "orphan"}
 FINITE, NEGATIVE = {"VBZ", "VBP", "VBD", "MD"}, ("never", "rarely", "seldom", "hardly", "scarcely")
+ABBREVIATIONS = {"you": "u", "your": "ur", "are": "r", "thanks": "thx", "please": "pls"}
+ABBREVIATIONS |= {"because": "bc", "people": "ppl", "and": "&", "with": "w/", "tomorrow": "tmrw"}
 DO = {"VBZ": "does", "VBP": "do", "VBD": "did"}
 OPEN = {"NOUN", "VERB", "ADJ", "ADV", "PROPN"}
 SUBJECTS = {"nsubj", "nsubj:pass", "expl"}
@@ -143,10 +147,9 @@ def write_tree(phrase):
     for k, form in enumerate(forms[:-1]):
         if form in ("a", "an"):
             forms[k] = "an" if forms[k + 1][0] in "aeiouAEIO" else "a"
-    forms[0] = (
-        forms[0].removeprefix("\0") if forms[0][0] == "\0" else forms[0][0].upper() + forms[0][1:]
-    )
-    return DependencyTree(forms, list(heads.values()), deprels=[word.relation for word in words])
+    forms[0] = forms[0][0].upper() + forms[0][1:]
+    relations = [word.relation for word in words]
+    return DependencyTree(forms, list(heads.values()), deprels=relations)
 
 
 def end(phrase, mark="."):
@@ -226,12 +229,17 @@ class Workshop:
         self.lexicon = Lexicon(phrases)
         self.clauses = [word for word in chain.from_iterable(phrases) if is_clause(word)]
         self.by_subject, self.by_verb = defaultdict(list), defaultdict(list)
+        self.by_frame = defaultdict(list)
         for clause in self.clauses:
+            self.by_frame[clause.upos, clause.frame()].append(clause)
             subject = clause.find("nsubj")
             if is_thing(subject) and subject in clause.before:
                 self.by_subject[subject.lemma, subject.xpos].append(clause)
             if clause.upos == "VERB":
                 self.by_verb[clause.lemma].append(clause)
+        self.subjects, self.frames = list(self.by_subject.values()), list(self.by_frame.values())
+        shares = np.sqrt([len(clauses) for clauses in self.frames])
+        self.of_frames = shares / shares.sum()
         self.rng = np.random.default_rng(0)
 
     def happens(self, probability):
@@ -262,7 +270,8 @@ class Workshop:
         return clause and end(clause)
 
     def exchange(self):
-        clause = self.cut()
+        frame = self.frames[self.rng.choice(len(self.frames), p=self.of_frames)]
+        clause = self.cut(frame)
         if clause is None:
             return None
         share = self.pick((0.3, 0.6, 1.0))
@@ -294,7 +303,7 @@ class Workshop:
             return None
         clause.remove("aux", "iobj", "advmod", "conj", "advcl")
         if subject.upos in ("PRON", "PROPN"):
-            other = self.cut(self.pick(list(self.by_subject.values())))
+            other = self.cut(self.pick(self.subjects))
             if other is None:
                 return None
             place = next(k for k, part in enumerate(clause.before) if part is subject)
@@ -309,7 +318,7 @@ class Workshop:
             for word in (subject, thing):
                 if word is not None:
                     self.lexicon.exchange(word, self.rng)
-        return end(clause)
+        return self.turn(clause)
 
     def relative(self):
         about, host = self.relativize()
@@ -485,20 +494,27 @@ class Workshop:
         moved = clause.take(place), clause.take(subject)
         return end(clause.put(moved[0]).add(moved[1]))
 
-    def casual(self):
-        kinds = self.clause, self.exchange, self.question, self.asked, self.run_on, self.imperative
-        made = self.pick(kinds)()
-        if made is None:
+    def make(self, kind):
+        """Make a tree of a kind, or None if what was drawn does not fit."""
+        is_casual = kind == "casual"
+        phrase = getattr(self, self.pick(FINISHED) if is_casual else kind)()
+        if phrase is None:
             return None
-        styles = self.rng.random(3) < 0.6
-        if styles[0] and made.after and made.after[-1].relation == "punct":
-            made.after.pop()
-        for word in made:
-            word.form = word.form.replace("'", "") or word.form if styles[1] else word.form
-            word.form = word.form.lower() if styles[2] else word.form
-        first = next(iter(made))
-        first.form = "\0" + first.form if styles[2] else first.form
-        return made
+        return self.respell(write_tree(phrase)) if is_casual else write_tree(phrase)
+
+    def respell(self, tree):
+        """Write the words of a tree as in chats."""
+        forms, heads, relations = list(tree.forms), tree.heads.tolist(), list(tree.deprels)
+        ends, lower, loses, shortens = self.rng.random(4) < (0.6, 0.6, 0.6, 0.3)
+        if ends and relations[-1] == "punct":
+            del forms[-1], heads[-1], relations[-1]
+        if shortens:
+            forms = [ABBREVIATIONS.get(form.lower(), form) for form in forms]
+        if loses:
+            forms = [form.replace("'", "") or form for form in forms]
+        if lower:
+            forms = [form.lower() for form in forms]
+        return DependencyTree(forms, heads, deprels=relations)
 
 
 def find_negation(clause):
@@ -515,6 +531,7 @@ def is_article(part):
 
 KINDS = ("clause", "bare", "exchange", "relative", "question", "asked", "imperative", "headline")
 KINDS += ("gapped", "run_on", "inverted", "casual")
+FINISHED = "clause", "exchange", "question", "asked", "run_on", "imperative"  # may be casual
 
 
 def make(trees, kinds, number, seed, left_out=()):
@@ -524,8 +541,7 @@ def make(trees, kinds, number, seed, left_out=()):
     for kind in kinds:
         workshop.rng, n_made = np.random.default_rng([seed, KINDS.index(kind)]), 0
         for _ in range(100 * number):
-            phrase = getattr(workshop, kind)()
-            tree = None if phrase is None else write_tree(phrase)
+            tree = workshop.make(kind)
             if tree is None or (key := "".join(tree.forms).lower()) in seen:
                 continue
             seen.add(key)
