@@ -35,6 +35,16 @@ def read_list(path):
             yield sentence, [arc if len(arc) == 3 else (*arc, ROOT) for arc in arcs]
 
 
+def letters_of(sentence):
+    """The letters and digits of a sentence in lower case, to compare it with others."""
+    return "".join(filter(str.isalnum, sentence)).lower()
+
+
+def read_listed(paths):
+    """The letters of all sentences of lists."""
+    return {letters_of(sentence) for path in paths for sentence, _ in read_list(path)}
+
+
 def list_arcs(trees):
     """List the arcs of trees as triples of forms, relations without subtypes."""
     arcs = []

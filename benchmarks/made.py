@@ -35,7 +35,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
-from everyday import read_list
+from everyday import letters_of, read_listed
 
 from sklearn_shag.treebank import DependencyTree, iter_conllu, write_conllu
 
@@ -535,16 +535,20 @@ FINISHED = "clause", "exchange", "question", "asked", "run_on", "imperative"  # 
 
 
 def make(trees, kinds, number, seed, left_out=()):
-    """Yield names of kinds, and as many trees of each as asked for, no sentence twice."""
-    seen = {"".join(sentence.lower().split()) for sentence in left_out}
+    """Yield names of kinds, and as many trees of each as asked for, no sentence twice.
+
+    Sentences are left out whose letters are in `left_out`.
+    """
+    seen = set(left_out)
     workshop = Workshop(trees)
     for kind in kinds:
         workshop.rng, n_made = np.random.default_rng([seed, KINDS.index(kind)]), 0
         for _ in range(100 * number):
             tree = workshop.make(kind)
-            if tree is None or (key := "".join(tree.forms).lower()) in seen:
+            letters = None if tree is None else letters_of("".join(tree.forms))
+            if tree is None or letters in seen:
                 continue
-            seen.add(key)
+            seen.add(letters)
             yield kind, tree
             n_made += 1
             if n_made == number:
@@ -562,7 +566,7 @@ def main():
     parser.add_argument("--conllu", action="store_true")
     options = parser.parse_args()
     trees = [tree for path in options.trees for tree in iter_conllu(path)]
-    left_out = [sentence for path in options.without for sentence, _ in read_list(path)]
+    left_out = read_listed(options.without)
     made = list(make(trees, options.kinds, options.number, options.seed, left_out))
     print(Counter(kind for kind, _ in made))
     if options.conllu:
