@@ -51,7 +51,7 @@ from sklearn_shag.inspection._confidence import fill_bins, look_up_confidence
 from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.network import LEARNED
 from sklearn_shag.network._parameters import sizes_of, view_parameters
-from sklearn_shag.treebank import iter_horizontal, to_text
+from sklearn_shag.treebank import DependencyTree, iter_horizontal, to_text
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._parallel import one_thread
 
@@ -154,8 +154,8 @@ def read_raw(splitter, trees, options):
     texts["made"] = (tree for _, tree in make(trees, KINDS, options.made, options.seed))
     listed = read_listed(options.without)
     for name, sentences in texts.items():
-        forms = (list(getattr(sentence, "forms", sentence)) for sentence in sentences)
-        texts[name] = [each for each in forms if letters_of("".join(each)) not in listed]
+        raw = (DependencyTree(sentence.forms) for sentence in sentences)
+        texts[name] = [each for each in raw if letters_of("".join(each.forms)) not in listed]
     return texts
 
 
