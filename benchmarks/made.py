@@ -39,7 +39,7 @@ from everyday import letters_of, read_listed
 
 from sklearn_shag.treebank import DependencyTree, iter_conllu, write_conllu
 
-COLUMNS = "form", "lemma", "upos", "xpos", "feats"
+COLUMNS = "form", "lemma", "upos", "xpos"
 # What a word has beside it, by which words are exchanged.
 FRAME = {"obj", "iobj", "ccomp", "xcomp", "csubj", "cop", "compound:prt", "expl"}
 FRAME |= {"aux:pass", "det", "nmod:poss"}
@@ -63,7 +63,7 @@ SIMPLE_PREPOSITIONS = {"to", "for", "with", "at", "in", "on", "from", "about", "
 LONGEST = 15  # words of a clause that is used
 
 
-@dataclass
+@dataclass(eq=False)
 class Phrase:
     """A word with the phrases that depend on it, before and after it."""
 
@@ -72,7 +72,6 @@ class Phrase:
     lemma: str = "_"
     upos: str = "X"
     xpos: str = "XX"
-    feats: str = "_"
     before: list = field(default_factory=list)
     after: list = field(default_factory=list)
 
@@ -102,9 +101,13 @@ class Phrase:
 
     def take(self, part):
         """Take a part away, and return it."""
-        for parts in (self.before, self.after):
-            parts[:] = [each for each in parts if each is not part]
+        (self.before if part in self.before else self.after).remove(part)
         return part
+
+    def exchange(self, part, other):
+        """Put another phrase in the place of a part."""
+        parts = self.before if part in self.before else self.after
+        parts[parts.index(part)] = other
 
     def put(self, *parts):
         """Put parts in front of all others."""
@@ -122,7 +125,7 @@ class Phrase:
 
 def read_phrases(tree):
     """Make the phrase of a tree, with small letters where its words have them within sentences."""
-    columns = tree.forms, tree.lemmas, tree.upos, tree.xpos, tree.feats
+    columns = tree.forms, tree.lemmas, tree.upos, tree.xpos
     words = [Phrase(**dict(zip(COLUMNS, each, strict=True))) for each in zip(*columns, strict=True)]
     top = None
     for k, (word, head, relation) in enumerate(zip(words, tree.heads, tree.deprels, strict=True)):
@@ -306,8 +309,8 @@ class Workshop:
             other = self.cut(self.pick(self.subjects))
             if other is None:
                 return None
-            place = next(k for k, part in enumerate(clause.before) if part is subject)
-            subject = clause.before[place] = other.find("nsubj")
+            clause.exchange(subject, other.find("nsubj"))
+            subject = other.find("nsubj")
         if not self.pluralize(subject):
             return None
         if is_thing(thing) and self.happens(0.8):
@@ -329,8 +332,7 @@ class Workshop:
         else:
             replaced = host.find("nsubj")
         about.relation = replaced.relation
-        for parts in (host.before, host.after):
-            parts[:] = [about if part is replaced else part for part in parts]
+        host.exchange(replaced, about)
         return self.turn(host) if len(list(host)) <= 2 * LONGEST else None
 
     def relativize(self):
@@ -375,7 +377,10 @@ class Workshop:
         finite = find_finite(clause)
         if finite is None or clause.find("expl") in clause.after:
             return False
-        if finite is clause:
+        if finite is clause and clause.lemma == "be":  # the subject goes behind it
+            subjects = [part for part in clause.before if part.relation in SUBJECTS]
+            clause.after[:0] = [clause.take(part) for part in subjects]
+        elif finite is clause:
             form = DO[finite.xpos]
             if not self.lexicon.inflect(clause, "VB"):
                 return False
@@ -437,9 +442,7 @@ class Workshop:
             return None
         helper, tag = find_finite(clause), "VBP" if subject.xpos.endswith("S") else "VBZ"
         if helper is not clause and helper.lemma == "will":
-            clause.before[:] = [
-                Phrase("to", "mark") if part is helper else part for part in clause.before
-            ]
+            clause.exchange(helper, Phrase("to", "mark"))
         elif helper is clause and not self.lexicon.inflect(clause, tag):
             return None
         for word in [*clause]:
