@@ -52,6 +52,9 @@ OUTSIDE |= {"reparandum", "cc:preconj", "goeswith", "orphan"}
 FINITE, NEGATIVE = {"VBZ", "VBP", "VBD", "MD"}, ("never", "rarely", "seldom", "hardly", "scarcely")
 ABBREVIATIONS = {"you": "u", "your": "ur", "are": "r", "thanks": "thx", "please": "pls"}
 ABBREVIATIONS |= {"because": "bc", "people": "ppl", "and": "&", "with": "w/", "tomorrow": "tmrw"}
+# UPOS of the words that rules put in, by their relations.
+TAGS = {"aux": "AUX", "det": "DET", "case": "ADP", "punct": "PUNCT", "cc": "CCONJ", "mark": "PART"}
+TAGS |= {"advmod": "ADV", "discourse": "INTJ", "obj": "PRON", "obl": "PRON", "nmod:poss": "PRON"}
 DO = {"VBZ": "does", "VBP": "do", "VBD": "did"}
 OPEN = {"NOUN", "VERB", "ADJ", "ADV", "PROPN"}
 SUBJECTS = {"nsubj", "nsubj:pass", "expl"}
@@ -70,7 +73,7 @@ class Phrase:
     form: str
     relation: str = "dep"
     lemma: str = "_"
-    upos: str = "X"
+    upos: str = ""
     xpos: str = "XX"
     before: list = field(default_factory=list)
     after: list = field(default_factory=list)
@@ -152,7 +155,8 @@ def write_tree(phrase):
             forms[k] = "an" if forms[k + 1][0] in "aeiouAEIO" else "a"
     forms[0] = forms[0][0].upper() + forms[0][1:]
     relations = [word.relation for word in words]
-    return DependencyTree(forms, list(heads.values()), deprels=relations)
+    tags = [word.upos or TAGS[word.relation] for word in words]
+    return DependencyTree(forms, list(heads.values()), upos=tags, deprels=relations)
 
 
 def end(phrase, mark="."):
@@ -410,7 +414,8 @@ class Workshop:
         asked = Phrase("who" if person else "what", relation)
         if is_thing(thing) and self.happens(0.4):
             thing.remove("det", "nmod:poss", "nummod", "acl", "acl:relcl", "nmod", "amod")
-            asked = thing.put(Phrase(self.pick(("which", "what", "whose")), "det"))
+            word = self.pick(("which", "what", "whose"))
+            asked = thing.put(Phrase(word, "nmod:poss" if word == "whose" else "det"))
             asked.relation = relation
         clause.put(asked).add(preposition and Phrase(preposition, "case"))
         return end(clause, "?")
@@ -507,17 +512,18 @@ class Workshop:
 
     def respell(self, tree):
         """Write the words of a tree as in chats."""
-        forms, heads, relations = list(tree.forms), tree.heads.tolist(), list(tree.deprels)
+        forms, heads = list(tree.forms), tree.heads.tolist()
+        tags, relations = list(tree.upos), list(tree.deprels)
         ends, lower, loses, shortens = self.rng.random(4) < (0.6, 0.6, 0.6, 0.3)
         if ends and relations[-1] == "punct":
-            del forms[-1], heads[-1], relations[-1]
+            del forms[-1], heads[-1], tags[-1], relations[-1]
         if shortens:
             forms = [ABBREVIATIONS.get(form.lower(), form) for form in forms]
         if loses:
             forms = [form.replace("'", "") or form for form in forms]
         if lower:
             forms = [form.lower() for form in forms]
-        return DependencyTree(forms, heads, deprels=relations)
+        return DependencyTree(forms, heads, upos=tags, deprels=relations)
 
 
 def find_negation(clause):
