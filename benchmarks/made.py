@@ -177,30 +177,50 @@ class Lexicon:
             self.counts[form] += 1
             forms[word.lemma, word.xpos][form] += 1
             if word.upos in OPEN and form.isalpha():
-                kinds[word.xpos, word.frame()].add((form, word.lemma))
+                kinds[kind_of(word.xpos), word.frame()].add(word.lemma)
             clause = word.find("acl:relcl")
             if clause is not None and any(part.form == "who" for part in clause.parts):
                 self.persons.add(word.lemma)
         self.forms = {key: found.most_common(1)[0][0] for key, found in forms.items()}
-        self.kinds = {key: sorted(words) for key, words in kinds.items() if len(words) > 1}
+        self.lemmas = {key: sorted(lemmas) for key, lemmas in kinds.items()}
         self.shares = {}
-        for key, words in self.kinds.items():
-            shares = np.sqrt([self.counts[form] for form, _ in words])
-            self.shares[key] = np.cumsum(shares / shares.sum())
+
+    def find_form(self, lemma, xpos):
+        """Return the form of a lemma with a tag, or None; verbs are regular if it is not known."""
+        regular = lemma if xpos in ("VB", "VBP") else add_s(lemma) if xpos == "VBZ" else None
+        return self.forms.get((lemma, xpos), regular)
 
     def inflect(self, word, xpos):
         """Give a word the form of a tag; tell whether that is known."""
-        form = self.forms.get((word.lemma, xpos))
+        form = self.find_form(word.lemma, xpos)
         if form is not None:
             word.form, word.xpos = form, xpos
         return form is not None
 
     def exchange(self, word, rng):
         """Exchange a word for another one of the same tag and frame."""
+        lemmas = self.lemmas.get((kind_of(word.xpos), word.frame()), [])
+        if word.upos not in OPEN or len(lemmas) < 2:
+            return
         key = word.xpos, word.frame()
-        if word.upos in OPEN and key in self.kinds:
-            k = np.searchsorted(self.shares[key], rng.random())
-            word.form, word.lemma = self.kinds[key][min(k, len(self.kinds[key]) - 1)]
+        if key not in self.shares:
+            forms = [self.find_form(lemma, word.xpos) for lemma in lemmas]
+            words = [pair for pair in zip(forms, lemmas, strict=True) if pair[0] is not None]
+            shares = np.sqrt([1 + self.counts[form] for form, _ in words])
+            self.shares[key] = words, shares / shares.sum()
+        words, shares = self.shares[key]
+        word.form, word.lemma = words[rng.choice(len(words), p=shares)]
+
+
+def kind_of(xpos):
+    """The tag of a word, one for all verbs that have the same parts beside them."""
+    return "VB" if xpos in ("VB", "VBP", "VBZ", "VBD") else xpos
+
+
+def add_s(word):
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return f"{word}es"
+    return f"{word[:-1]}ies" if word[-1] == "y" and word[-2:-1] not in "aeiou" else f"{word}s"
 
 
 def is_clause(word):
@@ -441,19 +461,23 @@ class Workshop:
         return clause and self.command(clause)
 
     def headline(self):
-        clause = self.cut()
+        clause = self.cut(shares=(0.6, 1.0, 1.0))
         subject = None if clause is None else clause.find("nsubj", "nsubj:pass")
         if not is_thing(subject, ("NN", "NNS", "NNP", "NNPS")) or clause.upos != "VERB":
             return None
-        helper, tag = find_finite(clause), "VBP" if subject.xpos.endswith("S") else "VBZ"
-        if helper is not clause and helper.lemma == "will":
-            clause.exchange(helper, Phrase("to", "mark"))
-        elif helper is clause and not self.lexicon.inflect(clause, tag):
+        finite, tag = find_finite(clause), "VBP" if subject.xpos.endswith("S") else "VBZ"
+        if finite is clause and not self.lexicon.inflect(clause, tag):
             return None
+        comes = finite is clause and self.happens(0.15) and self.lexicon.inflect(clause, "VB")
         for word in [*clause]:
             for parts in (word.before, word.after):
                 parts[:] = [p for p in parts if not (is_article(p) or p.lemma in ("be", "have"))]
-            if self.happens(0.3):
+        if comes or finite.lemma == "will":
+            clause.remove("aux")
+            clause.before.append(Phrase("to", "mark"))
+        share = self.pick((0.3, 0.6, 1.0))
+        for word in clause:
+            if self.happens(share):
                 self.lexicon.exchange(word, self.rng)
         clause.relation = "root"
         return clause if len(list(clause)) > 1 else None
