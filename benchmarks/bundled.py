@@ -1,16 +1,19 @@
 """Learn the parser that comes with the package, and score it.
 
-Usage: python benchmarks/bundled.py WORK --context FOLDER --raw FILE... [--seed N] [--part dev|test]
-[--treebanks NAME...] [--output RESULTS.json]
+Usage: python benchmarks/bundled.py WORK --context FOLDER [--raw FILE...] [--lines FILE...]
+[--text FILE...] [--made N] [--without LIST...] [--seed N] [--part dev|test] [--treebanks NAME...]
+[--output RESULTS.json]
 
 The treebanks (default: UD_English-EWT and UD_English-GUM) are folders of SKLEARN_SHAG_DATA. FOLDER
 has a transformer as TransformerVectors runs it (MPNet; encoders.py makes it), and each FILE has raw
-text, a sentence in each line with spaces between its tokens. Of all these files the SHA-256 is
-printed: the same files give the same parser on the same processor.
+text: a sentence in each line with spaces between its tokens (--raw), a plain sentence in each line
+(--lines), or running text (--text), which the splitter splits. N sentences of each kind are made of
+the trees (benchmarks/made.py). Sentences of a LIST (benchmarks/everyday.py) are left out. Of all
+these files the SHA-256 is printed: the same files give the same parser on the same processor.
 
-An average of three networks that read the transformer's vectors in context learns from the trees.
-It teaches, from the trees and the raw text, a network that reads a table of words made from the
-same vectors. A splitter learns from the trees. That takes two hours on one core; the folder
+A splitter learns from the trees. An average of three networks that read the transformer's vectors
+in context learns from them too. It teaches, from the trees and the raw text, a network that reads a
+table of words made from the same vectors. That takes two hours on one core; the folder
 WORK keeps vectors (1.4 GB), teachers and the parser, and another run goes on from there. The
 numbers of the networks are then rounded, so that the file english.npz there takes less than half:
 embeddings to sixteenths in the parser and to eighths elsewhere, and other numbers to three bits
@@ -29,6 +32,8 @@ import numpy as np
 from _measure import Report, load, minima, seconds_of
 from biaffine import average
 from biaffine import score as score_tokens
+from everyday import letters_of, read_listed
+from made import KINDS, make
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from vectors import KEPT, Kept
@@ -46,12 +51,13 @@ from sklearn_shag.inspection._confidence import fill_bins, look_up_confidence
 from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.network import LEARNED
 from sklearn_shag.network._parameters import sizes_of, view_parameters
-from sklearn_shag.treebank import iter_horizontal, to_text
+from sklearn_shag.treebank import DependencyTree, iter_horizontal, to_text
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._parallel import one_thread
 
 # Steps of embeddings, and bits behind the first of other numbers: of splitter, parser and tagger.
 ROUNDING = (1 / 8, 5), (1 / 16, 3), (1 / 8, 3)
+AT_ONCE = 2000  # sentences whose vectors are in one file
 N_TEACHERS = 3
 N_PASSES = 20  # of the student; 8, the default, have 0.3 LAS less on the development sets
 SPLITTER = (48, 48)  # as good as the default, and a quarter faster
@@ -115,15 +121,20 @@ def measure_latency(model):
     return rows
 
 
-def keep_vectors(encoder, sentences, path):
-    """Take the vectors of sentences from a file, or ask the transformer and write them there."""
-    if not path.exists():
-        parts = map(encoder.transform, in_chunks(sentences, 1000))
-        np.save(path, np.concatenate([v.astype(np.float16) for part in parts for v in part]))
-    rows = np.load(path, mmap_mode="r")
-    ends = np.cumsum([len(sentence) for sentence in sentences])[:-1]
-    forms = (tuple(getattr(sentence, "forms", sentence)) for sentence in sentences)
-    KEPT.update(zip(forms, np.split(rows, ends), strict=True))
+def keep_vectors(encoder, sentences, folder):
+    """Take the vectors of sentences from files, or ask the transformer and write them there."""
+    folder.mkdir(exist_ok=True)
+    for part in in_chunks(sentences, AT_ONCE):
+        forms = [tuple(getattr(sentence, "forms", sentence)) for sentence in part]
+        words = "\n".join(map(" ".join, forms))
+        path = folder / f"{hashlib.sha256(words.encode()).hexdigest()[:20]}.npy"
+        if not path.exists():
+            rows = np.concatenate([each.astype(np.float16) for each in encoder.transform(forms)])
+            with open(path.with_suffix(".part"), "wb") as file:
+                np.save(file, rows)
+            path.with_suffix(".part").replace(path)  # whole, or not at all
+        ends = np.cumsum(list(map(len, forms)))[:-1]
+        KEPT.update(zip(forms, np.split(np.load(path, mmap_mode="r"), ends), strict=True))
 
 
 def make_once(path, encoder, make):
@@ -135,7 +146,20 @@ def make_once(path, encoder, make):
     return load_model(path, embeddings=encoder)
 
 
-def learn(trees, raw, encoder, options):
+def read_raw(splitter, trees, options):
+    """Sentences of raw text by the names of their files, and those that are made."""
+    texts = {path.stem: iter_horizontal(path) for path in options.raw}
+    for paths, is_split in ((options.lines, True), (options.text, False)):
+        texts |= {path.stem: splitter.iter_split_text(path, lines=is_split) for path in paths}
+    texts["made"] = (tree for _, tree in make(trees, KINDS, options.made, options.seed))
+    listed = read_listed(options.without)
+    for name, sentences in texts.items():
+        raw = (DependencyTree(sentence.forms) for sentence in sentences)
+        texts[name] = [each for each in raw if letters_of("".join(each.forms)) not in listed]
+    return texts
+
+
+def learn(splitter, trees, raw, encoder, options):
     """A splitter and a student of networks that read vectors in context."""
     network, members = BiaffineParser(tags=LEARNED, random_state=options.seed), []
     for seed in range(options.seed, options.seed + N_TEACHERS):
@@ -147,7 +171,6 @@ def learn(trees, raw, encoder, options):
     teacher = average(members)
     network.set_params(embeddings=encoder.to_table([*trees, *raw]), max_iter=N_PASSES)
     student = DistilledParser(network, FrozenEstimator(teacher)).fit([*trees, *raw])
-    splitter = Splitter(hidden_layer_sizes=SPLITTER, random_state=options.seed + BEST).fit(trees)
     return make_parser_pipeline(splitter, student.parser_)
 
 
@@ -160,25 +183,32 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("work", type=Path)
     parser.add_argument("--context", type=Path, metavar="FOLDER", required=True)
-    parser.add_argument("--raw", type=Path, nargs="+", metavar="FILE", required=True)
+    for name in ("--raw", "--lines", "--text"):
+        parser.add_argument(name, type=Path, nargs="+", metavar="FILE", default=[])
+    parser.add_argument("--made", type=int, metavar="N", default=0)
+    parser.add_argument("--without", type=Path, nargs="+", metavar="LIST", default=[])
     parser.add_argument("--treebanks", nargs="+", default=["UD_English-EWT", "UD_English-GUM"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--part", default="test", choices=["dev", "test"])
     parser.add_argument("--output", help="default: in the folder results beside the script")
     options = parser.parse_args()
     treebanks = {name: load(name) for name in options.treebanks}
-    print_digests([options.context, *(each.folder for each in treebanks.values())], options.raw)
+    files = [*options.raw, *options.lines, *options.text, *options.without]
+    print_digests([options.context, *(each.folder for each in treebanks.values())], files)
     report, rows = Report("bundled", options.output), []
-    texts = {path.stem: list(iter_horizontal(path)) for path in options.raw}
     reader, encoder = (each(options.context).fit() for each in (TransformerVectors, Kept))
     with one_thread():
-        parts = texts | {name: treebank.train for name, treebank in reversed(treebanks.items())}
-        for name, sentences in parts.items():  # sentences of several parts are as in the last one
-            keep_vectors(reader, sentences, options.work / f"{name}.npy")
         trees = [tree for treebank in treebanks.values() for tree in treebank.train]
+        splitter = Splitter(hidden_layer_sizes=SPLITTER, random_state=options.seed + BEST)
+        path = options.work / "splitter.npz"
+        splitter = make_once(path, None, lambda: splitter.fit(trees))
+        texts = read_raw(splitter, trees, options)
+        parts = texts | {name: treebank.train for name, treebank in reversed(treebanks.items())}
+        for sentences in parts.values():  # sentences of several parts are as in the last one
+            keep_vectors(reader, sentences, options.work / "vectors")
         raw = [sentence for sentences in texts.values() for sentence in sentences]
         full, target = options.work / "full.npz", options.work / "english.npz"
-        model = make_once(full, None, lambda: learn(trees, raw, encoder, options))
+        model = make_once(full, None, lambda: learn(splitter, trees, raw, encoder, options))
         for state in ("full", "rounded"):
             if state == "rounded":
                 splitter, network = model[0], model[-1]
