@@ -27,7 +27,10 @@ MISTAKES = [
         "SpectralSHAG().fit(DataFrame({'tag': ['DET', 'NOUN'], 'head': [2, 0]}))",
         raises(TypeError, r"DataFrame", r"column|list of sentences"),
     ),
-    Mistake("model.predict(DataFrame({'tag': ['DET']}))", raises(TypeError, r"DataFrame")),
+    Mistake(
+        "model.predict(DataFrame({'tag': ['DET']}))",
+        raises(TypeError, r"X\[0\] is the string 'DET'", r"put it in a list"),
+    ),
     Mistake("model.predict('DET NOUN VERB')", raises(TypeError, *ONE_SENTENCE)),
     Mistake("model.predict(['DET', 'NOUN'])", raises(TypeError, r"X\[0\]", "string", r"\[X\]")),
     Mistake("model.predict(['DET NOUN VERB'])", raises(TypeError, r"X\[0\]", r"split\(\)")),

@@ -88,10 +88,6 @@ MISTAKES = [
         raises(ValueError, r"X\[0\]", r"no column 'xpos'", r"upos"),
     ),
     Mistake(
-        "TokenFeature().set_output(transform='pandas')",
-        raises(ValueError, r"data frame", r"'default'"),
-    ),
-    Mistake(
         "make_pipeline(TokenFeature(), SpectralSHAG()).fit(tags, y)",
         raises(TypeError, r"X\[0\]", r"columns .* TokenFeature joins"),
     ),

@@ -31,7 +31,7 @@ from sklearn_shag.utils._param_validation import check_whole_number
 from sklearn_shag.utils._typing import Files
 
 Options = ParamSpec("Options")
-Result = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 def _with_sentences(transform, X, *args):
