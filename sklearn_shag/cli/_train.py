@@ -37,7 +37,7 @@ REMEDIES = {
     NO_HELPERS: "Leave out --helpers, or use a transformer that knows the language",
 }
 # Standard errors by which a simple network must be better for a warning; what helpers gain or lose
-# is much more than chance, if there are at least FEWEST sentences.
+# is much more than chance, if there are at least FEWEST_SENTENCES sentences.
 STANDARD_ERRORS, FEWEST_SENTENCES = {NO_RAW_TEXT: 2.0, NO_HELPERS: 0.0}, 5
 
 

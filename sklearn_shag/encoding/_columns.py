@@ -129,7 +129,7 @@ def make_columns(vocabulary):
 
 
 def number_values(values):
-    """Return the code of each known value of a column, from FIRST on, in their order."""
+    """Return the code of each known value of a column, from FIRST_CODE on, in their order."""
     return {value: code for code, value in enumerate(values, start=FIRST_CODE)}
 
 
@@ -400,10 +400,8 @@ def encode_columns(columns, sentences, indptr, check=True):
     for name, code_of, reader, read in zip(*columns, found, strict=True):
         values, places, says_something = read
         if name == LETTERS:
-            of_values, spellings = (
-                range(FIRST_CODE, FIRST_CODE + len(values)),
-                _spell(sentences, values),
-            )
+            of_values = range(FIRST_CODE, FIRST_CODE + len(values))
+            spellings = _spell(sentences, values)
         else:
             of_values = [code_of.get(value, UNKNOWN_CODE) for value in values]
         if name == VECTOR:  # given vectors may be of words with capitals or without

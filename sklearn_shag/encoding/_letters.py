@@ -22,7 +22,7 @@ class Spellings:
     begins : int ndarray of shape (n_words + 1,)
         The n-grams of word k are ``rows[begins[k]:begins[k + 1]]``.
     rows : uint16 ndarray of shape (n_ngrams,)
-        The hash of each, below N_ROWS.
+        The hash of each, below N_LETTER_ROWS.
     """
 
     begins: np.ndarray

@@ -79,7 +79,8 @@ class TextSide(NamedTuple):
     spans: list  # the span of the token of each word
     is_multiword: list  # whether the token of each word has a line of its own
     forms: list  # of words, in lower case
-    columns: dict  # lists with a value for each word; heads, if any, are places of words, or ROOT
+    # Lists with a value for each word; heads, if any, are places of words, or ROOT_PLACE.
+    columns: dict
 
 
 def raw_text_scores(
@@ -158,9 +159,8 @@ def raw_text_scores(
             ]
             for side in (true, predicted)
         ]
-        both = [
-            (true.columns[column], predicted.columns[column]) for column in SCORED_COLUMNS[name]
-        ]
+        columns = SCORED_COLUMNS[name]
+        both = [(true.columns[column], predicted.columns[column]) for column in columns]
         n_right = sum(
             counted[0][other] and all(one[other] == two[own] for one, two in both)
             for other, own in pairs

@@ -183,7 +183,7 @@ def add_altered(text, ends, rng):
 
 
 def _alter_tokens(tokens, following, kind, rng):
-    """Alter the TextTokens of a sentence; `following` holds those of the next one, if any."""
+    """Alter the SpacedTokens of a sentence; `following` holds those of the next one, if any."""
     if kind == SIGNED:
         return _put_signs(tokens, rng) if len(tokens) > 1 else tokens
     is_mark = [marks_punctuation(token.text.strip()) for token in tokens]
@@ -198,7 +198,7 @@ def _alter_tokens(tokens, following, kind, rng):
 
 
 def _put_signs(tokens, rng):
-    """Put signs before one to three TextTokens of a sentence, not the last, and behind them."""
+    """Put signs before one to three SpacedTokens of a sentence, not the last, and behind them."""
     first, n = rng.randint(len(tokens) - 1), rng.randint(1, 4)
     last = min(first + n, len(tokens) - 1)
     inner, behind = tokens[first:last], tokens[last:]
