@@ -33,11 +33,12 @@ SCORE_NAMES = {
 
 
 class LocatedTree(NamedTuple):
-    """A tree with the file that it was read from, and its number there, from 1."""
+    """A tree with the file that it was read from, its number and its first line there, from 1."""
 
     path: str
     number: int
     tree: DependencyTree | ConlluError
+    line: int
 
 
 class LeftOut:
@@ -97,10 +98,10 @@ def iter_sentences(files, on_error, read=_read_conllu):
         Its number counts from 1 in each file.
     """
     for path in files:
-        for number, (*_, tree) in enumerate(read(path), start=1):
+        for number, (_, line, _, tree) in enumerate(read(path), start=1):
             if on_error == "stop" and isinstance(tree, ConlluError):
                 raise tree
-            yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree)
+            yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree, line)
 
 
 def is_conllu(path):

@@ -19,8 +19,11 @@ from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
     ConlluError,
-    forget_guesses,
+    check_marks,
+    clear_marks,
+    forget_heads,
     group_pieces,
+    keep_given,
     list_sources,
     read_json_lines,
     read_text_file,
@@ -80,8 +83,12 @@ class PieceParser(NamedTuple):
     def _list_sentences(self, pieces):
         """Yield the place of the piece, line, text, and tree or error of each sentence."""
         for k, line, text, tree in self.form.sentences(pieces):
-            is_named = self.form != HORIZONTAL or isinstance(tree, ConlluError)
-            yield k, line, text, tree if is_named else _name_sentence(pieces[k].path, line, tree)
+            if not isinstance(tree, ConlluError):
+                if self.form == HORIZONTAL:
+                    tree = _name_sentence(pieces[k].path, line, tree)
+                elif self.options["keep_heads"]:
+                    check_marks(tree, pieces[k].path, line)
+            yield k, line, text, tree
 
     def _pass_on(self, text, tree):
         """Return the texts of a sentence without a parse."""
@@ -93,18 +100,14 @@ class PieceParser(NamedTuple):
         """List pairs of a tree and its probabilities, for JSON, for each sentence."""
         if not trees:
             return []
-        transform, parser = self.opened
-        if self.options["keep_heads"]:
-            trees = [forget_guesses(tree) or tree.with_heads(None) for tree in trees]
-        # Steps before the parser change tags, which are written, and symbols, which are not.
-        rows = parser._find_answers(transform(trees), None, **self.options)
         keeps, found = self.options["keep_heads"], []
-        for sentence, answer in rows:
-            if self.options["confidence"] == "all":
-                own = make_trees(sentence, answer._replace(marginals=None), keeps)
-                found.append(list(zip(own, list_probabilities(answer, own), strict=True)))
-            else:
-                found.append([(tree, {}) for tree in make_trees(sentence, answer, keeps)])
+        trees = list(map(forget_heads, trees)) if keeps else trees
+        for answer, made, columns in parse_trees(self.opened, trees, **self.options):
+            if self.form == CONLLU:
+                made = [clear_marks(tree, ("head", *columns)) for tree in made]
+            is_json = self.options["confidence"] == "all"
+            proba = list_probabilities(answer, made) if is_json else [{}] * len(made)
+            found.append(list(zip(made, proba, strict=True)))
         return found
 
     def _write(self, found):
@@ -116,6 +119,40 @@ class PieceParser(NamedTuple):
             return list(map(_encode_json, rows))
         tree, _ = found[0]
         return [_encode_json({"id": tree.sent_id, "sentences": rows, "text": tree.text}) + b"\n"]
+
+
+def parse_trees(opened, trees, *, keep_heads, confidence, **options):
+    """Parse trees; with their heads, the tags are kept that they have.
+
+    Parameters
+    ----------
+    opened : OpenMember
+    trees : list of DependencyTree
+    keep_heads, confidence, **options
+        Of the method `parse`. With "all" as confidence there are no probabilities in MISC.
+
+    Yields
+    ------
+    answer : Answer
+    found : list of DependencyTree
+        One tree, or several as `options` say.
+    columns : list of str
+        The columns of tags that were predicted.
+    """
+    transform, parser = opened
+    # Steps before the parser change tags, which are written, and symbols, which are not.
+    given = transform(trees, keep_given if keep_heads else None)
+    default = dict.fromkeys(["n_best", "n_samples", "random_state"])
+    options = default | {"unique_relations": "auto"} | options
+    rows = parser._find_answers(
+        given, None, keep_heads=keep_heads, confidence=confidence, **options
+    )
+    for tree, (sentence, answer) in zip(trees, rows, strict=True):
+        shown = answer._replace(marginals=None) if confidence == "all" else answer
+        found = make_trees(sentence, shown, keep_heads)
+        if keep_heads:
+            found = [keep_given(each, tree) for each in found]
+        yield answer, found, [*transform.list_columns(), *answer.columns]
 
 
 def _encode_json(content):

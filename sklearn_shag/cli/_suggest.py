@@ -17,20 +17,23 @@ from sklearn_shag.cli._evaluate import (
     print_json,
 )
 from sklearn_shag.cli._models import check_output, open_model
-from sklearn_shag.cli._parse import SUFFIXES, choose_form, read_items
+from sklearn_shag.cli._parse import SUFFIXES, choose_form, parse_trees, read_items
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences, suspicious_arcs
-from sklearn_shag.network import LEARNED, BiaffineParser
+from sklearn_shag.network import BiaffineParser
 from sklearn_shag.treebank import (
     ASKED,
-    ATTRIBUTES,
     CONLLU,
     MISSING,
-    WORDS,
-    forget_guesses,
+    check_marks,
+    find_given,
+    find_guesses,
+    forget_heads,
     join_text,
+    keep_given,
     list_sources,
     mark_guesses,
+    mark_words,
     write_conllu,
 )
 from sklearn_shag.utils._arrays import in_chunks, rows_of
@@ -125,7 +128,7 @@ def check(options):
     rows, marks = [], {}
     listed = islice(rows_of(found), options.number)
     for s, token, column, given, other, of_given, of_other, score in listed:
-        path, number, tree = read[s]
+        path, number, tree, _ = read[s]
         rows.append(
             {
                 "file": path,
@@ -180,10 +183,11 @@ def _iter_new(options, form, files, invalid):
                 name = Path(sentence.path.strip("<>")).name.partition(".")[0]
                 tree = tree.with_sent_id(f"{name}-{sentence.number}")
             if not reads_conllu and options.input != "horizontal":
-                tree = mark_guesses(tree, [WORDS])
+                tree = mark_words(tree)
             tree = tree if tree.text else tree.with_text(join_text([tree]).strip())
-            known = None if options.ignore_heads else forget_guesses(tree)
-            yield sentence._replace(tree=tree.with_heads(None) if known is None else known)
+            check_marks(tree, sentence.path, sentence.line)
+            tree = tree.with_heads(None) if options.ignore_heads else forget_heads(tree)
+            yield sentence._replace(tree=tree)
 
 
 def _read_file(options, form, path):
@@ -194,7 +198,7 @@ def _read_file(options, form, path):
 def _list_suggestions(options, opened, part, place):
     """Yield doubts, with the place of a sentence, its tree without guesses, and rows to list."""
     transform, parser = opened
-    trees, together = transform([sentence.tree for sentence in part]), False
+    trees, together = transform([sentence.tree for sentence in part], keep_given), False
     if options.by in ("sentences", "trees"):
         by = "trees" if options.by == "trees" else "errors"
         found = least_certain_sentences(parser, trees, n=options.number, by=by)
@@ -205,7 +209,7 @@ def _list_suggestions(options, opened, part, place):
         found, describe = least_certain_arcs(parser, trees, n=n), _describe_arc
     groups = {}
     for k, (s, *values) in enumerate(rows_of(found)):
-        path, number, tree = part[s]
+        path, number, tree, _ = part[s]
         row = {
             "file": path,
             "sentence": number,
@@ -226,17 +230,20 @@ def _find_unknown(tree):
 
 def _write_for_annotators(options, opened, found):
     """Write the sentences of suggestions in the order of reading, with predicted trees."""
-    transform, parser = opened
     read, asked = {}, {}
     for _, place, tree, rows in sorted(found, key=itemgetter(1)):
         read[place] = tree
         tokens = [row["token"] - 1 for row in rows if "token" in row]
         asked.setdefault(place, []).extend(tokens or _find_unknown(tree))
-    parsed = parser.parse(transform(list(read.values())), keep_heads=True, confidence=True)
-    written, attributes = [], {name: ATTRIBUTES[name] for name in LEARNED}
-    for tree, own, tokens in zip(parsed, read.values(), asked.values(), strict=True):
-        columns = [n for n, a in attributes.items() if getattr(tree, a) != getattr(own, a)]
-        written.append(mark_guesses(tree, columns, _find_unknown(own), tokens))
+    written = []
+    rows = parse_trees(opened, list(read.values()), keep_heads=True, confidence=True)
+    for own, tokens, (_, (tree,), columns) in zip(read.values(), asked.values(), rows, strict=True):
+        guesses, given, words = find_guesses(own), find_given(own), np.arange(len(own))
+        guesses |= {name: ~given[name] for name in given.keys() & columns}
+        guesses["head"] = np.isin(words, _find_unknown(own))
+        guesses["deprel"] = guesses["head"] & np.equal(own.deprels or MISSING, MISSING)
+        marks = np.where(np.isin(words, tokens), "Yes", None).tolist()
+        written.append(mark_guesses(tree, guesses).with_misc(ASKED, marks))
     write_conllu(written, options.output)
 
 

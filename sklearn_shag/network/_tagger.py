@@ -15,7 +15,14 @@ from sklearn_shag.conditional import without_heads
 from sklearn_shag.encoding import ask_vectors, check_sentences, read_column
 from sklearn_shag.network._augmentation import respell_lemmas
 from sklearn_shag.network._estimators import TagLearner
-from sklearn_shag.network._tags import LEARNED, collect_lemmas, encode_tags, join_tags, read_tags
+from sklearn_shag.network._tags import (
+    LEARNED,
+    NO_VALUES,
+    collect_lemmas,
+    encode_tags,
+    join_tags,
+    read_tags,
+)
 from sklearn_shag.treebank import (
     MISSING,
     DependencyTree,
@@ -222,7 +229,7 @@ class Tagger(TreeTransformer, TagLearner):
         known = {}
         for s, weight in enumerate(weights.tolist()):
             tags = read_tags(columns, sentences[s]) if weight else ()
-            if set(chain(*tags)) - {MISSING}:
+            if set(chain(*tags)) - NO_VALUES:
                 known[s] = sentences[s].forms, sentences[s].lemmas or (), tags, weight
         # Results must not depend on the order of the sentences, to the last bit.
         chosen = sorted(known, key=known.__getitem__)

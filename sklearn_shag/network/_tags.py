@@ -11,10 +11,11 @@ from unicodedata import normalize
 import numpy as np
 
 from sklearn_shag.encoding import encode_labels, read_column
-from sklearn_shag.treebank import MISSING, OF_ENTRIES, columns_of, compose_words
+from sklearn_shag.treebank import MISSING, OF_ENTRIES, UNKNOWN_FEATS, columns_of, compose_words
 
 # Columns that can be learned.
 LEARNED = tuple(each.name for each in columns_of("tag", "features", "word") if each.score)
+NO_VALUES = {MISSING, UNKNOWN_FEATS}
 KEPT, LOWERED, WHOLE = "kept", "lower", "whole"
 UNSEEN = -1  # code of values of a dictionary that no training token has
 GIVEN = "given"  # begins a script with the lemmas of a token's entries in a dictionary
@@ -25,7 +26,7 @@ def list_known_columns(trees):
     found = set()
     for tree in trees:
         others = [name for name in LEARNED if name not in found]
-        found |= {name for name in others if set(read_column(tree, name)) != {MISSING}}
+        found |= {name for name in others if set(read_column(tree, name)) - NO_VALUES}
     return [name for name in LEARNED if name in found]
 
 
@@ -123,13 +124,13 @@ def collect_tags(columns, tags, min_count):
     values = {}
     for k, name in enumerate(columns):
         counts = Counter(value for of_sentence in tags for value in of_sentence[k])
-        if not counts.keys() - {MISSING}:
+        if not counts.keys() - NO_VALUES:
             raise ValueError(
                 f"tags={name!r} is to be learned, but no tree of X has values in that column."
             )
         least = min_count if name == "lemma" else 1
         known = {value for value, count in counts.items() if count >= least}
-        known = known if name == "feats" else known - {MISSING}
+        known -= {UNKNOWN_FEATS if name == "feats" else MISSING}
         values[name] = sorted(known or counts.keys() - {MISSING})
     return values
 

@@ -266,7 +266,7 @@ def advise_on_crossing(allowed):
 
 
 def kept_relations(sentence, heads, labels):
-    """List the relations of a tree to its known heads, and predicted ones to other heads.
+    """List the relations of a tree: those that the sentence has, and predicted ones.
 
     Parameters
     ----------
@@ -283,12 +283,11 @@ def kept_relations(sentence, heads, labels):
     own = sentence.deprels if isinstance(sentence, DependencyTree) else None
     if own is None:
         return labels
-    known = _known_heads(sentence) != UNKNOWN
+    kept = np.not_equal(own, MISSING)
     if labels is None:
+        kept |= _known_heads(sentence) != UNKNOWN
         labels = map(unspecified_relation, heads.tolist())
-    else:
-        known &= np.not_equal(own, MISSING)
-    rows = zip(own, known.tolist(), labels, strict=True)
+    rows = zip(own, kept.tolist(), labels, strict=True)
     return [deprel if is_kept else label for deprel, is_kept, label in rows]
 
 
@@ -386,12 +385,13 @@ def list_probabilities(answer, trees):
     probabilities : list of dict
         A list for each of "head_proba", "deprel_proba" and learned tags, such as "upos_proba": the
         probability of each token's head, of its relation given that head, and of its tag. There are
-        none of relations if some were kept.
+        none of relations or tags of which some were kept.
     """
     found = []
     for tree, (labels, shares), log in zip(trees, answer.labels, answer.logs, strict=True):
         (of_heads,) = head_probabilities([answer.marginals], [tree.heads])
-        columns = {"head": of_heads} | answer.proba
+        tags = {n: p for n, p in answer.proba.items() if tuple(answer.columns[n]) == tree.column(n)}
+        columns = {"head": of_heads} | tags
         if shares is not None and tuple(labels) == tree.deprels:
             columns["deprel"] = shares
         rounded = {f"{name}_proba": np.round(p, 4).tolist() for name, p in columns.items()}

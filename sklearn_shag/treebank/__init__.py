@@ -15,6 +15,7 @@ from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
     MISSING,
     PLACES,
+    UNKNOWN_FEATS,
     WITHHELD,
     UnknownSymbolWarning,
     check_column_name,
@@ -49,7 +50,20 @@ from sklearn_shag.treebank._drawing import (
     place_words,
 )
 from sklearn_shag.treebank._graphemes import compose, compose_text, compose_words
-from sklearn_shag.treebank._guesses import ASKED, WORDS, forget_guesses, mark_guesses, words_guessed
+from sklearn_shag.treebank._guesses import (
+    ASKED,
+    MARKED,
+    check_marks,
+    clear_marks,
+    find_given,
+    find_guesses,
+    forget_guesses,
+    forget_heads,
+    keep_given,
+    mark_guesses,
+    mark_words,
+    words_guessed,
+)
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
 from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces
 from sklearn_shag.treebank._projectivity import (

@@ -10,6 +10,7 @@ from sklearn_shag.utils._heads import UNKNOWN, check_tree
 from sklearn_shag.utils._messages import join_first, shorten, warn
 
 MISSING = "_"  # CoNLL-U's sign for a column without a value
+UNKNOWN_FEATS = ""  # in memory, features that are not known, since "_" says that there are none
 # Advice where all forms are missing: some treebanks come without the text, which is not free.
 WITHHELD = "If the treebank withholds its forms, run its script, which puts the text in."
 # Every text has rare tags and errors: a smaller share of the tokens is no reason to warn.

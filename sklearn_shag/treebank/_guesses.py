@@ -1,37 +1,105 @@
 """Marks of guesses: predictions for annotators that nobody has confirmed."""
 
+import re
+from itertools import compress
+
 import numpy as np
 
-import sklearn_shag.treebank._lines as lines
-from sklearn_shag.treebank._columns import MISSING
-from sklearn_shag.treebank._tree import with_tags
+from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING, UNKNOWN_FEATS, columns_of
+from sklearn_shag.treebank._lines import list_words, replace_columns
+from sklearn_shag.treebank._tree import with_tags, with_valid_heads
 from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._messages import shorten, warn
 
-GUESSED, ASKED = "Predicted", "Check"  # names in MISC, each with the value Yes
-CHECKED, GUESSED_COLUMNS = "checked", "predicted"  # comments
-WORDS = "words"  # stands among guessed columns for words and boundaries
+MARKED = tuple(column.name for column in columns_of("tag", "features", "word") if column.score)
+GUESSED, GUESSED_COLUMNS = "Predicted", "Guessed"  # in MISC: of heads, with the value Yes; of tags
+GIVEN, RELATION = "Given", "deprel"  # in MISC, of a relation that was given without its head
+ASKED = "Check"  # in MISC, with the value Yes, of words to look at; it is only written
+CHECKED, GUESSED_SENTENCE = "checked", "predicted"  # comments
+WORDS = "words"  # in the comment, of words and boundaries; older files name columns there, too
+_FLAGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+# The values that marks may have, by their names in lower case.
+_IN_MISC = {"predicted": _FLAGS, "guessed": MARKED, "given": (RELATION,)}
+_IN_COMMENTS = {CHECKED: _FLAGS, GUESSED_SENTENCE: (WORDS, *MARKED)}
 
 
-def mark_guesses(tree, columns, guessed=(), asked=()):
-    """Mark guesses in a tree that annotators correct.
+def find_guesses(tree):
+    """Find what is only guessed in a tree.
 
     Parameters
     ----------
     tree : DependencyTree
-    columns : list of str
-        The columns that are guessed, beside those marked before; WORDS if the text was split.
-    guessed, asked : list of int, default=()
-        The tokens with guessed heads, and those to look at, from 0; all others lose their marks.
 
     Returns
     -------
-    tree : DependencyTree
+    guesses : dict of bool ndarrays of shape (n_tokens,)
+        For "head", "deprel" and each column of MARKED. Nothing is guessed in a tree without marks,
+        or with the comment "# checked = yes".
     """
-    for name, marked in ((GUESSED, guessed), (ASKED, asked)):
-        if marked:
-            tree = tree.with_misc(name, ["Yes" if t in marked else None for t in range(len(tree))])
-    columns = sorted({*columns, *_list_columns(tree)})
-    return tree._with_comment(GUESSED_COLUMNS, ",".join(columns)) if columns else tree
+    guesses = {name: np.zeros(len(tree), dtype=bool) for name in ("head", RELATION, *MARKED)}
+    if not _is_marked(tree):
+        return guesses
+    comments = _read_comments(tree)
+    if _is_set(comments, CHECKED):
+        return guesses
+    for t, line in enumerate(list_words(tree._source)):
+        marks = _read_line(line)
+        guesses["head"][t] = _is_set(marks, "predicted", unclear=True)
+        guesses[RELATION][t] = guesses["head"][t] and RELATION not in marks.get("given", ())
+        for name in guesses.keys() & marks.get("guessed", ()):
+            guesses[name][t] = True
+    if guesses["head"].any():
+        for name in guesses.keys() & comments.get(GUESSED_SENTENCE, ()):
+            guesses[name][:] = True
+    return guesses
+
+
+def words_guessed(tree):
+    """Tell whether words and boundaries of a tree are only guessed."""
+    is_guessed = WORDS in _read_comments(tree).get(GUESSED_SENTENCE, ())
+    return is_guessed and bool(find_guesses(tree)["head"].any())
+
+
+def find_given(tree):
+    """Find the tags, features and lemmas of a tree that are given and no guesses.
+
+    Parameters
+    ----------
+    tree : DependencyTree
+
+    Returns
+    -------
+    given : dict of bool ndarrays of shape (n_tokens,)
+        For each column of MARKED. FEATS is given for a sentence that has any value there, since "_"
+        is a value, too.
+    """
+    guesses, given = find_guesses(tree), {}
+    for name in MARKED:
+        values = getattr(tree, ATTRIBUTES[name]) or (MISSING,) * len(tree)
+        given[name] = np.not_equal(values, MISSING) & ~guesses[name]
+        if name == "feats" and given[name].any():
+            given[name] = ~guesses[name]
+    return given
+
+
+def keep_given(tree, own):
+    """Put the tags that are given in `own` into a tree that was predicted for it."""
+    kept = {}
+    for name, given in find_given(own).items():
+        if given.any():
+            attribute = ATTRIBUTES[name]
+            kept[name] = np.where(given, getattr(own, attribute), getattr(tree, attribute)).tolist()
+    return with_tags(tree, kept) if kept else tree
+
+
+def forget_heads(tree):
+    """Remove the heads and relations of a tree that are only guessed; their marks stay."""
+    guesses = find_guesses(tree)
+    if not guesses["head"].any() or tree.heads is None:
+        return tree
+    heads = np.where(guesses["head"], UNKNOWN, tree.heads)
+    deprels = np.where(guesses[RELATION], MISSING, tree.deprels).tolist()
+    return with_valid_heads(tree, heads if heads.max() > UNKNOWN else None, deprels)
 
 
 def forget_guesses(tree):
@@ -44,36 +112,110 @@ def forget_guesses(tree):
     Returns
     -------
     tree : DependencyTree or None
-        Guessed heads are unknown, and guessed columns without values. A tree without marks, or with
-        the comment "# checked = yes", is returned as it is.
+        Guessed heads and tags are unknown. A tree without marks, or with the comment "# checked =
+        yes", is returned as it is.
     """
-    guessed = _find_guesses(tree)
-    if guessed is None:
+    guesses, known = find_guesses(tree), forget_heads(tree)
+    if known is not tree and known.heads is None:
+        return None
+    columns = {}
+    for name in MARKED:
+        if guesses[name].any():
+            unknown = UNKNOWN_FEATS if name == "feats" else MISSING
+            columns[name] = np.where(guesses[name], unknown, tree.column(name)).tolist()
+    return with_tags(known, columns) if columns else known
+
+
+def mark_words(tree):
+    """Mark words and boundaries of a tree as guesses."""
+    return tree._with_comment(GUESSED_SENTENCE, WORDS)
+
+
+def mark_guesses(tree, guesses):
+    """Mark guesses in a tree that annotators correct, in place of all marks before.
+
+    Parameters
+    ----------
+    tree : DependencyTree
+    guesses : dict of bool ndarrays of shape (n_tokens,)
+        As :func:`find_guesses` finds them.
+
+    Returns
+    -------
+    tree : DependencyTree
+    """
+    marks = _read_comments(tree)
+    of_sentence = marks.get(GUESSED_SENTENCE, ())
+    # Older files name columns in a comment, and a sentence with new guesses is no longer checked.
+    if {*of_sentence} - {WORDS} or (CHECKED in marks and np.any(list(guesses.values()))):
+        tree = tree.with_comments([each for each in tree.comments if not _read_line(each)])
+        tree = mark_words(tree) if WORDS in of_sentence else tree
+    given = guesses["head"] & ~guesses[RELATION]
+    columns = zip(*map(guesses.get, MARKED), strict=True)
+    values = {
+        GUESSED: np.where(guesses["head"], "Yes", None),
+        GIVEN: np.where(given, RELATION, None),
+        GUESSED_COLUMNS: [",".join(compress(MARKED, of_word)) or None for of_word in columns],
+    }
+    for name, of_words in values.items():
+        as_written = re.compile(rf"(?i)(?:^|(?<=\|)) *{name} *=")
+        misc = [as_written.sub(f"{name}=", each) for each in tree.misc]
+        tree = tree._with_source(replace_columns(tree._written(), {9: misc}))
+        tree = tree.with_misc(name, list(of_words))
+    return tree
+
+
+def clear_marks(tree, columns):
+    """Remove the marks of guesses in `columns`, of which "head" stands for heads, from a tree."""
+    if not _is_marked(tree):
         return tree
-    known = [] if tree.heads is None else tree.heads[~guessed]
-    if not np.any(np.greater(known, UNKNOWN)):
-        return None
-    deprels = tree.deprels and np.where(guessed, MISSING, tree.deprels).tolist()
-    empty = dict.fromkeys({*_list_columns(tree)} - {WORDS}, [MISSING] * len(tree))
-    tree = tree.with_heads(np.where(guessed, UNKNOWN, tree.heads), deprels)
-    return with_tags(tree, empty) if empty else tree
+    none = np.zeros(len(tree), dtype=bool)
+    return mark_guesses(tree, find_guesses(tree) | dict.fromkeys(columns, none))
 
 
-def words_guessed(tree):
-    """Tell whether words and boundaries of a tree are only guessed."""
-    return _find_guesses(tree) is not None and WORDS in _list_columns(tree)
+def check_marks(tree, path, first_line):
+    """Warn of marks in a tree with other values than they may have, by file and line."""
+    if not _is_marked(tree):
+        return
+    for number, line in enumerate(tree._source.split("\n"), start=first_line):
+        known = _IN_COMMENTS if line.startswith("#") else _IN_MISC
+        for name, values in _read_line(line).items():
+            wrong = [value for value in values if value not in known[name]]
+            if wrong:
+                warn(
+                    f"{path}:{number}: the mark {name}={shorten(','.join(values))} says nothing: "
+                    f"its values are {', '.join(known[name])}; what it marks is not confirmed",
+                    UserWarning,
+                )
 
 
-def _list_columns(tree):
-    found = lines.find_comment(tree._source or "", GUESSED_COLUMNS) or ""
-    return [name.strip() for name in found.split(",") if name.strip()]
+def _is_marked(tree):
+    """Whether a tree may have marks of guesses; most trees have none, and are not searched."""
+    source = (tree._source or "").lower()
+    return any(f"{name}" in source for name in (*_IN_MISC, CHECKED))
 
 
-def _find_guesses(tree):
-    """Find the tokens with guessed heads, a bool array; None without any, or if all is checked."""
-    mark = f"{GUESSED}=Yes"
-    if mark not in (tree._source or ""):
-        return None
-    guessed = np.array([mark in misc.split("|") for misc in tree.misc])
-    checked = (lines.find_comment(tree._source, CHECKED) or "").lower() == "yes"
-    return guessed if guessed.any() and not checked else None
+def _read_comments(tree):
+    """Read the marks in the comments of a tree, as :func:`_read_line` does."""
+    marks = {}
+    for comment in reversed(tree.comments):  # the first of several counts
+        marks |= _read_line(comment)
+    return marks
+
+
+def _read_line(line):
+    """Read the marks of a comment or in MISC of a word: lists of values in lower case by name."""
+    is_comment = line.startswith("#")
+    items = [line[1:]] if is_comment else line.rpartition("\t")[2].split("|")
+    known, marks = _IN_COMMENTS if is_comment else _IN_MISC, {}
+    for item in items:
+        name, _, value = item.partition("=")
+        name = name.strip().lower()
+        if name in known:
+            marks[name] = [each.strip() for each in value.lower().split(",")]
+    return marks
+
+
+def _is_set(marks, name, unclear=False):
+    """Tell whether a mark says yes; `unclear` is for values that say neither yes nor no."""
+    return name in marks and _FLAGS.get(marks[name][0], unclear)

@@ -1,7 +1,7 @@
 """Base classes of estimators, objects kept for fitted parsers, and parsers behind pipelines."""
 
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata
 from operator import is_not
@@ -110,10 +110,29 @@ def check_same_symbols(estimator, symbols, what):
         )
 
 
+class Steps(NamedTuple):
+    """The steps of a pipeline before its parser; a call transforms sentences to its input."""
+
+    steps: list
+
+    def __call__(self, sentences, finish=None):
+        """Transform sentences; after each step, `finish` may change one, given what it was."""
+        found = sentences
+        for step in self.steps:
+            found = unpack_column(step.transform(found))
+            if finish is not None:
+                found = list(map(finish, found, sentences))
+        return found
+
+    def list_columns(self):
+        """List the columns that taggers among the steps predict."""
+        return [name for step in self.steps for name in getattr(step, "tag_values_", ())]
+
+
 class OpenMember(NamedTuple):
     """The parser of a member, outside its pipeline, and the transform of its sentences."""
 
-    transform: Any  # takes sentences, returns the parser's input
+    transform: Steps
     parser: Any
 
 
@@ -129,7 +148,7 @@ def open_member(member):
     opened : OpenMember
     """
     steps, parser = _list_steps(member)
-    return OpenMember(partial(_transform_sentences, steps), parser)
+    return OpenMember(Steps(steps), parser)
 
 
 def find_splitter(member):
@@ -180,12 +199,6 @@ def open_parser(estimator, method, advice=""):
             f"{advice}"
         )
     return opened
-
-
-def _transform_sentences(steps, sentences):
-    for step in steps:
-        sentences = unpack_column(step.transform(sentences))
-    return sentences
 
 
 def weight_name(member):
