@@ -403,7 +403,7 @@ class TestRawText:
         raw.write_text("Dogs bark .\nIt works .\n", encoding="utf-8")
         printed = run("train", train, "-o", out, "--tags", "upos", "--raw-text", raw, test)
         assert "Taking --model biaffine" in printed
-        assert "from 76 of 80 sentences and 32 of raw text (" in printed
+        assert "from 76 of 80 sentences: 4 set aside; and 32 of raw text (" in printed
         for kind in ("student", "teacher", "without raw text"):
             row = rf"{kind}: UAS [\d.]+, LAS [\d.]+ +\(4 sentences set aside from .*train.conllu\)"
             assert re.search(row, printed)
@@ -454,7 +454,7 @@ class TestRawText:
         out, linear = tmp_path / "m.npz", ("--model", "crf", "--columns", "upos")
         few = files / "few.conllu"
         printed = run("train", train, few, "-o", out, *linear, "--weight", "1", "0.5")
-        assert "from 95 of 100 sentences in 2 files" in printed
+        assert "from 95 of 100 sentences: 5 set aside; in 2 files" in printed
         for path, n_sentences in ((train, 4), (few, 1)):
             assert f"({n_sentences} sentences set aside from {path})" in printed
         parts = [
@@ -600,7 +600,10 @@ class TestHelpers:
         printed = run(
             "train", train, "-o", out, *helping, "--raw-text", raw, *own, "--tags", "upos"
         )
-        assert "from 72 of 80 sentences, 50 of helpers and 8 of raw text (24 words)" in printed
+        assert (
+            "from 72 of 80 sentences: 8 set aside; 50 of helpers and 8 of raw text (24 words)"
+            in printed
+        )
         for kind in ("student", "teacher", "without helpers"):
             row = rf"{kind}: UAS [\d.]+, LAS [\d.]+ +\(8 sentences set aside from .*train.conllu\)"
             assert re.search(row, printed)

@@ -77,7 +77,7 @@ class PieceParser(NamedTuple):
                 found.append((k, answer))
                 if not self.skips:
                     return found
-                found.append((k, self._pass_on(text, tree)))
+                found.append((k, self._pass_on(pieces[k], text, tree)))
         return found
 
     def _list_sentences(self, pieces):
@@ -90,10 +90,10 @@ class PieceParser(NamedTuple):
                     check_marks(tree, pieces[k].path, line)
             yield k, line, text, tree
 
-    def _pass_on(self, text, tree):
+    def _pass_on(self, piece, text, tree):
         """Return the texts of a sentence without a parse."""
         if self.form == CONLLU and not self.is_json:
-            return [text + CONLLU.boundary]
+            return [(text + CONLLU.boundary).replace(b"\n", piece.line_end.encode())]
         return self._write([] if isinstance(tree, ConlluError) else [(tree, {})])
 
     def _parse(self, trees):

@@ -297,10 +297,10 @@ class Training:
         if n_raw:
             several += f" and {n_raw} of raw text ({sum(map(len, self.raw))} words)"
         n_relations = len(getattr(open_member(self.model).parser, "labels_", ()))
-        return (
-            f"{type(self.learner).__name__} from {self.treebank.count_learned(self.learner)} "
-            f"sentences{several} with {self.treebank.n_tokens} words and {n_relations} relations"
-        )
+        learned = self.treebank.count_learned(self.learner)
+        if learned.endswith(";"):  # behind reasons why some are left out
+            several = f" {several.lstrip(', ')}".rstrip()
+        return f"{type(self.learner).__name__} from {learned}{several} with {self.treebank.n_tokens} words and {n_relations} relations"
 
     def tell_input(self):
         """Describe the input that the model can parse."""

@@ -21,6 +21,7 @@ from sklearn_shag.cli._recipe import LEARNERS
 from sklearn_shag.network import LEARNED, list_known_columns
 from sklearn_shag.treebank import (
     HORIZONTAL,
+    check_marks,
     forget_guesses,
     iter_horizontal,
     list_sources,
@@ -132,7 +133,7 @@ class Treebank:
 
     def read(self):
         """Read the files once, and yield their trees after checking them for the learner."""
-        self.n_sentences = self.n_without = self.n_impossible = 0
+        self.n_sentences = self.n_without = self.n_impossible = self.n_unconfirmed = 0
         self.n_arcs = self.n_nonprojective = self.n_tokens = 0
         self.invalid, self.counts = LeftOut(), [0] * len(self.names)
         self.set_aside = [[] for _ in self.names]
@@ -141,8 +142,10 @@ class Treebank:
             for k, path in pairs:
                 sentences = self.invalid.drop(iter_sentences([path], self.on_error), find_invalid)
                 for n_read, sentence in enumerate(sentences):
+                    check_marks(sentence.tree, path, sentence.line)
                     sentence = sentence._replace(tree=forget_guesses(sentence.tree))
                     if sentence.tree is None:
+                        self.n_unconfirmed += 1
                         continue
                     lack = find_lack(sentence)
                     if lack and self.needs_heads:
@@ -164,8 +167,15 @@ class Treebank:
         if not self.files:  # there are helpers
             return
         self.invalid.tell(self.files)
+        names = " and ".join(self.files)
+        if self.n_unconfirmed and self.n_without == self.n_sentences:
+            raise ValueError(
+                f"{names}: nobody has confirmed a head: {self.n_unconfirmed} sentences are as the "
+                f"command suggest wrote them. Correct them, and remove Predicted=Yes from words, "
+                f"or write '# checked = yes' above sentences that are done."
+            )
         if self.n_without == self.n_sentences:
-            _refuse_file(" and ".join(self.files), Counter({"no heads": self.n_without}), 0)
+            _refuse_file(names, Counter({"no heads": self.n_without}), 0)
 
     def list_held_out(self):
         """List the trees set aside and the test sets, with words and the treebank's name before."""
@@ -182,15 +192,24 @@ class Treebank:
         """Describe how many of the sentences, at the last reading, a fitted learner has used."""
         members = [learner, *getattr(learner, "estimators_", ())]
         left_out = [getattr(open_member(each).parser, "n_left_out_", 0) for each in members]
-        n_read, n_known = self.invalid.n_read, self.n_sentences - self.n_without
         n_impossible = self.n_impossible if learner.trees_ == "projective" else 0
-        n_learned = n_known - max(n_impossible, *left_out)
-        return n_read if n_learned == n_read else f"{n_learned} of {n_read}"
+        reasons = {
+            "invalid": self.invalid.n_left_out,
+            "not confirmed": self.n_unconfirmed,
+            "set aside": sum(map(len, self.set_aside)),
+            "without heads": self.n_without,
+            "left out by the model": max(n_impossible, *left_out),
+        }
+        n_read, n_left_out = self.invalid.n_read, sum(reasons.values())
+        if not n_left_out:
+            return f"{n_read} sentences"
+        told = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
+        return f"{n_read - n_left_out} of {n_read} sentences: {told};"
 
 
 def _refuse_file(path, found, n_whole):
     """Refuse a file by its numbers of whole trees and, by kind, of trees that lack heads."""
-    lacking = next(kind for kind in ("no heads", "words without heads") if found[kind])
+    lacking = "no heads" if found["no heads"] else "words without heads"
     advice = " to learn from. Leave them out, or use files with trees"
     if lacking != "no heads":
         others = [name for name, each in LEARNERS.items() if not each._needs_whole_trees]

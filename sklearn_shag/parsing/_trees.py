@@ -266,7 +266,7 @@ def advise_on_crossing(allowed):
 
 
 def kept_relations(sentence, heads, labels):
-    """List the relations of a tree: those that the sentence has, and predicted ones.
+    """List the relations of a tree to its known heads, and predicted ones to other heads.
 
     Parameters
     ----------
@@ -283,11 +283,12 @@ def kept_relations(sentence, heads, labels):
     own = sentence.deprels if isinstance(sentence, DependencyTree) else None
     if own is None:
         return labels
-    kept = np.not_equal(own, MISSING)
+    known = _known_heads(sentence) != UNKNOWN
     if labels is None:
-        kept |= _known_heads(sentence) != UNKNOWN
         labels = map(unspecified_relation, heads.tolist())
-    rows = zip(own, kept.tolist(), labels, strict=True)
+    else:
+        known &= np.not_equal(own, MISSING)
+    rows = zip(own, known.tolist(), labels, strict=True)
     return [deprel if is_kept else label for deprel, is_kept, label in rows]
 
 

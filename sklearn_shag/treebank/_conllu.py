@@ -39,7 +39,7 @@ def read_conllu(
     ----------
     path_or_file : str, os.PathLike, text file, or list or tuple of them
         The file, in UTF-8 and optionally compressed with gzip, whatever its name is. A byte order
-        mark is dropped, and CRLF becomes LF. "-" is standard input, "~" the home folder. A folder
+        mark is dropped. "-" is standard input, "~" the home folder. A folder
         stands for its ".conllu" and ".conllu.gz" files, a pattern such as ``UD_*/*-train.conllu``
         for the files that it matches, sorted by name. Several files are read one after the other.
 
@@ -299,10 +299,11 @@ def _choose_symbols(trees, symbols):
 def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextIO) -> None:
     """Write sentences to a CoNLL-U file.
 
-    A tree that was read from a file is written exactly as it was there. If its heads were replaced
-    (:meth:`DependencyTree.with_heads`), HEAD and DEPREL have the new values. DEPS and empty nodes
-    are then dropped, since the enhanced graph belongs to the old heads. Comments, multiword tokens
-    and MISC are kept; :meth:`DependencyTree.with_misc` adds to MISC.
+    A tree that was read from a file is written exactly as it was there, with the line ends of the
+    file. If its heads were replaced (:meth:`DependencyTree.with_heads`), HEAD and DEPREL have the
+    new values. DEPS and empty nodes are then dropped, since the enhanced graph belongs to the old
+    heads. Comments, multiword tokens and MISC are kept; :meth:`DependencyTree.with_misc` adds to
+    MISC.
 
     A tree built in Python is written from its columns, with "_" for missing ones and for unknown
     heads (-1). If a tree has heads but no relations, DEPREL is `root` for roots and `dep`, the

@@ -181,7 +181,7 @@ def to_token_list(tree: DependencyTree) -> conllu.TokenList:
     # The parsers of conllu drop comments without "=", and text after a second "=".
     metadata = {"__fallback__": lambda key, value: (key, value)}
     parsers = {"metadata_parsers": metadata, "field_parsers": {"feats": _as_dict, "misc": _as_dict}}
-    return conllu.parse(tree.to_conllu(), fields=DEFAULT_FIELDS, **parsers)[0]
+    return conllu.parse(f"{tree._written()}\n\n", fields=DEFAULT_FIELDS, **parsers)[0]
 
 
 def _as_dict(cells, place):

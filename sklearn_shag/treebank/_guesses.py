@@ -5,7 +5,13 @@ from itertools import compress
 
 import numpy as np
 
-from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING, UNKNOWN_FEATS, columns_of
+from sklearn_shag.treebank._columns import (
+    ATTRIBUTES,
+    MISSING,
+    UNKNOWN_FEATS,
+    columns_of,
+    unspecified_relation,
+)
 from sklearn_shag.treebank._lines import list_words, replace_columns
 from sklearn_shag.treebank._tree import with_tags, with_valid_heads
 from sklearn_shag.utils._heads import UNKNOWN
@@ -17,6 +23,7 @@ GIVEN, RELATION = "Given", "deprel"  # in MISC, of a relation that was given wit
 ASKED = "Check"  # in MISC, with the value Yes, of words to look at; it is only written
 CHECKED, GUESSED_SENTENCE = "checked", "predicted"  # comments
 WORDS = "words"  # in the comment, of words and boundaries; older files name columns there, too
+ROOT = unspecified_relation(0)
 _FLAGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 # The values that marks may have, by their names in lower case.
 _IN_MISC = {"predicted": _FLAGS, "guessed": MARKED, "given": (RELATION,)}
@@ -83,23 +90,32 @@ def find_given(tree):
 
 
 def keep_given(tree, own):
-    """Put the tags that are given in `own` into a tree that was predicted for it."""
-    kept = {}
-    for name, given in find_given(own).items():
-        if given.any():
-            attribute = ATTRIBUTES[name]
-            kept[name] = np.where(given, getattr(own, attribute), getattr(tree, attribute)).tolist()
+    """Put tags and relations that are given in `own` into a tree that was predicted for it."""
+    kept, given, deprels = {}, find_given(own), own.deprels or MISSING
+    fits = np.equal(deprels, ROOT) == (tree.heads == 0)  # the relation root is for roots alone
+    given[RELATION] = np.not_equal(deprels, MISSING) & fits
+    for name, of_words in given.items():
+        if of_words.any():
+            values = getattr(own, ATTRIBUTES[name]), getattr(tree, ATTRIBUTES[name])
+            kept[name] = np.where(of_words, *values).tolist()
     return with_tags(tree, kept) if kept else tree
 
 
 def forget_heads(tree):
-    """Remove the heads and relations of a tree that are only guessed; their marks stay."""
-    guesses = find_guesses(tree)
-    if not guesses["head"].any() or tree.heads is None:
+    """Remove heads and relations of a tree that are only guessed; their marks stay.
+
+    A token with the relation root is known to be the root, even if nobody has given its head.
+    """
+    guesses, own = find_guesses(tree), tree.heads
+    own = np.full(len(tree), UNKNOWN) if own is None else own
+    heads = np.where(guesses["head"], UNKNOWN, own)
+    deprels = np.where(guesses[RELATION], MISSING, tree.deprels or MISSING)
+    roots = deprels == ROOT
+    if np.count_nonzero(roots | (heads == 0)) == 1:
+        heads[roots] = 0
+    if not guesses["head"].any() and np.array_equal(heads, own):
         return tree
-    heads = np.where(guesses["head"], UNKNOWN, tree.heads)
-    deprels = np.where(guesses[RELATION], MISSING, tree.deprels).tolist()
-    return with_valid_heads(tree, heads if heads.max() > UNKNOWN else None, deprels)
+    return with_valid_heads(tree, heads if heads.max() > UNKNOWN else None, deprels.tolist())
 
 
 def forget_guesses(tree):

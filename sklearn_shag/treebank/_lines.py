@@ -151,8 +151,7 @@ def parse_sentence(path, first_line, block):
     heads = _parse_heads(path, columns[6], line_numbers)
     # Tags and most words repeat: sharing equal strings halves the memory.
     state = {name: tuple(map(sys.intern, columns[k])) for name, k in PLACES.items()}
-    state |= {"heads": heads, "symbols": state["upos"], "_source": source}
-    return state | {"_reparsed": False, "_document": None}
+    return state | {"heads": heads, "symbols": state["upos"], "_source": source}
 
 
 def _parse_words(path, first_line, lines):

@@ -4,6 +4,7 @@ import codecs
 import gzip
 import zlib
 from collections.abc import Callable
+from itertools import chain, islice
 from typing import NamedTuple
 
 from sklearn_shag.treebank._lines import find_document
@@ -28,6 +29,7 @@ class Piece(NamedTuple):
     text: bytes
     n_read: int  # bytes of the file, compressed or not, that were read for it
     longest: int | None  # limit of the bytes of a sentence
+    line_end: str  # of the first line of the file; in the text they are all "\n"
 
 
 class TextFormat(NamedTuple):
@@ -39,6 +41,7 @@ class TextFormat(NamedTuple):
     parse: Callable  # path, number of the first line, text of a sentence -> tree, or list of trees
     n_chunks: int = 1  # in a piece
     unit: str = "sentence"  # what is left out if it is not valid
+    keeps_line_end: bool = False  # whether trees are written with the line end of their file
 
     def pieces(self, sources, *, max_bytes=None, longest=MAX_SENTENCE_BYTES):
         """Yield the pieces of all files in `sources`, one file after the other."""
@@ -60,6 +63,8 @@ class TextFormat(NamedTuple):
                     if piece.longest is not None and len(text) > piece.longest:
                         raise _too_long(piece.path, line, piece.longest)
                     tree = self.parse(piece.path, line, text)
+                    if self.keeps_line_end:  # nobody else has the tree yet
+                        object.__setattr__(tree, "_line_end", piece.line_end)
                 except ConlluError as error:
                     tree = error
                 yield k, line, text, tree
@@ -140,6 +145,9 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, r
     held, n_lines, n_bytes, n_read, n_read_before, searched = bytearray(), 0, 0, 0, 0, 0
     size = n_chunks * _CHUNK
     try:
+        first = list(islice(chunks, 1))
+        is_crlf = any(chunk.partition(b"\n")[0].endswith(b"\r") for chunk, _ in first)
+        chunks, line_end = chain(first, chunks), "\r\n" if is_crlf else "\n"
         for chunk, n_read in chunks if raw else _clean_chunks(chunks):
             held += chunk
             n_bytes += len(chunk)
@@ -158,7 +166,8 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, r
             end = next((k + len(b) for k, b in zip(ends, tried, strict=True) if k >= 0), 0)
             searched = len(held)
             if end:
-                yield Piece(path, n_lines, bytes(held[:end]), n_read - n_read_before, longest)
+                n_new = n_read - n_read_before
+                yield Piece(path, n_lines, bytes(held[:end]), n_new, longest, line_end)
                 n_read_before = n_read
                 n_lines += held.count(b"\n", 0, end)
                 del held[:end]
@@ -172,7 +181,7 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, r
         line = 1 + n_lines + held.count(b"\n") + error.object.count(b"\n", 0, error.start)
         raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None
     if held:
-        yield Piece(path, n_lines, bytes(held), n_read - n_read_before, longest)
+        yield Piece(path, n_lines, bytes(held), n_read - n_read_before, longest, line_end)
 
 
 def _read_file(path, source, raw):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.treebank._columns import MISSING
+from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING
 from sklearn_shag.treebank._graphemes import find_joined
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
@@ -548,9 +548,9 @@ def _format_row(number, form, misc):
 
 
 def _make_tree(forms, source, document):
-    state = dict.fromkeys(DependencyTree.__slots__)
-    state |= {"forms": forms, "symbols": forms, "_source": source, "_reparsed": False}
-    return make_tree(state | {"_document": document})
+    state = dict.fromkeys([*ATTRIBUTES.values(), "heads"])
+    state |= {"forms": forms, "symbols": forms, "_source": source, "_document": document}
+    return make_tree(state)
 
 
 def _escape_spaces(spaces):

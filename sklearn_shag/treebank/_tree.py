@@ -32,6 +32,8 @@ from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, StrArray
 
 _MAX_REPR_TEXT = 60
+# Slots of a tree that comes from no file
+_OF_FILES = {"_source": None, "_reparsed": False, "_document": None, "_line_end": "\n"}
 # Words that pictures highlight
 Highlight: TypeAlias = Collection[int] | Callable[[Token], bool]
 
@@ -109,8 +111,16 @@ class DependencyTree:
 
     # `_source` is the block of lines that the tree was read from, None for a tree built in Python
     # that has no MISC; `_reparsed` tells that the heads in it are not those of the tree.
-    # `_document` is the document that an earlier sentence has begun.
-    __slots__ = (*ATTRIBUTES.values(), "heads", "_source", "_reparsed", "_document")
+    # `_document` is the document that an earlier sentence has begun. `_line_end` is that of the
+    # file; in `_source` it is always "\n".
+    __slots__ = (
+        *ATTRIBUTES.values(),
+        "heads",
+        "_source",
+        "_reparsed",
+        "_document",
+        "_line_end",
+    )
 
     forms: tuple[str, ...]
     symbols: tuple[str, ...]
@@ -146,7 +156,7 @@ class DependencyTree:
             symbols = state["upos"] or state["forms"]
         state["symbols"] = check_strings("symbols", symbols, n_tokens)
         state["heads"] = check_heads(heads, state["forms"])
-        _set_state(self, {**state, "_source": None, "_reparsed": False, "_document": None})
+        _set_state(self, {**_OF_FILES, **state})
 
     @property
     def is_projective(self) -> bool:
@@ -301,7 +311,8 @@ class DependencyTree:
         Returns
         -------
         text : str
-            What :func:`write_conllu` writes, including the blank line at the end.
+            What :func:`write_conllu` writes, including the blank line at the end, with the line end
+            of the file that the tree was read from.
 
         Examples
         --------
@@ -311,7 +322,7 @@ class DependencyTree:
         2   bark  _  _  _  _  0  root  _  _
         <BLANKLINE>
         """
-        return f"{self._written()}\n\n"
+        return f"{self._written()}\n\n".replace("\n", self._line_end)
 
     @classmethod
     def from_conllu(cls, text: str) -> "DependencyTree":
@@ -1073,14 +1084,14 @@ def make_tree(state):
     Parameters
     ----------
     state : dict
-        The value of each slot.
+        The value of each slot, but for those that tell of files and have defaults.
 
     Returns
     -------
     tree : DependencyTree
     """
     tree = object.__new__(DependencyTree)
-    _set_state(tree, state)
+    _set_state(tree, {**_OF_FILES, **state})
     return tree
 
 
@@ -1090,7 +1101,9 @@ def _read_tree(path, first_line, block):
 
 
 # A quarter of its bytes are text.
-CONLLU = TextFormat(".conllu", b"\n\n", lines.split_sentences, _read_tree, n_chunks=8)
+CONLLU = TextFormat(
+    ".conllu", b"\n\n", lines.split_sentences, _read_tree, n_chunks=8, keeps_line_end=True
+)
 
 
 def _set_state(tree, state):
