@@ -4,10 +4,12 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 from functools import partial
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from sklearn_shag import BiaffineParser, CRFParser, load_model, save_model
 from sklearn_shag.cli import _suggest, main
@@ -20,11 +22,17 @@ from sklearn_shag.inspection._suspicious import (
 )
 from sklearn_shag.metrics import labeled_attachment_score, unlabeled_attachment_score
 from sklearn_shag.treebank import (
+    UNKNOWN_FEATS,
     DependencyTree,
+    check_marks,
+    clear_marks,
+    find_guesses,
     forget_guesses,
+    forget_heads,
     is_projective,
     mark_guesses,
     read_conllu,
+    with_tags,
     words_guessed,
     write_conllu,
 )
@@ -79,12 +87,14 @@ def test_raw_text_that_comes_back_untouched_changes_no_bit(run, files, by):
     before = learn(run, "own.conllu", options="--tags upos")
     run(f"suggest model.npz raw.txt --input horizontal --by {by} -n 9 -o next.conllu")
     text = (files / "next.conllu").read_text(encoding="utf-8")
-    assert "# predicted = upos\n" in text
+    assert "Guessed=upos|Predicted=Yes" in text
+    assert "# predicted" not in text
     assert "# sent_id = raw-" in text
     assert learn(run, "own.conllu", "next.conllu", options="--tags upos") == before
     (files / "next.conllu").write_text(sort_misc(text), encoding="utf-8")
     assert learn(run, "own.conllu", "next.conllu", options="--tags upos") == before
-    (files / "next.conllu").write_text(text.replace("Predicted=Yes", "Old=Yes"), encoding="utf-8")
+    confirmed = re.sub(r"Guessed=\S+?\|Predicted=Yes", "Old=Yes", text)
+    (files / "next.conllu").write_text(confirmed, encoding="utf-8")
     assert learn(run, "own.conllu", "next.conllu", options="--tags upos") != before
 
 
@@ -94,7 +104,7 @@ def test_text_that_comes_back_untouched_changes_no_bit(run, files):
     options = "--text --tags upos"
     before = learn(run, "own.conllu", options=options)
     run("suggest model.npz raw.txt --input lines -n 3 -o next.conllu")
-    assert "# predicted = upos,words\n" in (files / "next.conllu").read_text(encoding="utf-8")
+    assert "# predicted = words\n" in (files / "next.conllu").read_text(encoding="utf-8")
     assert learn(run, "own.conllu", "next.conllu", options=options) == before
     splitter = load_model("model.npz")[0]
     first = read_conllu("next.conllu")[0]
@@ -119,24 +129,132 @@ def test_partial_trees_come_back_as_they_were(run, files, english):
     assert all("Predicted=Yes" in misc for t in read_conllu("all.conllu") for misc in t.misc)
 
 
+FULL = dict.fromkeys(("head", "deprel", "upos", "xpos", "feats", "lemma"))
+
+
+def guess(tree, **words):
+    """Mark words, by columns, as guesses."""
+    return mark_guesses(
+        tree, {name: np.isin(range(len(tree)), words.get(name, [])) for name in FULL}
+    )
+
+
 def test_what_annotators_confirm(english):
+    """Values are known but where they are marked, and all of them in sentences that are checked."""
     tree = english[3]
     n = len(tree)
-    marked = mark_guesses(tree, ["upos"], range(n), [1])
-    assert ["Check=Yes" in misc for misc in marked.misc] == [t == 1 for t in range(n)]
+    marked = guess(tree, head=range(n), deprel=range(1, n), upos=[0, 2], feats=[2])
     assert forget_guesses(marked) is None
-    for comment in ("# checked = yes", "#checked=Yes"):
-        checked = marked.with_comments([*marked.comments, comment])
-        assert forget_guesses(checked) is checked
+    assert [m.partition("Predicted")[0] for m in marked.misc[:3]] == [
+        "Given=deprel|Guessed=upos|",
+        "",
+        "Guessed=upos,feats|",
+    ]
     one = marked.with_misc("Predicted", [None, *["Yes"] * (n - 1)])
     known = forget_guesses(one)
     assert known.heads.tolist() == [tree.heads[0], *[-1] * (n - 1)]
     assert known.deprels == (tree.deprels[0], *["_"] * (n - 1))
-    assert known.upos == ("_",) * n
+    assert known.upos == ("_", tree.upos[1], "_", *tree.upos[3:])
+    assert known.feats == (*tree.feats[:2], UNKNOWN_FEATS, *tree.feats[3:])
     assert forget_guesses(DependencyTree.from_conllu(sort_misc(one.to_conllu()))) == known
     assert forget_guesses(tree) is tree
     other = tree.with_misc("Note", ["NotPredicted=Yes"] * n)
     assert forget_guesses(other) is other
+    older = one.with_misc("Guessed", [None] * n).with_comments(["# predicted = upos,words"])
+    assert forget_guesses(older).upos == ("_",) * n
+    assert words_guessed(older)
+    assert not words_guessed(one)
+    assert forget_guesses(mark_guesses(older, find_guesses(older))).upos == ("_",) * n
+
+
+@over(
+    ("mark", "value"),
+    [
+        *[(f"# checked = {value}", True) for value in ("yes", "Yes", "true", "1")],
+        *[(f"#  Checked={value} ", False) for value in ("no", "False", "0", "maybe")],
+        *[(f"predicted={value}", False) for value in ("Yes", "TRUE", " 1", "perhaps")],
+        *[(f" Predicted = {value}", True) for value in ("no", "false", "0")],
+    ],
+)
+def test_marks_as_people_write_them(english, mark, value):
+    tree = english[3]
+    marked = guess(tree, head=[0])
+    if mark.startswith("#"):
+        marked = marked.with_comments([mark])
+    else:
+        marked = DependencyTree.from_conllu(marked.to_conllu().replace("Predicted=Yes", mark))
+    assert (forget_heads(marked).heads[0] != -1) == value
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check_marks(marked, "file", 10)
+    is_clear = "maybe" not in mark and "perhaps" not in mark
+    line = 10 if mark.startswith("#") else 10 + len(tree.comments)
+    told = [str(each.message).partition(": The mark")[0] for each in caught]
+    assert told == [] if is_clear else [f"file:{line}"]
+    assert clear_marks(marked, ["head"]).misc == tree.misc
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+def test_what_is_given_is_kept(run, files, english):
+    """Only what a file lacks is predicted, and marked as guessed by `suggest` alone."""
+    rng = np.random.default_rng(5)
+    learn(run, "own.conllu", options="--tags upos,xpos,feats,lemma")
+    lacking = []
+    for s, tree in enumerate(english[60:80]):
+        hidden = {n: rng.uniform(size=len(tree)) < 0.4 for n in ("head", "upos", "xpos", "lemma")}
+        hidden["feats"] = np.full(len(tree), s % 2 == 0)
+        tags = {
+            n: tuple(np.where(hidden[n], "_", tree.column(n))) for n in hidden.keys() - {"head"}
+        }
+        hidden["head"][tree.heads == 0] = True  # its relation stays
+        tree = with_tags(
+            tree.with_heads(np.where(hidden["head"], -1, tree.heads), tree.deprels), tags
+        )
+        lacking.append((tree, hidden))
+    trees = [tree for tree, _ in lacking]
+    text = "".join(tree.to_conllu() for tree in trees).replace("\n", "\r\n")
+    (files / "given.conllu").write_bytes(text.encode())
+    run("suggest model.npz given.conllu --by sentences -n 1000 -o next.conllu")
+    run("parse model.npz given.conllu --keep-heads -o kept.conllu")
+    run("parse model.npz next.conllu -o new.conllu")
+    for name in ("next", "kept", "new"):
+        written = (files / f"{name}.conllu").read_bytes()
+        assert written.count(b"\r\n") == written.count(b"\n") > 0
+        marks = written.count(b"Guessed="), written.count(b"Predicted=")
+        assert (min(marks) > 0) if name == "next" else marks == (0, 0)
+    for name in ("next", "kept"):
+        for own, (tree, hidden) in zip(read_conllu(f"{name}.conllu"), lacking, strict=True):
+            guesses = find_guesses(own)
+            for column, unknown in hidden.items():
+                values = own.heads if column == "head" else own.column(column)
+                true = tree.heads if column == "head" else tree.column(column)
+                assert_array_equal(np.array(values)[~unknown], np.array(true)[~unknown])
+                if name == "next" and column != "head":
+                    assert_array_equal(guesses[column], unknown)
+                if column in ("upos", "xpos"):
+                    assert "_" not in values
+            assert (own.heads == 0).tolist() == np.equal(tree.deprels, "root").tolist()
+            assert own.deprels == tree.deprels
+    again = read_conllu("next.conllu")
+    assert [forget_guesses(tree) or tree for tree in again] != again
+    write_conllu(again, "again.conllu")
+    assert (files / "again.conllu").read_bytes() == (files / "next.conllu").read_bytes()
+    edited = with_tags(again[0], {"upos": ("X", *again[0].upos[1:])})
+    write_conllu([edited, *again[1:]], "again.conllu")
+    before, after = ((files / f"{n}.conllu").read_bytes().split(b"\r\n") for n in ("next", "again"))
+    (line,) = [line for own, line in zip(before, after, strict=True) if line != own]
+    assert line.split(b"\t")[3] == b"X"
+
+
+def test_training_on_guesses_alone(run, files, capsys):
+    learn(run, "own.conllu", options="--tags upos")
+    run("suggest model.npz raw.txt --input horizontal --by sentences -n 9 -o next.conllu")
+    assert main(["train", "next.conllu", "-o", "other.npz", *SETTINGS]) == 1
+    error = capsys.readouterr().err
+    assert "nobody has confirmed a head" in error
+    assert "# checked = yes" in error
+    out = run(f"train own.conllu next.conllu -o other.npz {' '.join(SETTINGS)} --set-aside 60")
+    assert "from 59 of 69 sentences: 9 not confirmed, 1 set aside;" in out
 
 
 def test_heads_in_sentences(run, files):

@@ -118,7 +118,6 @@ class TestRead:
     @pytest.mark.parametrize(
         "variant",
         [
-            pytest.param(TEXT.replace("\n", "\r\n"), id="CRLF"),
             pytest.param("\ufeff" + TEXT, id="byte order mark"),
             pytest.param(TEXT.rstrip("\n"), id="no line end at the end"),
             pytest.param(TEXT + "\n\n", id="blank lines at the end"),
@@ -130,6 +129,20 @@ class TestRead:
         path.write_bytes(variant.encode())
         assert write(read_conllu(path)) == TEXT
         assert write(read(variant)) == TEXT
+
+    def test_line_ends_stay(self, tmp_path):
+        """All trees have the line end of the first line of their file."""
+        crlf = TEXT.replace("\n", "\r\n")
+        for text in (crlf, TEXT.replace("\n", "\r\n", 3)):
+            path = tmp_path / "crlf.conllu"
+            path.write_bytes(text.encode())
+            trees = pickle.loads(pickle.dumps(read_conllu(path)))
+            write_conllu(trees, path)
+            assert path.read_bytes() == crlf.encode()
+            assert trees == read(TEXT)
+            heads = [tree.with_heads(tree.heads, tree.deprels) for tree in trees]
+            assert all("\n" not in tree.to_conllu().replace("\r\n", "") for tree in heads)
+            assert all("\r" not in line for tree in trees for line in tree.to_dict()["comments"])
 
     @pytest.mark.parametrize("text", ["", "\n", "\n\n\n", "\ufeff", " \n"])
     def test_no_sentences(self, text):

@@ -140,12 +140,12 @@ def parse_trees(opened, trees, *, keep_heads, confidence, **options):
         The columns of tags that were predicted.
     """
     transform, parser = opened
-    # Steps before the parser change tags, which are written, and symbols, which are not.
-    given = transform(trees, keep_given if keep_heads else None)
+    # Steps before the parser change tags, which are written, and symbols, which are not. The parser
+    # reads these tags even where others are given, which may be of another tag set.
     default = dict.fromkeys(["n_best", "n_samples", "random_state"])
     options = default | {"unique_relations": "auto"} | options
     rows = parser._find_answers(
-        given, None, keep_heads=keep_heads, confidence=confidence, **options
+        transform(trees), None, keep_heads=keep_heads, confidence=confidence, **options
     )
     for tree, (sentence, answer) in zip(trees, rows, strict=True):
         shown = answer._replace(marginals=None) if confidence == "all" else answer

@@ -30,7 +30,6 @@ from sklearn_shag.treebank import (
     find_guesses,
     forget_heads,
     join_text,
-    keep_given,
     list_sources,
     mark_guesses,
     mark_words,
@@ -198,7 +197,7 @@ def _read_file(options, form, path):
 def _list_suggestions(options, opened, part, place):
     """Yield doubts, with the place of a sentence, its tree without guesses, and rows to list."""
     transform, parser = opened
-    trees, together = transform([sentence.tree for sentence in part], keep_given), False
+    trees, together = transform([sentence.tree for sentence in part]), False
     if options.by in ("sentences", "trees"):
         by = "trees" if options.by == "trees" else "errors"
         found = least_certain_sentences(parser, trees, n=options.number, by=by)

@@ -300,7 +300,10 @@ class Training:
         learned = self.treebank.count_learned(self.learner)
         if learned.endswith(";"):  # behind reasons why some are left out
             several = f" {several.lstrip(', ')}".rstrip()
-        return f"{type(self.learner).__name__} from {learned}{several} with {self.treebank.n_tokens} words and {n_relations} relations"
+        return (
+            f"{type(self.learner).__name__} from {learned}{several} with {self.treebank.n_tokens} "
+            f"words and {n_relations} relations"
+        )
 
     def tell_input(self):
         """Describe the input that the model can parse."""

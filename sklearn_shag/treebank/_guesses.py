@@ -199,8 +199,8 @@ def check_marks(tree, path, first_line):
             wrong = [value for value in values if value not in known[name]]
             if wrong:
                 warn(
-                    f"{path}:{number}: the mark {name}={shorten(','.join(values))} says nothing: "
-                    f"its values are {', '.join(known[name])}; what it marks is not confirmed",
+                    f"{path}:{number}: The mark {name} has the value {shorten(wrong[0])}, which is "
+                    f"none of {', '.join(known[name])}. It confirms nothing.",
                     UserWarning,
                 )
 

@@ -115,14 +115,10 @@ class Steps(NamedTuple):
 
     steps: list
 
-    def __call__(self, sentences, finish=None):
-        """Transform sentences; after each step, `finish` may change one, given what it was."""
-        found = sentences
+    def __call__(self, sentences):
         for step in self.steps:
-            found = unpack_column(step.transform(found))
-            if finish is not None:
-                found = list(map(finish, found, sentences))
-        return found
+            sentences = unpack_column(step.transform(sentences))
+        return sentences
 
     def list_columns(self):
         """List the columns that taggers among the steps predict."""
