@@ -96,12 +96,9 @@ class DummyParser(Parser):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
         self.strategy = strategy
-        self.decoder = decoder
         self.random_state = random_state
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context
     def fit(

@@ -114,10 +114,15 @@ class Parser(BaseEstimator, ABC):
         "verbose": ["verbose"],
     }
 
-    decoder: str
     max_tokens: int | None = None  # a subclass may do without
-    n_jobs: int | None
-    verbose: int
+
+    def __init__(
+        self, *, decoder: str, max_tokens: int | None, n_jobs: int | None, verbose: int
+    ) -> None:
+        self.decoder = decoder
+        self.max_tokens = max_tokens
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @abstractmethod
     def fit(self, X: Sentences, y: Heads | None = None) -> Self:

@@ -49,6 +49,22 @@ class ComposedParser(BaseComposition, Parser):
     estimators: list[tuple[str, Any]]
     weights: ArrayLike | None
 
+    def __init__(
+        self,
+        *,
+        estimators: list[tuple[str, Any]],
+        weights: Any,
+        decoder: str,
+        max_tokens: int | None,
+        n_jobs: int | None,
+        verbose: int,
+    ) -> None:
+        Parser.__init__(
+            self, decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose
+        )
+        self.estimators = estimators
+        self.weights = weights
+
     @property
     def estimators_(self) -> list[Any]:
         """The fitted members."""
@@ -129,23 +145,6 @@ class ComposedParser(BaseComposition, Parser):
 
 class Ensemble(ComposedParser):
     """Composed parser whose members learn independently."""
-
-    def __init__(
-        self,
-        *,
-        estimators: list[tuple[str, Any]],
-        weights: Any,
-        decoder: str,
-        max_tokens: int | None,
-        n_jobs: int | None,
-        verbose: int,
-    ) -> None:
-        self.estimators = estimators
-        self.weights = weights
-        self.decoder = decoder
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @property
     def _needs_whole_trees(self):

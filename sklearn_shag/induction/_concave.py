@@ -208,15 +208,12 @@ class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
         self.root_symbols = root_symbols
         self.max_length = max_length
         self.max_iter = max_iter
         self.tol = tol
         self.nonprojective = nonprojective
-        self.decoder = decoder
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context
     def fit(

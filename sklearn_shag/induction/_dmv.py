@@ -230,6 +230,7 @@ class DMV(RawTextMixin, BaseSHAG):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
         self.init = init
         self.algorithm = algorithm
         self.tied = tied
@@ -245,11 +246,7 @@ class DMV(RawTextMixin, BaseSHAG):
         self.tol = tol
         self.warm_start = warm_start
         self.nonprojective = nonprojective
-        self.decoder = decoder
         self.random_state = random_state
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @property
     def _deterministic(self):

@@ -277,17 +277,19 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.estimators = estimators
-        self.weights = weights
+        super().__init__(
+            estimators=estimators,
+            weights=weights,
+            decoder=decoder,
+            max_tokens=max_tokens,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.tied = tied
         self.max_length = max_length
         self.max_iter = max_iter
         self.tol = tol
         self.nonprojective = nonprojective
-        self.decoder = decoder
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context
     def fit(

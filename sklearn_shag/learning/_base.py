@@ -217,6 +217,17 @@ class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):
     A subclass learns `symbols_`, `operators_` and `fallback_operators_`, and labels if there are
     any.
 
+    Parameters
+    ----------
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}
+        How trees are chosen, as for :class:`SpectralSHAG`.
+    max_tokens : int or None
+        The longest sentence to parse; None for any length.
+    n_jobs : int or None
+        How many sentences are parsed at once.
+    verbose : int
+        Whether to show progress.
+
     See Also
     --------
     SpectralSHAG : Learns the operators from moments.

@@ -150,12 +150,9 @@ class DeterministicSHAG(IncrementalMixin, TreeLearner):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
         self.automaton = automaton
         self.smoothing = smoothing
-        self.decoder = decoder
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _learn_operators(self, statistics, trees, sequences):
         learn = partial(deterministic_automaton, automaton=self.automaton)

@@ -359,6 +359,7 @@ class EMSHAG(TreeLearner):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
         self.n_states = n_states
         self.init = init
         self.n_init = n_init
@@ -369,11 +370,7 @@ class EMSHAG(TreeLearner):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.warm_start = warm_start
-        self.decoder = decoder
         self.random_state = random_state
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _learn_operators(self, statistics, trees, sequences):
         init = self.init

@@ -418,6 +418,7 @@ class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
         self.n_states = n_states
         self.n_refinements = n_refinements
         self.init = init
@@ -428,11 +429,7 @@ class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
         self.n_init = n_init
         self.prune = prune
         self.warm_start = warm_start
-        self.decoder = decoder
         self.random_state = random_state
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def truncate(self, n_refinements: int) -> Self:
         """Return a copy that uses an intermediate grammar with fewer refinements.

@@ -202,6 +202,7 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
         self.n_states = n_states
         self.smoothing = smoothing
         self.context = context
@@ -209,10 +210,6 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         self.scaling = scaling
         self.alpha = alpha
         self.mixing = mixing
-        self.decoder = decoder
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @classmethod
     def published(cls, n_states: int = 8, **params: Any) -> Self:

@@ -165,16 +165,13 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
         self.automaton = automaton
         self.word = word
         self.backoff = backoff
         self.min_count = min_count
         self.coordination = coordination
         self.punctuation = punctuation
-        self.decoder = decoder
-        self.max_tokens = max_tokens
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context
     def fit(

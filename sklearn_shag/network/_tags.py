@@ -11,10 +11,8 @@ from unicodedata import normalize
 import numpy as np
 
 from sklearn_shag.encoding import encode_labels, read_column
-from sklearn_shag.treebank import MISSING, OF_ENTRIES, UNKNOWN_FEATS, columns_of, compose_words
+from sklearn_shag.treebank import LEARNED, MISSING, OF_ENTRIES, UNKNOWN_FEATS, compose_words
 
-# Columns that can be learned.
-LEARNED = tuple(each.name for each in columns_of("tag", "features", "word") if each.score)
 NO_VALUES = {MISSING, UNKNOWN_FEATS}
 KEPT, LOWERED, WHOLE = "kept", "lower", "whole"
 UNSEEN = -1  # code of values of a dictionary that no training token has

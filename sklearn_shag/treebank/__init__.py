@@ -13,6 +13,7 @@ and :func:`remove_punctuation` removes punctuation from them.
 
 from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
+    LEARNED,
     MISSING,
     PLACES,
     UNKNOWN_FEATS,
@@ -52,7 +53,6 @@ from sklearn_shag.treebank._drawing import (
 from sklearn_shag.treebank._graphemes import compose, compose_text, compose_words
 from sklearn_shag.treebank._guesses import (
     ASKED,
-    MARKED,
     check_marks,
     clear_marks,
     find_given,

@@ -47,6 +47,10 @@ def columns_of(*kinds):
     return [column for kind in kinds for column in COLUMNS if column.kind == kind]
 
 
+# Columns that can be learned.
+LEARNED = tuple(each.name for each in columns_of("tag", "features", "word") if each.score)
+
+
 def check_column_name(name):
     """Split the name of a column into attribute and morphological feature.
 

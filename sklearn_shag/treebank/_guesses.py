@@ -7,9 +7,9 @@ import numpy as np
 
 from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
+    LEARNED,
     MISSING,
     UNKNOWN_FEATS,
-    columns_of,
     unspecified_relation,
 )
 from sklearn_shag.treebank._lines import list_words, replace_columns
@@ -17,17 +17,16 @@ from sklearn_shag.treebank._tree import with_tags, with_valid_heads
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten, warn
 
-MARKED = tuple(column.name for column in columns_of("tag", "features", "word") if column.score)
 GUESSED, GUESSED_COLUMNS = "Predicted", "Guessed"  # in MISC: of heads, with the value Yes; of tags
-GIVEN, RELATION = "Given", "deprel"  # in MISC, of a relation that was given without its head
+GIVEN_RELATION, RELATION = "Given", "deprel"  # in MISC: a relation was given without its head
 ASKED = "Check"  # in MISC, with the value Yes, of words to look at; it is only written
 CHECKED, GUESSED_SENTENCE = "checked", "predicted"  # comments
 WORDS = "words"  # in the comment, of words and boundaries; older files name columns there, too
 ROOT = unspecified_relation(0)
 _FLAGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 # The values that marks may have, by their names in lower case.
-_IN_MISC = {"predicted": _FLAGS, "guessed": MARKED, "given": (RELATION,)}
-_IN_COMMENTS = {CHECKED: _FLAGS, GUESSED_SENTENCE: (WORDS, *MARKED)}
+_IN_MISC = {"predicted": _FLAGS, "guessed": LEARNED, "given": (RELATION,)}
+_IN_COMMENTS = {CHECKED: _FLAGS, GUESSED_SENTENCE: (WORDS, *LEARNED)}
 
 
 def find_guesses(tree):
@@ -40,10 +39,10 @@ def find_guesses(tree):
     Returns
     -------
     guesses : dict of bool ndarrays of shape (n_tokens,)
-        For "head", "deprel" and each column of MARKED. Nothing is guessed in a tree without marks,
+        For "head", "deprel" and each column of LEARNED. Nothing is guessed in a tree without marks,
         or with the comment "# checked = yes".
     """
-    guesses = {name: np.zeros(len(tree), dtype=bool) for name in ("head", RELATION, *MARKED)}
+    guesses = {name: np.zeros(len(tree), dtype=bool) for name in ("head", RELATION, *LEARNED)}
     if not _is_marked(tree):
         return guesses
     comments = _read_comments(tree)
@@ -77,11 +76,11 @@ def find_given(tree):
     Returns
     -------
     given : dict of bool ndarrays of shape (n_tokens,)
-        For each column of MARKED. FEATS is given for a sentence that has any value there, since "_"
-        is a value, too.
+        For each column of LEARNED. FEATS is given for a sentence that has any value there, since
+        "_" is a value, too.
     """
     guesses, given = find_guesses(tree), {}
-    for name in MARKED:
+    for name in LEARNED:
         values = getattr(tree, ATTRIBUTES[name]) or (MISSING,) * len(tree)
         given[name] = np.not_equal(values, MISSING) & ~guesses[name]
         if name == "feats" and given[name].any():
@@ -135,7 +134,7 @@ def forget_guesses(tree):
     if known is not tree and known.heads is None:
         return None
     columns = {}
-    for name in MARKED:
+    for name in LEARNED:
         if guesses[name].any():
             unknown = UNKNOWN_FEATS if name == "feats" else MISSING
             columns[name] = np.where(guesses[name], unknown, tree.column(name)).tolist()
@@ -167,11 +166,11 @@ def mark_guesses(tree, guesses):
         tree = tree.with_comments([each for each in tree.comments if not _read_line(each)])
         tree = mark_words(tree) if WORDS in of_sentence else tree
     given = guesses["head"] & ~guesses[RELATION]
-    columns = zip(*map(guesses.get, MARKED), strict=True)
+    columns = zip(*map(guesses.get, LEARNED), strict=True)
     values = {
         GUESSED: np.where(guesses["head"], "Yes", None),
-        GIVEN: np.where(given, RELATION, None),
-        GUESSED_COLUMNS: [",".join(compress(MARKED, of_word)) or None for of_word in columns],
+        GIVEN_RELATION: np.where(given, RELATION, None),
+        GUESSED_COLUMNS: [",".join(compress(LEARNED, of_word)) or None for of_word in columns],
     }
     for name, of_words in values.items():
         as_written = re.compile(rf"(?i)(?:^|(?<=\|)) *{name} *=")
