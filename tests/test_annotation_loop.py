@@ -146,7 +146,7 @@ def test_what_annotators_confirm(english):
     marked = guess(tree, head=range(n), deprel=range(1, n), upos=[0, 2], feats=[2])
     assert forget_guesses(marked) is None
     assert [m.partition("Predicted")[0] for m in marked.misc[:3]] == [
-        "Given=deprel|Guessed=upos|",
+        "GivenDeprel=Yes|Guessed=upos|",
         "",
         "Guessed=upos,feats|",
     ]

@@ -142,8 +142,9 @@ class Treebank:
             for k, path in pairs:
                 sentences = self.invalid.drop(iter_sentences([path], self.on_error), find_invalid)
                 for n_read, sentence in enumerate(sentences):
-                    check_marks(sentence.tree, path, sentence.line)
-                    sentence = sentence._replace(tree=forget_guesses(sentence.tree))
+                    tree = sentence.tree
+                    check_marks(tree, path, sentence.line)
+                    sentence = sentence._replace(tree=forget_guesses(tree))
                     if sentence.tree is None:
                         self.n_unconfirmed += 1
                         continue
@@ -151,7 +152,8 @@ class Treebank:
                     if lack and self.needs_heads:
                         found = Counter(map(find_lack, chain([sentence], sentences)))
                         _refuse_file(path, found, n_read)
-                    if self.every and lack is None and n_read % self.every == self.every - 1:
+                    is_known = lack is None and sentence.tree is tree  # and no tag is a guess
+                    if self.every and is_known and n_read % self.every == self.every - 1:
                         self.set_aside[k].append(sentence.tree)
                         continue
                     self.counts[k] += 1

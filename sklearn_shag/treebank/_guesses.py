@@ -18,14 +18,15 @@ from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten, warn
 
 GUESSED, GUESSED_COLUMNS = "Predicted", "Guessed"  # in MISC: of heads, with the value Yes; of tags
-GIVEN_RELATION, RELATION = "Given", "deprel"  # in MISC: a relation was given without its head
+GIVEN_RELATION = "GivenDeprel"  # in MISC, with the value Yes: a relation was given without its head
 ASKED = "Check"  # in MISC, with the value Yes, of words to look at; it is only written
 CHECKED, GUESSED_SENTENCE = "checked", "predicted"  # comments
+RELATION = "deprel"
 WORDS = "words"  # in the comment, of words and boundaries; older files name columns there, too
 ROOT = unspecified_relation(0)
 _FLAGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 # The values that marks may have, by their names in lower case.
-_IN_MISC = {"predicted": _FLAGS, "guessed": LEARNED, "given": (RELATION,)}
+_IN_MISC = {"predicted": _FLAGS, "guessed": LEARNED, "givendeprel": _FLAGS}
 _IN_COMMENTS = {CHECKED: _FLAGS, GUESSED_SENTENCE: (WORDS, *LEARNED)}
 
 
@@ -51,7 +52,7 @@ def find_guesses(tree):
     for t, line in enumerate(list_words(tree._source)):
         marks = _read_line(line)
         guesses["head"][t] = _is_set(marks, "predicted", unclear=True)
-        guesses[RELATION][t] = guesses["head"][t] and RELATION not in marks.get("given", ())
+        guesses[RELATION][t] = guesses["head"][t] and not _is_set(marks, "givendeprel")
         for name in guesses.keys() & marks.get("guessed", ()):
             guesses[name][t] = True
     if guesses["head"].any():
@@ -162,14 +163,14 @@ def mark_guesses(tree, guesses):
     marks = _read_comments(tree)
     of_sentence = marks.get(GUESSED_SENTENCE, ())
     # Older files name columns in a comment, and a sentence with new guesses is no longer checked.
-    if {*of_sentence} - {WORDS} or (CHECKED in marks and np.any(list(guesses.values()))):
+    if {*of_sentence} - {WORDS} or (_is_set(marks, CHECKED) and np.any(list(guesses.values()))):
         tree = tree.with_comments([each for each in tree.comments if not _read_line(each)])
         tree = mark_words(tree) if WORDS in of_sentence else tree
     given = guesses["head"] & ~guesses[RELATION]
     columns = zip(*map(guesses.get, LEARNED), strict=True)
     values = {
         GUESSED: np.where(guesses["head"], "Yes", None),
-        GIVEN_RELATION: np.where(given, RELATION, None),
+        GIVEN_RELATION: np.where(given, "Yes", None),
         GUESSED_COLUMNS: [",".join(compress(LEARNED, of_word)) or None for of_word in columns],
     }
     for name, of_words in values.items():
@@ -207,7 +208,7 @@ def check_marks(tree, path, first_line):
 def _is_marked(tree):
     """Whether a tree may have marks of guesses; most trees have none, and are not searched."""
     source = (tree._source or "").lower()
-    return any(f"{name}" in source for name in (*_IN_MISC, CHECKED))
+    return any(name in source for name in (*_IN_MISC, CHECKED))
 
 
 def _read_comments(tree):
