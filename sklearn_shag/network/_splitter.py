@@ -21,6 +21,8 @@ from sklearn_shag.network._characters import (
     encode_characters,
     iter_columns,
     list_known,
+    list_runs,
+    list_scripts,
     number_columns,
     read_unknown_as_known,
     shape_of,
@@ -45,6 +47,7 @@ from sklearn_shag.treebank import (
     cut_sentences,
     is_spelled,
     iter_text,
+    leave_out_invisible,
     list_paragraphs,
     list_tokens,
     require_trees,
@@ -295,7 +298,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         trees = [tree for tree in trees if not words_guessed(tree)] or trees
         _warn_if_spaces_are_unknown(trees)
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
-        text, ends = _compose_ends(*to_text(trees, set(alone.tolist())))
+        text, ends = _to_composed_text(trees, set(alone.tolist()))
         learned = _learn_words(trees) | {"spaces_": _list_spaces(text, ends)}
         learned["patterns_"] = [*_choose_patterns(text, ends), *self.patterns]
         if self.augment:
@@ -384,19 +387,21 @@ class Splitter(TreeTransformer, NetworkLearner):
         Pieces are whole documents, with their own numbers, or get `numbers`. With `lines`, each
         line is one sentence.
         """
-        joined = "\n\n".join(piece.text for piece in pieces)
+        visible = [leave_out_invisible(piece.text) for piece in pieces]
+        joined = "\n\n".join(text for text, _ in visible)
         if not joined.strip():
             yield from ([] for _ in pieces)
             return
-        lengths = np.array([len(piece.text) for piece in pieces])
+        lengths = np.array([len(text) for text, _ in visible])
         begins = np.cumsum(lengths + 2) - lengths - 2
         stops = (begins + lengths - 1)[lengths > 0] if len(pieces) > 1 else None
         ends = self._find_ends(joined, lines, stops)
-        for piece, begin in zip(pieces, begins.tolist(), strict=True):
-            text, name = piece.text, None if piece.document is None else str(piece.document)
+        for piece, (text, places), begin in zip(pieces, visible, begins.tolist(), strict=True):
+            name = None if piece.document is None else str(piece.document)
             own = numbers if name is None else map(partial("{}-{}".format, name), count(1))
             place = piece.n_characters, piece.begins_paragraph, name
-            yield to_trees(text, ends[begin : begin + len(text)], self._words_of, own, *place)
+            found = ends[begin : begin + len(text)]
+            yield to_trees(text, found, self._words_of, own, *place, piece.text, places)
 
     def _find_ends(self, text, lines=False, stops=None):
         """Predict the kind of end at each character, int8 (n_characters,).
@@ -404,7 +409,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         If texts were put together, `stops` are their last characters.
         """
         parts = self.vocabulary_, self.weights_, self.tag_values_, self.patterns_
-        known, network, patterns = keep(self, parts, _open_splitter)
+        known, scripts, network, patterns = keep(self, parts, _open_splitter)
         composed, last, composed_last = compose_text(text)
         paragraphs = list_paragraphs(composed, lines)
         familiar = read_unknown_as_known(composed, known["character"])
@@ -417,7 +422,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         best, scores = reading.tags[is_own, 0], reading.tag_scores[is_own]
         found = np.zeros(len(composed), dtype=np.int8)
         found[places] = best
-        correct_ends(found, composed, paragraphs, lines, self._keeps_space, patterns)
+        runs = list_runs(composed, scripts)
+        correct_ends(found, composed, paragraphs, lines, self._keeps_space, patterns, runs)
 
         def likely(characters):
             rows = scores[np.searchsorted(places, characters)].astype(np.float64)
@@ -521,7 +527,7 @@ class Splitter(TreeTransformer, NetworkLearner):
             As for :meth:`fit`.
         """
         check_is_fitted(self)
-        text, true = to_text(_check_trees(X))
+        text, true = _to_composed_text(_check_trees(X))
         scores, found = [], self._find_ends(text)
         for least in (TOKEN, SENTENCE):
             places = (np.flatnonzero(ends >= least).tolist() for ends in (true, found))
@@ -539,13 +545,19 @@ def _check_trees(X):
 
 
 def _open_splitter(vocabulary, weights, tag_values, patterns):
-    """Return the codes of known values by column, the Network, and patterns."""
+    """Return the codes of known values by column, known scripts, the Network, and patterns."""
     network = open_network(weights, vocabulary, tag_values=tag_values)
-    return number_columns(vocabulary), network, compile_patterns(patterns)
+    known, scripts = number_columns(vocabulary), list_scripts(vocabulary["character"])
+    return known, scripts, network, compile_patterns(patterns)
 
 
-def _compose_ends(text, ends):
-    """Compose a text, and move the ends at its characters to the composed text."""
+def _to_composed_text(trees, begin_paragraphs=()):
+    """Rebuild the text of trees, composed and without invisible characters, and mark its ends."""
+    source, ends = to_text(trees, begin_paragraphs)
+    text, places = leave_out_invisible(source)
+    if not text.strip():
+        raise ValueError("X has no visible characters: its forms are no text to learn from.")
+    ends = np.maximum.reduceat(ends, places[:-1])  # also those at invisible characters behind
     composed, last, composed_last = compose_text(text)
     moved = np.zeros(len(composed), dtype=np.int8)
     moved[composed_last] = ends[last]
