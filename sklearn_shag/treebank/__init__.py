@@ -48,7 +48,13 @@ from sklearn_shag.treebank._drawing import (
     pad_cells,
     place_words,
 )
-from sklearn_shag.treebank._graphemes import compose, compose_text, compose_words, list_graphemes
+from sklearn_shag.treebank._graphemes import (
+    INVISIBLE,
+    compose,
+    compose_text,
+    compose_words,
+    list_graphemes,
+)
 from sklearn_shag.treebank._guesses import ASKED, WORDS, forget_guesses, mark_guesses, words_guessed
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
 from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces

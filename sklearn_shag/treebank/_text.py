@@ -400,7 +400,7 @@ def check_text(text):
 def leave_out_invisible(text):
     """Return the visible characters of a text, and their places in it with its length."""
     places = [match.start() for match in INVISIBLE.finditer(text)]
-    return INVISIBLE.sub("", text), np.delete(np.arange(len(text) + 1), places)
+    return INVISIBLE.sub("", text), np.delete(np.arange(len(text) + 1), places).tolist()
 
 
 def list_paragraphs(text, lines=False):
@@ -523,8 +523,8 @@ def to_trees(
     source : None or str, default=None
         The text with its invisible characters, which come back: inside a token they are part of
         its form, but not of several words, and elsewhere of the space around it.
-    places : None or int ndarray of shape (n_characters + 1,), default=None
-        Those of the characters in `source`, from :func:`leave_out_invisible`.
+    places : None or list of int, default=None
+        Places of the characters in `source`, from :func:`leave_out_invisible`.
 
     Yields
     ------
