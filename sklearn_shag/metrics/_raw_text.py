@@ -274,7 +274,7 @@ def _align_words(true, predicted):
             yield tuple(at)
             at = [at[0] + 1, at[1] + 1]
         else:
-            at[0 if spans[0][0] <= spans[1][0] else 1] += 1
+            at[0 if spans[0] <= spans[1] else 1] += 1
 
 
 def _skip_before(at, spans, multiword):
