@@ -186,13 +186,22 @@ class Splitter(TreeTransformer, NetworkLearner):
     sentence, or else SpaceAfter=No in MISC; multiword tokens; and the comments "newpar" and
     "newdoc". Fifteen sentences suffice to find 97 % of English tokens, and eighty 98.5 %. A blank
     line always ends a sentence, and a line end always ends a token. Nothing ends inside what a
-    reader sees as one letter. Decomposed accents are read as their composed form, soft hyphens are
-    passed over, and characters that training did not have are read as others of their kind.
+    reader sees as one letter. Decomposed accents are read as their composed form, and characters
+    that training did not have are read as others of their kind.
+
+    A run of letters of one script that training did not have is one token, also if the script has
+    no spaces, such as Chinese, Japanese (whose scripts count as one) and Thai. Where such a run
+    meets letters of another script, the network decides. A script is known if at least ten of its
+    letters are, or half of all known letters.
+
+    Some characters of the web have no width and spell nothing: U+00AD, U+200B, U+200E, U+200F,
+    U+202A to U+202E, U+2060 to U+2069 and U+FEFF. The sentences are those of the text without them.
+    Between tokens they belong to the space around, and inside a token they stay in its form.
 
     The sentences it makes have the comments "newpar", "sent_id" and "text". MISC of each token has
     TokenRange, the position of its characters in the text, and SpaceAfter, SpacesAfter and
     SpacesBefore, as UDPipe writes them. White space for which UDPipe has no escape, such as a
-    no-break space, is written as ``\\u00a0``.
+    no-break space, is written as ``\\u00a0``, and so are characters without width.
 
     Examples
     --------

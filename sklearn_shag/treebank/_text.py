@@ -599,8 +599,8 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     Returns
     -------
     text : str
-        The tokens, each surrounded by the white space of SpacesBefore and SpacesAfter. By default
-        one space follows a token, and none if MISC has SpaceAfter=No. For trees made by
+        The tokens, each surrounded by what SpacesBefore and SpacesAfter hold. By default one space
+        follows a token, and none if MISC has SpaceAfter=No. For trees made by
         :class:`~sklearn_shag.Splitter`, this is the original text, to the last character.
 
     See Also
