@@ -29,7 +29,7 @@ from sklearn_shag import AveragedParser, BiaffineParser, CRFParser, Splitter, ma
 from sklearn_shag.datasets import load_english
 from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.network import list_known_columns
-from sklearn_shag.treebank import INVISIBLE, DependencyTree, join_text, to_text
+from sklearn_shag.treebank import DependencyTree, join_text, remove_invisible, to_text
 from sklearn_shag.utils._parallel import one_thread
 
 TREEBANKS = ["English-EWT", "French-Sequoia", "Afrikaans-AfriBooms", "Turkish-IMST", "Tamil-TTB"]
@@ -111,7 +111,7 @@ def draw_text(rng):
         text = "".join(rng.sample(both := spaces + letters, len(both)))
         text = "".join(sign for sign in text if category(sign) not in ("Cs", "Cn"))
         if (
-            INVISIBLE.sub("", text).strip() and "\ufffd" not in text
+            remove_invisible(text).strip() and "\ufffd" not in text
         ):  # which the validator takes for a wrong encoding
             return text
 

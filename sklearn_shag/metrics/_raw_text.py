@@ -9,11 +9,11 @@ from typing import NamedTuple
 from sklearn_shag.encoding import read_column
 from sklearn_shag.metrics._labeled import CONTENT_RELATIONS
 from sklearn_shag.treebank import (
-    INVISIBLE,
     MISSING,
     DependencyTree,
     columns_of,
     list_tokens,
+    remove_invisible,
     require_trees,
 )
 from sklearn_shag.utils._heads import UNKNOWN
@@ -225,7 +225,7 @@ def _list_scores(*sides):
 
 
 def _without_spaces(text):
-    visible = INVISIBLE.sub("", text)
+    visible = remove_invisible(text)
     return "".join(sign for sign in visible if unicodedata.category(sign) != "Zs")
 
 

@@ -50,6 +50,7 @@ from sklearn_shag.treebank import (
     leave_out_invisible,
     list_paragraphs,
     list_tokens,
+    remove_invisible,
     require_trees,
     to_text,
     to_trees,
@@ -408,9 +409,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         for piece, (text, places), begin in zip(pieces, visible, begins.tolist(), strict=True):
             name = None if piece.document is None else str(piece.document)
             own = numbers if name is None else map(partial("{}-{}".format, name), count(1))
-            place = piece.n_characters, piece.begins_paragraph, name
-            found = ends[begin : begin + len(text)]
-            yield to_trees(text, found, self._words_of, own, *place, piece.text, places)
+            place = piece.n_characters, piece.begins_paragraph, name, piece.text, places
+            yield to_trees(text, ends[begin : begin + len(text)], self._words_of, own, *place)
 
     def _find_ends(self, text, lines=False, stops=None):
         """Predict the kind of end at each character, int8 (n_characters,).
@@ -548,8 +548,11 @@ class Splitter(TreeTransformer, NetworkLearner):
 def _check_trees(X):
     trees, _ = check_sentences(X)
     require_trees(trees, "X", "where tokens and sentences end is")
-    if {MISSING}.issuperset(chain.from_iterable(tree.forms for tree in trees)):
-        raise ValueError(f"All forms of X are {MISSING!r}: they are no text. {WITHHELD}")
+    forms = chain.from_iterable(tree.forms for tree in trees)
+    if {MISSING, ""}.issuperset(map(remove_invisible, forms)):
+        raise ValueError(
+            f"All forms of X are {MISSING!r} or invisible: they are no text. {WITHHELD}"
+        )
     return trees
 
 
@@ -564,8 +567,6 @@ def _to_composed_text(trees, begin_paragraphs=()):
     """Rebuild the text of trees, composed and without invisible characters, and mark its ends."""
     source, ends = to_text(trees, begin_paragraphs)
     text, places = leave_out_invisible(source)
-    if not text.strip():
-        raise ValueError("X has no visible characters: its forms are no text to learn from.")
     ends = np.maximum.reduceat(ends, places[:-1])  # also those at invisible characters behind
     composed, last, composed_last = compose_text(text)
     moved = np.zeros(len(composed), dtype=np.int8)

@@ -56,6 +56,7 @@ def edit_script(form, lemma):
     return script if size else f"{WHOLE}\t{lemma}"
 
 
+@lru_cache(maxsize=2**17)
 def apply_script(script, form):
     """Make the lemma of a form; None if the form has too few letters.
 

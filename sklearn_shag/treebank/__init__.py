@@ -49,11 +49,12 @@ from sklearn_shag.treebank._drawing import (
     place_words,
 )
 from sklearn_shag.treebank._graphemes import (
-    INVISIBLE,
     compose,
     compose_text,
     compose_words,
+    leave_out_invisible,
     list_graphemes,
+    remove_invisible,
 )
 from sklearn_shag.treebank._guesses import ASKED, WORDS, forget_guesses, mark_guesses, words_guessed
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
@@ -85,7 +86,6 @@ from sklearn_shag.treebank._text import (
     iter_horizontal,
     iter_text,
     join_text,
-    leave_out_invisible,
     list_paragraphs,
     list_tokens,
     read_horizontal,

@@ -9,7 +9,7 @@ import numpy as np
 
 # Characters that have no width and spell nothing: spaces of no width, marks of direction, word
 # joiners, byte order marks, and soft hyphens. Joiners (U+200C and U+200D) spell words.
-INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 # Kinds of characters that make graphemes with their neighbours, beside marks: the joiner; signs
 # that leave out the vowel of a consonant, which then makes one letter with the next one; characters
 # that belong to the one before (a non-joiner, vowels AM of Thai and Lao, ends of Hangul syllables,
@@ -58,6 +58,17 @@ def find_joined(text):
     return joined
 
 
+def remove_invisible(text):
+    """Leave out the invisible characters of a text."""
+    return _INVISIBLE.sub("", text)
+
+
+def leave_out_invisible(text):
+    """Return the visible characters of a text, and their places in it with its length."""
+    places = [match.start() for match in _INVISIBLE.finditer(text)]
+    return remove_invisible(text), np.delete(np.arange(len(text) + 1), places).tolist()
+
+
 def list_graphemes(text):
     """List the graphemes of a text, in order."""
     if text.isascii():
@@ -69,7 +80,7 @@ def list_graphemes(text):
 @lru_cache(maxsize=2**15)
 def compose(form):
     """Compose the letters and accents of a form (NFC), without its invisible characters."""
-    return form if form.isascii() else normalize("NFC", INVISIBLE.sub("", form)) or form
+    return form if form.isascii() else normalize("NFC", remove_invisible(form)) or form
 
 
 def compose_words(words):

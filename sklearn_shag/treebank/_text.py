@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.treebank._columns import MISSING
-from sklearn_shag.treebank._graphemes import INVISIBLE, find_joined
+from sklearn_shag.treebank._graphemes import find_joined, remove_invisible
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
 from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
@@ -197,7 +197,7 @@ def _read_pieces(sources, raw):
             if "\0" in text:
                 line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
                 raise ConlluError(piece.path, line, "NUL is not a character of a text; remove it")
-            visible = INVISIBLE.sub("", text)
+            visible = remove_invisible(text)
             space += visible[: len(visible) - len(visible.lstrip())]
             begins = _BLANK_LINES.search(space) is not None
             yield TextPiece(piece.path, piece.n_lines, n_characters, text, piece.n_read, begins)
@@ -395,12 +395,6 @@ def check_text(text):
             f"text has the character {text[place]!r} at {place}, which no text file in UTF-8 can "
             f"hold. Remove it, or decode the original bytes with their own encoding."
         )
-
-
-def leave_out_invisible(text):
-    """Return the visible characters of a text, and their places in it with its length."""
-    places = [match.start() for match in INVISIBLE.finditer(text)]
-    return INVISIBLE.sub("", text), np.delete(np.arange(len(text) + 1), places).tolist()
 
 
 def list_paragraphs(text, lines=False):
