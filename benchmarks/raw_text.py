@@ -29,7 +29,7 @@ from sklearn_shag import AveragedParser, BiaffineParser, CRFParser, Splitter, ma
 from sklearn_shag.datasets import load_english
 from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.network import list_known_columns
-from sklearn_shag.treebank import DependencyTree, join_text, to_text
+from sklearn_shag.treebank import DependencyTree, join_text, remove_invisible, to_text
 from sklearn_shag.utils._parallel import one_thread
 
 TREEBANKS = ["English-EWT", "French-Sequoia", "Afrikaans-AfriBooms", "Turkish-IMST", "Tamil-TTB"]
@@ -99,7 +99,7 @@ def parse(treebank, seed, average):
 
 
 def draw_text(rng):
-    """Draw a string of assigned characters that a file can hold, not blank.
+    """Draw a string of assigned characters that a file can hold, of which some are visible.
 
     Marks, joiners, flags and letters that belong together are frequent.
     """
@@ -110,7 +110,9 @@ def draw_text(rng):
         letters += rng.choices(CLUSTERED, k=rng.randrange(12))
         text = "".join(rng.sample(both := spaces + letters, len(both)))
         text = "".join(sign for sign in text if category(sign) not in ("Cs", "Cn"))
-        if text.strip() and "\ufffd" not in text:  # which the validator takes for a wrong encoding
+        if (
+            remove_invisible(text).strip() and "\ufffd" not in text
+        ):  # which the validator takes for a wrong encoding
             return text
 
 

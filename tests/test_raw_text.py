@@ -91,6 +91,14 @@ def test_spaces_do_not_count():
     scores = raw_text_scores([one], [other])
     assert scores["Sentences"].f1 == 1
     assert scores["Tokens"].f1 == 0
+    # Nor do characters without width; a token of nothing else is a wrong one.
+    one = DependencyTree(["ice\u200b", "\u200e", "\xad", "cr\xadeam", "!"], [0, 1, 1, 1, 1])
+    one = one.with_multiword_tokens([MultiwordToken(2, 3, "\u200e")])
+    other = DependencyTree(["\ufeffice", "cream", "!"], [0, 1, 1])
+    scores = raw_text_scores([one], [other])
+    assert scores["Tokens"].recall == 3 / 4
+    assert scores["UAS"] == (1, 3 / 5, 3 / 4)
+    assert raw_text_scores([other], [one])["UAS"] == (3 / 5, 1, 3 / 4)
 
 
 def test_what_is_refused():

@@ -1,6 +1,7 @@
 """Text to sentences and words and back: what is learned of trees, and every character kept."""
 
 import io
+import json
 import re
 import sys
 from functools import cache
@@ -37,6 +38,7 @@ from sklearn_shag.treebank import (
     cut_sentences,
     iter_text,
     join_text,
+    leave_out_invisible,
     list_paragraphs,
     list_tokens,
     read_conllu,
@@ -46,17 +48,23 @@ from sklearn_shag.treebank import (
     write_conllu,
 )
 from sklearn_shag.treebank._graphemes import find_joined
+from tests.estimators import assert_same_model
 from tests.faults import not_refused
 from tests.test_streaming import read_at_once
 
 # White space of all kinds, what MISC and comments write in another way, and letters of more than
 # one byte, code point, or direction.
-SIGNS = " \t\n\r\x0b\x0c\x1c\x85\u00a0\u2028\u3000|\\=#_abX9.'\ufeff\u200d\u0301\U0001f469שم中"
+SIGNS = " \t\n\r\x0b\x0c\x1c\x85\u00a0\u2028\u3000|\\=#_abX9.'\u200d\u0301\U0001f469שم中"
+# Characters that are no words, nor parts of words.
+INVISIBLE = "".join(map(chr, (0xAD, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), 0xFEFF)))
+INVISIBLE += "".join(map(chr, range(0x2060, 0x206A)))
 # NUL and lone surrogates are no text; U+FFFD is no valid letter to the official validator.
 TEXTS = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufffd") | st.sampled_from(SIGNS)
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufffd")
+    | st.sampled_from(SIGNS + INVISIBLE)
 )
-TEXTS = TEXTS.filter(str.strip)
+BLANK = re.compile(rf"[\s{INVISIBLE}]*")
+TEXTS = TEXTS.filter(lambda text: not BLANK.fullmatch(text))
 
 
 @pytest.fixture(scope="module")
@@ -132,9 +140,9 @@ def test_every_text_comes_back(splitter, text):
 @settings(max_examples=300)
 def test_every_text_comes_back_wherever_things_end(text, seed, max_tokens):
     """Also with words that have nothing of their tokens."""
-    rng = np.random.default_rng(seed)
-    ends = rng.integers(0, len(ENDS), len(text), dtype=np.int8) * rng.integers(0, 2, dtype=np.int8)
-    correct_ends(ends, text, list_paragraphs(text), keeps_space=lambda *around: True)
+    rng, (seen, places) = np.random.default_rng(seed), leave_out_invisible(text)
+    ends = rng.integers(0, len(ENDS), len(seen), dtype=np.int8) * rng.integers(0, 2, dtype=np.int8)
+    correct_ends(ends, seen, list_paragraphs(seen), keeps_space=lambda *around: True)
     if max_tokens is not None:
         cut_sentences(ends, rng.normal(size=ends.size).__getitem__, max_tokens)
 
@@ -142,7 +150,7 @@ def test_every_text_comes_back_wherever_things_end(text, seed, max_tokens):
         assert all(0 < cut < len(form) and not form[cut - 1].isspace() for cut in cuts)
         return ["x", form, "y"] if seems_several or cuts else None
 
-    trees = list(to_trees(text, ends, words_of, count(1)))
+    trees = list(to_trees(seen, ends, words_of, count(1), source=text, places=places))
     assert_keeps(trees, text)
     if max_tokens is not None:
         assert max(tree.to_conllu().count("TokenRange") for tree in trees) <= max_tokens
@@ -473,10 +481,6 @@ def test_tokens_end_between_graphemes(bundled):
         ),
         ("\U0001f469\u200d\U0001f4bb nice", "\U0001f469\u200d\U0001f4bb nice"),
         ("\U0001f44d\U0001f3fd!!!", "\U0001f44d\U0001f3fd !!!"),
-        (
-            "The im\u00adple\u00admen\u00adta\u00adtion was",
-            "The im\u00adple\u00admen\u00adta\u00adtion was",
-        ),
     ]:
         (tree,) = bundled[0].split_text(text)
         assert " ".join(tree.forms) == expected
@@ -485,7 +489,7 @@ def test_tokens_end_between_graphemes(bundled):
 def test_decomposed_text_is_parsed_as_composed(bundled):
     text = "The caf\u00e9s weren\u2019t op\u00e9n to Mr. Dvo\u0159\u00e1k, no\u00ebl or \u1e69ouls."
     plain = bundled.parse_text(text)
-    other = normalize("NFD", text).replace("wer", "we\u00adr")
+    other = normalize("NFD", text)
     found = bundled.parse_text(other)
     assert join_text(found) == other
     for one, two in zip(plain, found, strict=True):
@@ -496,7 +500,7 @@ def test_decomposed_text_is_parsed_as_composed(bundled):
 
 GRAPHEMES = st.text(
     st.sampled_from(
-        " \n\t\u00a0\u2028ab\u00e9.1\u0301\u0308\u20e3\ufe0f\u200d\u200c\u00ad\U0001f469\U0001f3fd"
+        " \n\t\u00a0\u2028ab\u00e9.1\u0301\u0308\u20e3\ufe0f\u200d\u200c\U0001f469\U0001f3fd"
         "\U0001f1e9"
         "\u0915\u094d\u0937\u0e33\u1100\u1161\u11a8\uac00\u0600\u0903\U000e0067\uff9e\U0001f1ea"
     )
@@ -507,13 +511,194 @@ GRAPHEMES = st.text(
 @example("\U0001f469\u094d\u200d\U0001f469")
 @settings(max_examples=500)
 def test_graphemes_are_those_of_the_standard(text):
-    """Only a boundary beside white space may be inside one, and soft hyphens are inside."""
+    """Only a boundary beside white space may be inside one."""
     clusters = pytest.importorskip("regex").compile(r"\X").finditer(text)
     inside = {k for found in clusters for k in range(found.start(), found.end() - 1)}
     stays = {k for k in inside if not (text[k].isspace() or text[k + 1].isspace())}
     found = find_joined(text)
     assert stays <= set(np.flatnonzero(found).tolist())
     assert not any(found[k] and (text[k] + text[k + 1]).isspace() for k in range(len(text) - 1))
+
+
+# Characters without width
+
+
+def scatter(text, seed, share=0.1):
+    """Put runs of invisible characters before some characters of a text, and behind it."""
+    rng = np.random.default_rng(seed)
+    runs = ("".join(rng.choice(list(INVISIBLE), rng.integers(1, 4))) for _ in count())
+    parts = [next(runs) + sign if rng.random() < share else sign for sign in text]
+    return "".join([*parts, next(runs), "\n", next(runs)])
+
+
+def without_invisible(text):
+    return text.translate(dict.fromkeys(map(ord, INVISIBLE)))
+
+
+def tree_without_invisible(tree):
+    """All of a tree but MISC, in which the places and spaces of tokens are."""
+    rows = without_invisible(tree.to_conllu()).split("\n")
+    return [row.rpartition("\t")[0] or row for row in rows]
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+@settings(max_examples=40)
+def test_invisible_characters_change_no_tree(bundled, english, seed, lines):
+    rng = np.random.default_rng(seed)
+    drawn = [english[s].text for s in rng.integers(len(english), size=6)]
+    gaps = rng.choice([" ", "  ", "\n", "\n\n", "\n \n", "\u00a0"], size=6)
+    text = "".join(chain.from_iterable(zip(drawn, gaps, strict=True)))
+    scattered = scatter(text, seed)
+    plain, found = (bundled.parse_text(each, lines=lines) for each in (text, scattered))
+    assert [*map(tree_without_invisible, found)] == [*map(tree_without_invisible, plain)]
+    for tree in found:
+        assert not set(INVISIBLE) & set("".join(tree.lemmas))
+        assert not any(set(INVISIBLE) & {form[0], form[-1]} for form in tree.forms)
+    assert_keeps(found, scattered)
+    assert_valid(found, 2)
+
+
+def test_invisible_characters_are_space_or_inside_forms(bundled):
+    text = "\ufeff\u200bThe c\xada\u2060t\u200b.\u200e It sleeps\u202c\n\u200b\n\u200fdon\u200b't"
+    text += "\u2060\u200b"
+    splitter = bundled[0]
+    trees = splitter.split_text(text)
+    assert "".join(tree.to_conllu() for tree in trees) == (
+        "# newpar\n# sent_id = 1\n# text = The c\xada\u2060t.\n"
+        "1\tThe\t_\t_\t_\t_\t_\t_\t_\tSpacesBefore=\\ufeff\\u200b|TokenRange=2:5\n"
+        "2\tc\xada\u2060t\t_\t_\t_\t_\t_\t_\t_\t"
+        "SpaceAfter=No|SpacesAfter=\\u200b|TokenRange=6:11\n"
+        "3\t.\t_\t_\t_\t_\t_\t_\t_\tSpacesAfter=\\u200e\\s|TokenRange=12:13\n\n"
+        "# sent_id = 2\n# text = It sleeps\n"
+        "1\tIt\t_\t_\t_\t_\t_\t_\t_\tTokenRange=15:17\n"
+        "2\tsleeps\t_\t_\t_\t_\t_\t_\t_\t"
+        "SpacesAfter=\\u202c\\n\\u200b\\n\\u200f|TokenRange=18:24\n\n"
+        "# newpar\n# sent_id = 3\n# text = don\u200b't\n"
+        "1-2\tdon\u200b't\t_\t_\t_\t_\t_\t_\t_\t"
+        "SpaceAfter=No|SpacesAfter=\\u2060\\u200b|TokenRange=29:35\n"
+        "1\tdo\t_\t_\t_\t_\t_\t_\t_\t_\n2\tn't\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+    )
+    assert join_text(trees) == text
+    assert splitter.split_text(INVISIBLE) == splitter.split_text(f" \n{INVISIBLE}\n") == []
+    joiners = "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 a\u200db"
+    assert splitter.split_text(joiners)[0].text == joiners
+
+
+def test_invisible_characters_change_no_tree_of_files(model, text_model, tmp_path, monkeypatch):
+    """In pieces, in documents, and by the command, where places are those of the file."""
+    text = "The cat sat. It slept.\n\n\nI do not think so.\nIs it a cat?\n \nNo!\n\n" * 20
+    scattered = re.sub("\n", "\u200b\n\u200e", scatter(text, 0, 0.03))
+    plain, *others = model.parse_texts([text, scattered, "\u200b", "\ufeff", text])
+    assert others[1:3] == [[], []]
+    for trees, source in ((others[0], scattered), (others[3], text)):
+        assert join_text(trees) == source
+        rows = [tree_without_invisible(tree)[3:] for tree in trees]
+        assert rows == [tree_without_invisible(tree)[3:] for tree in plain]
+    (tmp_path / "a.txt").write_text(scattered, newline="")
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "a", "text": scattered}))
+    read_at_once(monkeypatch, 100)
+    trees = list(model.iter_parse_text(tmp_path / "a.txt"))
+    assert [*map(tree_without_invisible, trees)] == [
+        *map(tree_without_invisible, model.parse_text(text))
+    ]
+    assert_keeps(trees, scattered)
+    for ending in ("txt", "jsonl"):
+        command = ["parse", text_model, str(tmp_path / f"a.{ending}"), "-o", str(tmp_path / "out")]
+        kind = "jsonl" if ending == "jsonl" else "text"
+        assert main([*command, "--input", kind, "--output-format", "jsonl"]) == 0
+        content = json.loads((tmp_path / "out").read_text())
+        assert content["text"] == scattered
+        found = [
+            (word, scattered[begin:end])
+            for sentence in content["sentences"]
+            for word, begin, end in zip(*map(sentence.get, ("form", "begin", "end")), strict=True)
+        ]
+        assert found == [
+            (word, scattered[slice(*span)])
+            for tree in trees
+            for word, span in zip(tree.forms, tree.spans, strict=True)
+        ]
+
+
+def test_sentences_that_are_split_are_read_without_invisible_characters(bundled):
+    tree = DependencyTree(["The", "ca\u200bts", "\xadsleep", "."])
+    found, plain = bundled.parse([tree, ["The", "cats", "sleep", "."]])
+    assert found.forms == tree.forms
+    assert found.heads.tolist() == plain.heads.tolist()
+    assert (found.upos, found.lemmas, found.feats) == (plain.upos, plain.lemmas, plain.feats)
+    assert found.lemmas[1:3] == ("cat", "sleep")
+
+
+def test_invisible_characters_teach_nothing(english):
+    """Neither inside words nor at their ends."""
+    text = "".join(tree.to_conllu() for tree in english[:60])
+    parts = re.split(r"(^# text = .*|^[0-9-]+\t[^\t]+)", text, flags=re.MULTILINE)
+    parts[1::2] = (re.sub("(?<!# t)e", "e\u200b", part) for part in parts[1::2])
+    scattered = read_conllu(io.StringIO("".join(parts)))
+    assert any(token.words[0].endswith("e\u200b") for token in list_tokens(scattered[0]))
+    one, two = (
+        Splitter(hidden_layer_sizes=[4], max_iter=1, random_state=0).fit(trees)
+        for trees in (english[:60], scattered)
+    )
+    assert_same_model(one, two)
+    assert one.score(scattered) == one.score(english[:60])
+    with pytest.raises(ValueError, match=r"All forms of X are .* invisible"):
+        one.fit([DependencyTree(["\u200b", "\ufeff"]).with_comments(["# text = \u200b\ufeff"])] * 3)
+
+
+# Scripts
+
+FOREIGN = {
+    "Arabic": "مرحبا",
+    "Arabic with marks": "مُرَحَّبًا",
+    "Persian with a non-joiner": "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+    "Hebrew": "שָׁלוֹם",
+    "Cyrillic": "Здравствуйте",
+    "Greek": "Καλημέρα",
+    "Devanagari": "अन्तर्राष्ट्रीय",
+    "Tamil": "அனைத்துத்",
+    "Georgian": "გამარჯობა",
+    "Armenian": "բարեւ",
+    "Ethiopic": "ሰላም",
+    "Hangul": "안녕하세요",
+    "Hangul in parts": normalize("NFD", "안녕하세요"),
+    "Chinese": "我喜欢猫",
+    "Japanese": "メロンを食べるサーバー",
+    "Thai": "สวัสดีน้ำ",
+    "Gothic": "\U00010332\U0001033f\U00010344\U00010330",
+}
+
+
+@pytest.mark.parametrize("word", FOREIGN.values(), ids=FOREIGN)
+def test_runs_of_an_unknown_script_are_one_token(bundled, word):
+    for text in (
+        "{}",
+        "I like {} as a word.",
+        "({}), {}!",
+        "{} {}\n{}",
+        "{}1",
+        "x.{}@a.org",
+        "#{}",
+    ):
+        text = text.replace("{}", word)
+        trees = bundled.parse_text(text)
+        assert_keeps(trees, text)
+        ends = {end for tree in trees for span in tree.spans for end in span}
+        runs = [match.span() for match in re.finditer(word, text)]
+        assert not any(begin < end < stop for begin, stop in runs for end in ends)
+    (tree,) = bundled.parse_text(f"I like {word} as a word.")
+    assert tree.forms == ("I", "like", word, "as", "a", "word", ".")
+
+
+def test_scripts_are_known_by_their_letters(bundled):
+    known = bundled[0].vocabulary_["character"]
+    assert {"\u0627", "\u03b9"} <= set(known)  # a few Arabic and Greek letters are no script
+    assert _characters.list_scripts(known) == ["LATIN"]
+    assert _characters.list_scripts("ab1.βγδεζηθκλμ") == ["GREEK"]
+    assert _characters.list_scripts("ab1.βγ\u0301") == ["LATIN", "GREEK"]
+    assert _characters.list_scripts("1.") == []
+    runs = _characters.list_runs("abβδεжшщ\u0301ю1漢かナー ab\u02bcж", ["LATIN"])
+    assert sorted(runs) == [(2, 5), (5, 10), (11, 15), (19, 20)]
 
 
 def test_a_treebank_without_spaces_is_warned_of():
@@ -659,7 +844,8 @@ def test_each_line_is_a_sentence(splitter):
 @given(TEXTS)
 def test_sentences_are_the_lines_that_are_not_blank(splitter, text):
     trees = splitter.split_text(text, lines=True)
-    lines = [line.strip() for line in re.split("[\r\n]", text) if line.strip()]
+    edges = rf"^[\s{INVISIBLE}]+|[\s{INVISIBLE}]+\Z"
+    lines = [bare for line in re.split("[\r\n]", text) if (bare := re.sub(edges, "", line))]
     assert [text[tree.spans[0][0] : tree.spans[-1][1]] for tree in trees] == lines
     assert_keeps(trees, text)
 

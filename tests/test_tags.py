@@ -69,6 +69,46 @@ def test_scripts_say_how_many_letters_go_and_which_come():
     assert apply_script("whole\tbe", "x") == "be"
 
 
+def test_scripts_count_letters_as_readers_see_them():
+    """A vowel sign goes with its consonant, and what comes is never a sign alone."""
+    all_of_you, all_of_it, suffixed = (
+        "\u0b85\u0ba9\u0bc8\u0ba4\u0bcd\u0ba4\u0bc1" + ending
+        for ending in ("", "\u0bae\u0bcd", "\u0ba4\u0bcd")
+    )
+    script = edit_script(all_of_it, all_of_you)
+    assert script == "lower\t0\t\t1\t"
+    assert apply_script(script, suffixed) == all_of_you
+    assert apply_script(script, all_of_you) == all_of_you[:-2]
+    # Another vowel sign is another letter.
+    assert edit_script("\u0bb5\u0bc0\u0b9f\u0bc1", "\u0bb5\u0bc0\u0b9f\u0bbf") == (
+        "lower\t0\t\t1\t\u0b9f\u0bbf"
+    )
+    family = "\U0001f469\u200d\U0001f469\U0001f3fd"
+    assert apply_script(script, "ok" + family) == "ok"
+
+
+MARKED = st.text(
+    "abA\u00e9\u0301\u0b95\u0bcd\u0bbe\u0915\u094d\u093f\u200d\ufe0f\U0001f44d\U0001f3fd\uac00\u11a8",
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(MARKED, MARKED, MARKED)
+def test_scripts_keep_whole_graphemes(form, lemma, other):
+    """As another library finds them, of any word, whatever word they were learned from."""
+    clusters = pytest.importorskip("regex").compile(r"\X")
+    case, *edits = edit_script(form, lemma).split("\t")
+    found = apply_script("\t".join([case, *edits]), other)
+    if case != "whole" and found is not None:
+        kept = found[len(edits[1]) : len(found) - len(edits[3])]
+        source = other.lower() if case == "lower" else other
+        letters = [match.start() for match in clusters.finditer(source)] + [len(source)]
+        begins = [k for k in letters if source.startswith(kept, k) and k + len(kept) in letters]
+        assert kept
+        assert begins
+
+
 def test_lemmas_that_are_known_come_first():
     trees = [
         DependencyTree(["saw", "saw"], upos=["NOUN", "VERB"], lemmas=["saw", "see"]),

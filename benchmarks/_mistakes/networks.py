@@ -177,6 +177,10 @@ MISTAKES = [
     Mistake("load_parser().parse_text('It sleeps.')", works("result[0].upos[0] == 'PRON'")),
     Mistake("Splitter().split_text('It sleeps.')", raises(ValueError, r"not fitted")),
     Mistake("Splitter().fit(tags)", raises(TypeError, r"X\[0\]", r"DependencyTree")),
+    Mistake(
+        r"Splitter().fit([DependencyTree(['\u200b']).with_comments(['# text = \u200b'])])",
+        raises(ValueError, r"invisible", r"no text"),
+    ),
     Mistake("Splitter(max_tokens=0).fit(trees)", raises(ValueError, r"'max_tokens'", r"\[1")),
     Mistake(
         f"make_parser_pipeline({PARSER})).fit({FEW}).parse_text('It sleeps.')",

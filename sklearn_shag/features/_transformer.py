@@ -21,7 +21,7 @@ from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_memory
 
 from sklearn_shag.encoding import SOURCE_CHUNK, check_sentences
-from sklearn_shag.treebank import Sentences
+from sklearn_shag.treebank import Sentences, compose_words
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import BaseEstimator, TransformerMixin, linked
 from sklearn_shag.utils._io import expand_user
@@ -337,7 +337,9 @@ def _reduce(rows, weights, n_components):
 
 
 def _list_forms(X, **options):
-    return [list(getattr(each, "forms", each)) for each in check_sentences(X, **options)[0]]
+    return [
+        compose_words(getattr(each, "forms", each)) for each in check_sentences(X, **options)[0]
+    ]
 
 
 def _encode_sentences(key, encoder, forms, batch_size, n_jobs):

@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 from sklearn_shag.encoding import read_column
 from sklearn_shag.metrics._labeled import CONTENT_RELATIONS
-from sklearn_shag.treebank import MISSING, DependencyTree, columns_of, list_tokens, require_trees
+from sklearn_shag.treebank import (
+    MISSING,
+    DependencyTree,
+    columns_of,
+    list_tokens,
+    remove_invisible,
+    require_trees,
+)
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
 
@@ -111,7 +118,8 @@ def raw_text_scores(
     Raises
     ------
     ValueError
-        If the two texts differ by more than spaces, or only some heads of one side are known.
+        If the two texts differ by more than spaces and invisible characters, such as soft hyphens,
+        or only some heads of one side are known.
     TypeError
         If an argument does not hold trees.
 
@@ -185,7 +193,7 @@ def _read_side(trees, name):
             texts.append(text)
             tokens.append((n, n + len(text)))
             spans += [tokens[-1]] * len(token.words)
-            is_multiword += [token.has_line] * len(token.words)
+            is_multiword += [token.has_line and text != ""] * len(token.words)
             n += len(text)
         own = [] if tree.heads is None else tree.heads.tolist()
         heads += [first + head - 1 if head else ROOT_PLACE for head in own]
@@ -217,7 +225,8 @@ def _list_scores(*sides):
 
 
 def _without_spaces(text):
-    return "".join(sign for sign in text if unicodedata.category(sign) != "Zs")
+    visible = remove_invisible(text)
+    return "".join(sign for sign in visible if unicodedata.category(sign) != "Zs")
 
 
 @cache
@@ -265,7 +274,7 @@ def _align_words(true, predicted):
             yield tuple(at)
             at = [at[0] + 1, at[1] + 1]
         else:
-            at[0 if spans[0][0] <= spans[1][0] else 1] += 1
+            at[0 if spans[0] <= spans[1] else 1] += 1
 
 
 def _skip_before(at, spans, multiword):

@@ -1,8 +1,10 @@
 """Characters as a network reads them: columns, rare signs as familiar ones, pieces of text."""
 
 import re
-from itertools import pairwise
-from unicodedata import category, normalize
+from collections import Counter, defaultdict
+from functools import lru_cache
+from itertools import chain, pairwise
+from unicodedata import category, name, normalize
 
 import numpy as np
 
@@ -16,6 +18,11 @@ BEFORE, AFTER = 2, 3  # shapes around a character; a blank line has two characte
 SIGNS = ".,!?'\"-():;"  # which are their own shapes
 # Signs that stand for each other.
 SIMILAR = (APOSTROPHES, QUOTATION_MARKS, "-\u2010\u2011\u2012\u2013\u2014\u2212", "([{", ")]}")
+# Scripts are named as the Unicode names of their letters begin. Chinese and Japanese texts mix
+# some, which count as one. What belongs to a letter of any script has one of its own.
+_MIXED = "CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "BOPOMOFO"
+SCRIPTS, MARK = dict.fromkeys(_MIXED, "HAN"), "MODIFIER"
+FEWEST_LETTERS = 10  # of a known script; a few letters are those of foreign names
 
 
 def number_columns(vocabulary):
@@ -68,6 +75,35 @@ def _stand_in(sign, known):
     if category(sign)[0] in "PS":
         candidates += [",", "."]
     return next((other for other in candidates if other in known), sign)
+
+
+@lru_cache(maxsize=2**14)
+def script_of(sign):
+    """Return the script of a letter, MARK for marks and joiners, or "" for other characters."""
+    if category(sign)[0] == "M" or sign in "\u200c\u200d":
+        return MARK
+    if not sign.isalpha():
+        return ""
+    script, _, _ = name(normalize("NFKD", sign)[0], "UNNAMED").partition(" ")
+    return SCRIPTS.get(script, script)
+
+
+def list_scripts(known):
+    """List the scripts of which enough characters are known, or most of all letters."""
+    counts = Counter(map(script_of, known))
+    del counts[MARK], counts[""]
+    least = min(FEWEST_LETTERS, counts.total() / 2)
+    return [script for script, n_letters in counts.items() if n_letters >= least]
+
+
+def list_runs(text, scripts):
+    """List begin and end of each run of letters of one script that is not among these scripts."""
+    letters = defaultdict(str)
+    for sign in set(text):
+        letters[script_of(sign)] += sign
+    foreign = letters.keys() - {*scripts, MARK, ""}
+    patterns = (f"[{letters[script]}][{letters[script]}{letters[MARK]}]*" for script in foreign)
+    return [run.span() for run in chain.from_iterable(re.finditer(p, text) for p in patterns)]
 
 
 def iter_columns(text, paragraphs, stops=None):

@@ -21,6 +21,8 @@ from sklearn_shag.network._characters import (
     encode_characters,
     iter_columns,
     list_known,
+    list_runs,
+    list_scripts,
     number_columns,
     read_unknown_as_known,
     shape_of,
@@ -45,8 +47,10 @@ from sklearn_shag.treebank import (
     cut_sentences,
     is_spelled,
     iter_text,
+    leave_out_invisible,
     list_paragraphs,
     list_tokens,
+    remove_invisible,
     require_trees,
     to_text,
     to_trees,
@@ -183,13 +187,22 @@ class Splitter(TreeTransformer, NetworkLearner):
     sentence, or else SpaceAfter=No in MISC; multiword tokens; and the comments "newpar" and
     "newdoc". Fifteen sentences suffice to find 97 % of English tokens, and eighty 98.5 %. A blank
     line always ends a sentence, and a line end always ends a token. Nothing ends inside what a
-    reader sees as one letter. Decomposed accents are read as their composed form, soft hyphens are
-    passed over, and characters that training did not have are read as others of their kind.
+    reader sees as one letter. Decomposed accents are read as their composed form, and characters
+    that training did not have are read as others of their kind.
+
+    A run of letters of one script that training did not have is one token, also if the script has
+    no spaces, such as Chinese, Japanese (whose scripts count as one) and Thai. Where such a run
+    meets letters of another script, the network decides. A script is known if at least ten of its
+    letters are, or half of all known letters.
+
+    Some characters of the web have no width and spell nothing: U+00AD, U+200B, U+200E, U+200F,
+    U+202A to U+202E, U+2060 to U+2069 and U+FEFF. The sentences are those of the text without them.
+    Between tokens they belong to the space around, and inside a token they stay in its form.
 
     The sentences it makes have the comments "newpar", "sent_id" and "text". MISC of each token has
     TokenRange, the position of its characters in the text, and SpaceAfter, SpacesAfter and
     SpacesBefore, as UDPipe writes them. White space for which UDPipe has no escape, such as a
-    no-break space, is written as ``\\u00a0``.
+    no-break space, is written as ``\\u00a0``, and so are characters without width.
 
     Examples
     --------
@@ -295,7 +308,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         trees = [tree for tree in trees if not words_guessed(tree)] or trees
         _warn_if_spaces_are_unknown(trees)
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
-        text, ends = _compose_ends(*to_text(trees, set(alone.tolist())))
+        text, ends = _to_composed_text(trees, set(alone.tolist()))
         learned = _learn_words(trees) | {"spaces_": _list_spaces(text, ends)}
         learned["patterns_"] = [*_choose_patterns(text, ends), *self.patterns]
         if self.augment:
@@ -384,18 +397,19 @@ class Splitter(TreeTransformer, NetworkLearner):
         Pieces are whole documents, with their own numbers, or get `numbers`. With `lines`, each
         line is one sentence.
         """
-        joined = "\n\n".join(piece.text for piece in pieces)
+        visible = [leave_out_invisible(piece.text) for piece in pieces]
+        joined = "\n\n".join(text for text, _ in visible)
         if not joined.strip():
             yield from ([] for _ in pieces)
             return
-        lengths = np.array([len(piece.text) for piece in pieces])
+        lengths = np.array([len(text) for text, _ in visible])
         begins = np.cumsum(lengths + 2) - lengths - 2
         stops = (begins + lengths - 1)[lengths > 0] if len(pieces) > 1 else None
         ends = self._find_ends(joined, lines, stops)
-        for piece, begin in zip(pieces, begins.tolist(), strict=True):
-            text, name = piece.text, None if piece.document is None else str(piece.document)
+        for piece, (text, places), begin in zip(pieces, visible, begins.tolist(), strict=True):
+            name = None if piece.document is None else str(piece.document)
             own = numbers if name is None else map(partial("{}-{}".format, name), count(1))
-            place = piece.n_characters, piece.begins_paragraph, name
+            place = piece.n_characters, piece.begins_paragraph, name, piece.text, places
             yield to_trees(text, ends[begin : begin + len(text)], self._words_of, own, *place)
 
     def _find_ends(self, text, lines=False, stops=None):
@@ -404,7 +418,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         If texts were put together, `stops` are their last characters.
         """
         parts = self.vocabulary_, self.weights_, self.tag_values_, self.patterns_
-        known, network, patterns = keep(self, parts, _open_splitter)
+        known, scripts, network, patterns = keep(self, parts, _open_splitter)
         composed, last, composed_last = compose_text(text)
         paragraphs = list_paragraphs(composed, lines)
         familiar = read_unknown_as_known(composed, known["character"])
@@ -417,7 +431,8 @@ class Splitter(TreeTransformer, NetworkLearner):
         best, scores = reading.tags[is_own, 0], reading.tag_scores[is_own]
         found = np.zeros(len(composed), dtype=np.int8)
         found[places] = best
-        correct_ends(found, composed, paragraphs, lines, self._keeps_space, patterns)
+        runs = list_runs(composed, scripts)
+        correct_ends(found, composed, paragraphs, lines, self._keeps_space, patterns, runs)
 
         def likely(characters):
             rows = scores[np.searchsorted(places, characters)].astype(np.float64)
@@ -521,7 +536,7 @@ class Splitter(TreeTransformer, NetworkLearner):
             As for :meth:`fit`.
         """
         check_is_fitted(self)
-        text, true = to_text(_check_trees(X))
+        text, true = _to_composed_text(_check_trees(X))
         scores, found = [], self._find_ends(text)
         for least in (TOKEN, SENTENCE):
             places = (np.flatnonzero(ends >= least).tolist() for ends in (true, found))
@@ -533,19 +548,26 @@ class Splitter(TreeTransformer, NetworkLearner):
 def _check_trees(X):
     trees, _ = check_sentences(X)
     require_trees(trees, "X", "where tokens and sentences end is")
-    if {MISSING}.issuperset(chain.from_iterable(tree.forms for tree in trees)):
-        raise ValueError(f"All forms of X are {MISSING!r}: they are no text. {WITHHELD}")
+    forms = chain.from_iterable(tree.forms for tree in trees)
+    if {MISSING, ""}.issuperset(map(remove_invisible, forms)):
+        raise ValueError(
+            f"All forms of X are {MISSING!r} or invisible: they are no text. {WITHHELD}"
+        )
     return trees
 
 
 def _open_splitter(vocabulary, weights, tag_values, patterns):
-    """Return the codes of known values by column, the Network, and patterns."""
+    """Return the codes of known values by column, known scripts, the Network, and patterns."""
     network = open_network(weights, vocabulary, tag_values=tag_values)
-    return number_columns(vocabulary), network, compile_patterns(patterns)
+    known, scripts = number_columns(vocabulary), list_scripts(vocabulary["character"])
+    return known, scripts, network, compile_patterns(patterns)
 
 
-def _compose_ends(text, ends):
-    """Compose a text, and move the ends at its characters to the composed text."""
+def _to_composed_text(trees, begin_paragraphs=()):
+    """Rebuild the text of trees, composed and without invisible characters, and mark its ends."""
+    source, ends = to_text(trees, begin_paragraphs)
+    text, places = leave_out_invisible(source)
+    ends = np.maximum.reduceat(ends, places[:-1])  # also those at invisible characters behind
     composed, last, composed_last = compose_text(text)
     moved = np.zeros(len(composed), dtype=np.int8)
     moved[composed_last] = ends[last]

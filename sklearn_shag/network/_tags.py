@@ -11,7 +11,14 @@ from unicodedata import normalize
 import numpy as np
 
 from sklearn_shag.encoding import encode_labels, read_column
-from sklearn_shag.treebank import LEARNED, MISSING, OF_ENTRIES, UNKNOWN_FEATS, compose_words
+from sklearn_shag.treebank import (
+    LEARNED,
+    MISSING,
+    OF_ENTRIES,
+    UNKNOWN_FEATS,
+    compose_words,
+    list_graphemes,
+)
 
 NO_VALUES = {MISSING, UNKNOWN_FEATS}
 KEPT, LOWERED, WHOLE = "kept", "lower", "whole"
@@ -32,7 +39,7 @@ def list_known_columns(trees):
 def edit_script(form, lemma):
     """Return the edits from a form to its lemma: letters removed and added at each end.
 
-    The longest common part stays, of the form as it is or in lower case.
+    The longest common part stays, of the form as it is or in lower case. Letters are graphemes.
 
     Parameters
     ----------
@@ -43,17 +50,19 @@ def edit_script(form, lemma):
     script : str
         Parts with tabs between them, which neither forms nor lemmas contain.
     """
-    found = []
+    found, wanted = [], list_graphemes(lemma)
     for case, source in ((LOWERED, form.lower()), (KEPT, form)):
-        common = SequenceMatcher(None, source, lemma, autojunk=False).find_longest_match()
-        n_behind = len(source) - common.a - common.size
-        added = lemma[: common.b], lemma[common.b + common.size :]
+        letters = list_graphemes(source)
+        common = SequenceMatcher(None, letters, wanted, autojunk=False).find_longest_match()
+        n_behind = len(letters) - common.a - common.size
+        added = "".join(wanted[: common.b]), "".join(wanted[common.b + common.size :])
         script = [case, str(common.a), added[0], str(n_behind), added[1]]
         found.append((common.size, "\t".join(script)))
     size, script = max(found, key=lambda each: each[0])  # the first of two
     return script if size else f"{WHOLE}\t{lemma}"
 
 
+@lru_cache(maxsize=2**17)
 def apply_script(script, form):
     """Make the lemma of a form; None if the form has too few letters.
 
@@ -70,9 +79,9 @@ def apply_script(script, form):
     case, *edits = script.split("\t")
     if case in (WHOLE, GIVEN):
         return edits[0]
-    source = form.lower() if case == LOWERED else form
-    begin, end = int(edits[0]), len(source) - int(edits[2])
-    return edits[1] + source[begin:end] + edits[3] if begin < end else None
+    letters = list_graphemes(form.lower() if case == LOWERED else form)
+    begin, end = int(edits[0]), len(letters) - int(edits[2])
+    return edits[1] + "".join(letters[begin:end]) + edits[3] if begin < end else None
 
 
 def read_tags(columns, sentence):

@@ -50,7 +50,14 @@ from sklearn_shag.treebank._drawing import (
     pad_cells,
     place_words,
 )
-from sklearn_shag.treebank._graphemes import compose, compose_text, compose_words
+from sklearn_shag.treebank._graphemes import (
+    compose,
+    compose_text,
+    compose_words,
+    leave_out_invisible,
+    list_graphemes,
+    remove_invisible,
+)
 from sklearn_shag.treebank._guesses import (
     ASKED,
     check_marks,

@@ -7,15 +7,17 @@ from unicodedata import category, is_normalized, normalize
 
 import numpy as np
 
-SOFT_HYPHEN = "\xad"
-# Kinds of characters that make graphemes with their neighbours, beside marks: joiners (a soft
-# hyphen, which is no end of anything, is one); signs that leave out the vowel of a consonant, which
-# then makes one letter with the next one; characters that belong to the one before (a non-joiner,
-# vowels AM of Thai and Lao, ends of Hangul syllables, voiced sound marks of half width, tones of
-# skin, and tags of flags); characters that belong to the next one (signs before Arabic and Indic
-# numbers and letters, and beginnings of Hangul syllables); and the letters of flags.
+# Characters that have no width and spell nothing: spaces of no width, marks of direction, word
+# joiners, byte order marks, and soft hyphens. Joiners (U+200C and U+200D) spell words.
+_INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+# Kinds of characters that make graphemes with their neighbours, beside marks: the joiner; signs
+# that leave out the vowel of a consonant, which then makes one letter with the next one; characters
+# that belong to the one before (a non-joiner, vowels AM of Thai and Lao, ends of Hangul syllables,
+# voiced sound marks of half width, tones of skin, and tags of flags); characters that belong to the
+# next one (signs before Arabic and Indic numbers and letters, and beginnings of Hangul syllables);
+# and the letters of flags.
 _KINDS = re.compile(
-    "(?P<j>[\xad\u200d])|(?P<v>[\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d\u1039\u17d2\u1a60\u1b44\u1bab"
+    "(?P<j>\u200d)|(?P<v>[\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d\u1039\u17d2\u1a60\u1b44\u1bab"
     "\ua9c0\uaaf6\U00010a3f\U00011133\U000113d0\U0001193e\U00011a3a\U00011a47\U00011a99\U00011f42])"
     "|(?P<t>[\u200c\u0e33\u0eb3\u1160-\u11ff\ud7b0-\ud7fb\uff9e\uff9f\U0001f3fb-\U0001f3ff"
     "\U000e0020-\U000e007f])|(?P<h>[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e\u1100-\u115f"
@@ -56,10 +58,29 @@ def find_joined(text):
     return joined
 
 
+def remove_invisible(text):
+    """Leave out the invisible characters of a text."""
+    return _INVISIBLE.sub("", text)
+
+
+def leave_out_invisible(text):
+    """Return the visible characters of a text, and their places in it with its length."""
+    places = [match.start() for match in _INVISIBLE.finditer(text)]
+    return remove_invisible(text), np.delete(np.arange(len(text) + 1), places).tolist()
+
+
+def list_graphemes(text):
+    """List the graphemes of a text, in order."""
+    if text.isascii():
+        return list(text)
+    ends = np.flatnonzero(~find_joined(text)) + 1
+    return [text[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
+
+
 @lru_cache(maxsize=2**15)
 def compose(form):
-    """Compose the letters and accents of a form (NFC), and leave out its soft hyphens."""
-    return form if form.isascii() else normalize("NFC", form.replace(SOFT_HYPHEN, "")) or form
+    """Compose the letters and accents of a form (NFC), without its invisible characters."""
+    return form if form.isascii() else normalize("NFC", remove_invisible(form)) or form
 
 
 def compose_words(words):
@@ -81,10 +102,10 @@ def compose_text(text):
         The last characters of graphemes, in the text and in the composed text. In a text that is
         composed already, all characters count as graphemes.
     """
-    if is_normalized("NFC", text) and SOFT_HYPHEN not in text:
+    if is_normalized("NFC", text):
         places = np.arange(len(text))
         return text, places, places
-    ends = np.flatnonzero(~find_joined(text))
-    graphemes = (text[begin:end] for begin, end in pairwise([0, *(ends + 1).tolist()]))
+    graphemes = list_graphemes(text)
     composed = list(map(compose, graphemes))
-    return "".join(composed), ends, np.cumsum(list(map(len, composed))) - 1
+    ends = [np.cumsum(list(map(len, each))) - 1 for each in (graphemes, composed)]
+    return "".join(composed), *ends

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING
-from sklearn_shag.treebank._graphemes import find_joined
+from sklearn_shag.treebank._graphemes import find_joined, remove_invisible
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
 from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
@@ -197,10 +197,11 @@ def _read_pieces(sources, raw):
             if "\0" in text:
                 line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
                 raise ConlluError(piece.path, line, "NUL is not a character of a text; remove it")
-            space += text[: len(text) - len(text.lstrip())]
+            visible = remove_invisible(text)
+            space += visible[: len(visible) - len(visible.lstrip())]
             begins = _BLANK_LINES.search(space) is not None
             yield TextPiece(piece.path, piece.n_lines, n_characters, text, piece.n_read, begins)
-            n_characters, space = n_characters + len(text), text[len(text.rstrip()) :]
+            n_characters, space = n_characters + len(text), visible[len(visible.rstrip()) :]
 
 
 def read_text_file(path, document=None, whole=False):
@@ -406,11 +407,12 @@ def list_paragraphs(text, lines=False):
     return [*found, (begin, end)]
 
 
-def correct_ends(ends, text, paragraphs, lines=False, keeps_space=None, patterns=()):
+def correct_ends(ends, text, paragraphs, lines=False, keeps_space=None, patterns=(), runs=()):
     """Correct ends in place, so that they are possible ones.
 
-    Nothing ends inside a grapheme or at white space. Tokens end before white space, unless the
-    splitter keeps it inside a token and may do so, and always at ends of lines and paragraphs.
+    Nothing ends inside a grapheme, inside a run, or at white space. Tokens end before white space,
+    unless the splitter keeps it inside a token and may do so, and always at ends of lines and
+    paragraphs.
 
     Parameters
     ----------
@@ -426,8 +428,12 @@ def correct_ends(ends, text, paragraphs, lines=False, keeps_space=None, patterns
         if no token may.
     patterns : iterable of re.Pattern
         What matches is one token; of overlapping matches the one of the last pattern.
+    runs : iterable of pairs of int
+        Begin and end of each run of letters that is not to be cut.
     """
     joined = find_joined(text)
+    for begin, end in runs:
+        joined[begin : end - 1] = True
     if joined.any():
         last = np.flatnonzero(~joined)
         highest = np.maximum.reduceat(ends, np.append(0, last[:-1] + 1))
@@ -480,7 +486,15 @@ def cut_sentences(ends, likely, max_tokens):
 
 
 def to_trees(
-    text, ends, words_of, numbers, first_character=0, begins_paragraph=True, document=None
+    text,
+    ends,
+    words_of,
+    numbers,
+    first_character=0,
+    begins_paragraph=True,
+    document=None,
+    source=None,
+    places=None,
 ):
     """Make trees of a text.
 
@@ -500,6 +514,11 @@ def to_trees(
         Whether the first sentence begins a paragraph.
     document : None or str, default=None
         Name of the document that the first sentence begins.
+    source : None or str, default=None
+        The text with its invisible characters, which come back: inside a token they are part of
+        its form, but not of several words, and elsewhere of the space around it.
+    places : None or list of int, default=None
+        Places of the characters in `source`, from :func:`leave_out_invisible`.
 
     Yields
     ------
@@ -507,23 +526,29 @@ def to_trees(
         With forms, multiword tokens, sent_id, text, and in MISC the characters of each token and
         the white space around it.
     """
-    places = np.flatnonzero(ends >= TOKEN)
+    last = np.flatnonzero(ends >= TOKEN)
     cuts = np.flatnonzero(ends == WORD)
-    spans = pairwise([0, *np.searchsorted(cuts, places).tolist()])  # of the cuts in each token
+    spans = pairwise([0, *np.searchsorted(cuts, last).tolist()])  # of the cuts in each token
+    if source is None:
+        source, places = text, range(len(text) + 1)
     begin = len(text) - len(text.lstrip())
-    before = f"SpacesBefore={_escape_spaces(text[:begin])}|" if begin else ""
+    first = places[begin]  # in the source
+    before = f"SpacesBefore={_escape_spaces(source[:first])}|" if first else ""
     opening = [] if document is None else [f"# newdoc id = {document}"]
     rows, forms, shown = [], [], []
-    for kind, stop, span in zip(ends[places].tolist(), (places + 1).tolist(), spans, strict=True):
+    for kind, stop, span in zip(ends[last].tolist(), (last + 1).tolist(), spans, strict=True):
         behind = _SPACES.match(text, stop).end()
-        form, space = text[begin:stop], text[stop:behind]
+        end, following = places[stop - 1] + 1, places[behind]
+        form, space = source[first:end], source[end:following]
         # Sorted by name in lower case, as other programs write it.
-        misc = f"{before}TokenRange={first_character + begin}:{first_character + stop}"
-        if space != " ":
-            misc = (f"SpacesAfter={_escape_spaces(space)}|" if space else "SpaceAfter=No|") + misc
-        shown += [form, " " if space else ""]
+        misc = f"{before}TokenRange={first_character + first}:{first_character + end}"
+        if space not in ("", " "):
+            misc = f"SpacesAfter={_escape_spaces(space)}|{misc}"
+        if stop == behind:
+            misc = f"SpaceAfter=No|{misc}"
+        shown += [form, " " if stop < behind else ""]
         inside = (cuts[slice(*span)] + 1 - begin).tolist() if span[0] < span[1] else []
-        words = words_of(form, kind == MULTIWORD, inside)
+        words = words_of(text[begin:stop], kind == MULTIWORD, inside)
         if words is None or _SPACE.search(form):  # a token with white space is a single word
             words = [form]
         else:
@@ -533,13 +558,13 @@ def to_trees(
         for word in words:
             forms.append(word)
             rows.append(_format_row(len(forms), word, misc))
-        begin, before = behind, ""
+        begin, first, before = behind, following, ""
         if kind == SENTENCE:
             comments = [*opening, *(["# newpar"] if begins_paragraph else [])]
             comments += [f"# sent_id = {next(numbers)}", f"# text = {''.join(shown).rstrip()}"]
             yield _make_tree(tuple(forms), "\n".join([*comments, *rows]), document)
             opening = []
-            begins_paragraph = _BLANK_LINES.search(space) is not None
+            begins_paragraph = _BLANK_LINES.search(text, stop, behind) is not None
             rows, forms, shown = [], [], []
 
 
@@ -568,8 +593,8 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     Returns
     -------
     text : str
-        The tokens, each surrounded by the white space of SpacesBefore and SpacesAfter. By default
-        one space follows a token, and none if MISC has SpaceAfter=No. For trees made by
+        The tokens, each surrounded by what SpacesBefore and SpacesAfter hold. By default one space
+        follows a token, and none if MISC has SpaceAfter=No. For trees made by
         :class:`~sklearn_shag.Splitter`, this is the original text, to the last character.
 
     See Also
