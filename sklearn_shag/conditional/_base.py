@@ -28,6 +28,7 @@ from sklearn_shag.encoding import (
     forget_rare,
     list_labels,
     places_of,
+    take_entries,
 )
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
@@ -109,7 +110,10 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         calibrate: bool,
         decoder: str,
         max_tokens: int | None,
+        n_jobs: int | None,
+        verbose: int,
     ) -> None:
+        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
         self.trees = trees
         self.nonprojective = nonprojective
         self.early_stopping = early_stopping
@@ -117,8 +121,6 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         self.n_iter_no_change = n_iter_no_change
         self.warm_start = warm_start
         self.calibrate = calibrate
-        self.decoder = decoder
-        self.max_tokens = max_tokens
 
     def _fit(self, X, y, sample_weight):
         """Learn from trees, some of which may be set aside to stop early or to calibrate."""
@@ -176,7 +178,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         held_out = annotated[set_aside(annotated.size, TRIED_ON, check_random_state(0))]
         chosen = np.setdiff1d(np.arange(trees.kept.size), held_out)
         own, scores = trees.kept[chosen], []
-        part = X.take(own), None if y is None else [y[s] for s in own]
+        part = X.take(own), take_entries(y, own)
         weights = None if sample_weight is None else np.asarray(sample_weight)[own]
         rest, known = X.take(trees.kept[held_out]), trees.take(held_out).given
         for kind in TREES:
@@ -493,12 +495,11 @@ def _share_nonprojective(heads, lessons):
 
 def tell_trees(trees, share, scores):
     """Tell in a sentence the chosen kind of trees, and why; arguments are as in KnownTrees."""
-    kind = "sums are over all trees" if trees == "all" else "sums are over projective trees"
     why = ""
     if len(scores):
         of_projective, of_all = (f"{100 * score:.1f}" for score in scores)
         why = f" (UAS on a tenth set aside: projective {of_projective}, all {of_all})"
-    return f"{100 * share:.2g} % of the arcs are not projective: {kind}{why}."
+    return f"{100 * share:.2g} % of the arcs are not projective: sums are over {trees} trees{why}."
 
 
 def _leave_out_long(lengths, weights, max_length):

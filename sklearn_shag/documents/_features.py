@@ -57,7 +57,16 @@ ROOT_FORM = "ROOT"
 CONTENT_TAGS = frozenset(("ADJ", "ADV", "NOUN", "NUM", "PROPN", "VERB"))
 
 
-class TextParser(TreeTransformer):
+class StatelessTransformer(TreeTransformer):
+    """Base class of transformers that learn nothing, so that they need no fit."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class TextParser(StatelessTransformer):
     """Parse texts into trees, as the first step of a pipeline.
 
     It takes texts as scikit-learn's vectorizers do, and makes a list of trees of each. A
@@ -214,17 +223,11 @@ class TextParser(TreeTransformer):
         # The parser is fitted, and the usual clone of it would not be.
         return deepcopy(self, {id(self.parser): self.parser})
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
-
 
 def _is_missing(text):
     """Tell whether a value stands for a text that is missing, as data frames have it."""
-    if isinstance(text, str):
-        return False
-    return text is None or is_scalar_nan(text) or is_pandas_na(text)
+    is_text = isinstance(text, str)
+    return not is_text and (text is None or is_scalar_nan(text) or is_pandas_na(text))
 
 
 @lru_cache(maxsize=4)

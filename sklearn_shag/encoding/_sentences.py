@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from sklearn_shag.encoding._alphabet import Alphabet
+from sklearn_shag.encoding._batch import take_entries
 from sklearn_shag.treebank import MISSING, DependencyTree, check_share, fill_unknown
 from sklearn_shag.treebank import heads as heads_of
 from sklearn_shag.utils._arrays import is_collection, refuse_set, unpack_column
@@ -116,7 +117,7 @@ def encode_trees(X, y=None, sample_weight=None, learner=None, *, partial=False):
     labels = list_labels(sentences, heads, y)
     kept = weights > 0
     if not partial:
-        require_whole(sentences, heads, kept, "X" if y is None else "y", learner)
+        require_whole(sentences, heads, kept, y, learner=learner)
     if not kept.all():
         heads = heads[np.repeat(kept, [len(sentence) for sentence in symbols])]
         symbols, labels = list(compress(symbols, kept)), list(compress(labels, kept))
@@ -183,7 +184,7 @@ class CheckedSentences(list):
 
     def take(self, chosen):
         """Return the sentences `chosen`, an int array, in their order, with all but columns."""
-        symbols = None if self.symbols is None else [self.symbols[s] for s in chosen]
+        symbols = take_entries(self.symbols, chosen)
         vectors = (of_source.take(chosen) for of_source in self.vectors)
         lessons = [self.lessons[s] for s in chosen] if self.lessons else ()
         return CheckedSentences(map(self.__getitem__, chosen), symbols, vectors, lessons)
@@ -218,8 +219,7 @@ def check_sentences(X, allow_empty=False):
     """
     if isinstance(X, CheckedSentences) and X.symbols is not None:
         return X, X.symbols
-    if hasattr(X, "columns"):
-        X = unpack_column(X)  # as transformers of trees make it after set_output
+    X = unpack_column(X)  # as transformers of trees make it after set_output
     refuse_set(X, "X")
     if not is_collection(X):
         raise TypeError(
@@ -318,7 +318,7 @@ def check_heads(sentences, y, name="y", *, partial=False):
     heads = _collect_heads(sentences, y, name, partial)
     if not partial:
         everything = np.ones(len(sentences), dtype=bool)
-        require_whole(sentences, heads, everything, "X" if y is None else name)
+        require_whole(sentences, heads, everything, y, name)
     return heads
 
 
@@ -346,7 +346,7 @@ def _join(heads):
     return np.concatenate([np.zeros(0, dtype=np.int64), *heads])
 
 
-def require_whole(sentences, heads, kept, name, learner=None):
+def require_whole(sentences, heads, kept, y, name="y", learner=None):
     """Refuse heads that are not known.
 
     Parameters
@@ -355,8 +355,10 @@ def require_whole(sentences, heads, kept, name, learner=None):
     heads : int ndarray of shape (n_tokens,)
     kept : bool ndarray of shape (n_sentences,)
         Sentences in which all heads must be known.
+    y : object
+        Where the heads are from, None for X.
     name, learner : str
-        Names of the heads, and of the estimator that needs them, in messages.
+        Names of `y`, and of the estimator that needs whole trees, in messages.
     """
     if heads.min(initial=0) > UNKNOWN:
         return
@@ -365,8 +367,9 @@ def require_whole(sentences, heads, kept, name, learner=None):
     if partial:
         part = parts[partial[0]]
         advice = advise_on_convention(part.tolist())
+        source = "X" if y is None else name
         raise ValueError(
-            f"{describe_sentence(sentences, partial[0], name)} has unknown heads (-1), "
+            f"{describe_sentence(sentences, partial[0], source)} has unknown heads (-1), "
             f"{np.count_nonzero(part == UNKNOWN)} of {part.size}, the first at token "
             f"{np.argmax(part == UNKNOWN) + 1}, and {len(partial)} of {len(sentences)} sentences "
             f"have some; {learner or 'this call'} needs whole trees. Leave these sentences out, or "

@@ -11,7 +11,13 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag._parser import CalibratedMixin
-from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
+from sklearn_shag.encoding import (
+    check_sentences,
+    check_trees,
+    encode_labels,
+    list_labels,
+    take_entries,
+)
 from sklearn_shag.ensembles._base import ComposedParser, Ensemble, fit_member
 from sklearn_shag.network import BiaffineParser, Tagger, TagLookup, join_values, pick_proba
 from sklearn_shag.parsing import (
@@ -389,9 +395,8 @@ class AveragedParser(CalibratedMixin, Ensemble):
             )
             with warnings.catch_warnings():  # the fit to all trees has warned
                 warnings.simplefilter("ignore")
-                of_own = None if y is None else [y[s] for s in own]
                 of_weights = None if (weights == 1).all() else weights[own]
-                model.fit(sentences.take(own), of_own, of_weights)
+                model.fit(sentences.take(own), take_entries(y, own), of_weights)
                 batch = model._batch(sentences.take(firsts[other]))
             true = np.concatenate([heads[s] for s in firsts[other]])
             of_other = encode_labels([labels[s] for s in firsts[other]], model.labels_)
@@ -531,7 +536,6 @@ class TakenTagger(NamedTuple):
     name: str  # of the member
     tagger: Tagger
     sample_weight: np.ndarray | None  # that it learns with
-    key: tuple  # equal for taggers that would learn the same
 
 
 def learn_taggers(members, sentences, sample_weight, n_jobs):
@@ -558,7 +562,7 @@ def learn_taggers(members, sentences, sample_weight, n_jobs):
     piped = [each for each in taken if isinstance(members[each.name], Pipeline)]
     ones = np.ones(len(sentences))
     tasks = [delayed(each.tagger._tag_folds)(sentences, ones) for each in piped]
-    firsts, group = group_equal([each.key for each in taken])
+    firsts, group = group_equal(list(map(_key_of, taken)))
     for each in (taken[k] for k in firsts):
         tasks.append(delayed(each.tagger.fit)(sentences, sample_weight=each.sample_weight))
     done = run_parallel(tasks, n_jobs)
@@ -584,11 +588,13 @@ def _take_taggers(members, sample_weight):
         else:
             continue
         tagger._validate_params()
-        taken.append(TakenTagger(name, tagger, weights, _key_of(tagger, weights)))
+        taken.append(TakenTagger(name, tagger, weights))
     return taken
 
 
-def _key_of(tagger, weights):
+def _key_of(taken):
+    """Return a key of a TakenTagger that is equal for taggers that would learn the same."""
+    _, tagger, weights = taken
     if tagger.random_state is None:
         return id(tagger), weights is None
     large = {name: id(getattr(tagger, name)) for name in ("embeddings", "dictionary")}
