@@ -1,7 +1,6 @@
 """The command `evaluate`, and reading of sentences and printing of JSON for all commands."""
 
 import json
-import os
 import sys
 import warnings
 from itertools import chain, product, tee, zip_longest
@@ -15,7 +14,7 @@ from sklearn_shag.metrics import is_punctuation, raw_text_scores, score_report
 from sklearn_shag.parsing import has_projective_completion
 from sklearn_shag.treebank import CONLLU, ConlluError, DependencyTree, list_sources
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._io import STANDARD
+from sklearn_shag.utils._io import STANDARD, is_same_file
 from sklearn_shag.utils._messages import escape_acting, printable, shorten, warn
 
 SCORE_NAMES = {
@@ -76,8 +75,8 @@ class LeftOut:
             warn(message, UserWarning)
 
 
-def _read_conllu(path):
-    return CONLLU.sentences(CONLLU.pieces([path]))
+def _read_conllu(path, skips):
+    return CONLLU.sentences(CONLLU.pieces([path], skips=skips))
 
 
 def iter_sentences(files, on_error, read=_read_conllu):
@@ -87,9 +86,10 @@ def iter_sentences(files, on_error, read=_read_conllu):
     ----------
     files : list of str
     on_error : {"stop", "skip"}
-        What to do at an invalid sentence. With "skip", its error takes the place of its tree.
+        What to do at an invalid sentence. With "skip", its error takes the place of its tree, and
+        what cannot be read of a file is left out with a warning.
     read : function
-        Yields the sentences of a file as formats do.
+        Yields the sentences of a file as formats do; its second argument is whether to skip.
 
     Yields
     ------
@@ -97,7 +97,7 @@ def iter_sentences(files, on_error, read=_read_conllu):
         Its number counts from 1 in each file.
     """
     for path in files:
-        for number, (*_, tree) in enumerate(read(path), start=1):
+        for number, (*_, tree) in enumerate(read(path, on_error == "skip"), start=1):
             if on_error == "stop" and isinstance(tree, ConlluError):
                 raise tree
             yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree)
@@ -212,7 +212,7 @@ def _check_files(gold, system):
     if STANDARD in gold and STANDARD in system:
         raise ValueError("Standard input, '-', can be read only once.")
     for a, b in product(gold, system):
-        if STANDARD not in (a, b) and os.path.samefile(a, b):
+        if STANDARD not in (a, b) and is_same_file(a, b):
             warnings.warn(f"{a} is compared with itself", UserWarning, stacklevel=2)
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import chain, groupby, islice, tee
 from operator import itemgetter
 from pathlib import Path
@@ -28,7 +28,7 @@ from sklearn_shag.treebank import (
 )
 from sklearn_shag.utils._arrays import answer_each, in_chunks
 from sklearn_shag.utils._estimators import OpenMember
-from sklearn_shag.utils._io import PARTIAL, STANDARD, expand_user, write_resumable
+from sklearn_shag.utils._io import PARTIAL, STANDARD, UTF_8, expand_user, write_resumable
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import call_recorded, count_workers, map_in_processes, progress
 
@@ -132,6 +132,58 @@ def _describe_tree(tree, probabilities):
     return content | {"comments": comments, "begin": begin, "end": end} | probabilities
 
 
+class DocumentIds:
+    """Ids of documents, with a number behind each that a document before has had.
+
+    All ids are in memory, with about a hundred bytes each.
+
+    Attributes
+    ----------
+    n_equal : int
+        Documents that got a number.
+    first : tuple of str
+        The id of the first of these in the input, and in the output.
+    """
+
+    def __init__(self):
+        self.numbers, self.n_equal, self.first = {}, 0, ()  # the last number of each id
+        self._name = None  # of the document that has begun
+
+    def put(self, pieces):
+        """Return pieces of documents with their new ids; the next call goes on where this ends."""
+        found = []
+        for piece in pieces:
+            if piece.document is not None:
+                if self._name is None:
+                    self._name = self._choose(piece.document)
+                piece = piece._replace(document=self._name)
+                self._name = None if piece.ends else self._name
+            found.append(piece)
+        return found
+
+    def _choose(self, given):
+        name, number = given, 1
+        while str(name) in self.numbers:
+            number = max(number, self.numbers[str(given)]) + 1
+            name = f"{given}_{number}"
+        self.numbers[str(given)] = number
+        self.numbers[str(name)] = 1
+        if number > 1:
+            self.n_equal += 1
+            self.first = self.first or (str(given), name)
+        return name
+
+    def tell(self):
+        """Warn once of ids that got a number."""
+        if self.n_equal:
+            given, name = map(printable, self.first)
+            warn(
+                f"{self.n_equal} documents have the id of another one before them, and got a "
+                f"number behind it; the first, {given}, became {name}",
+                UserWarning,
+            )
+
+
 class Output:
     """Makes the output of the sentences of pieces, in order, and says how much there was.
 
@@ -211,7 +263,7 @@ class Output:
     def _tell_error(self, error, message):
         if not self.skips:
             raise error
-        warn(f"{error}; {message}", UserWarning)
+        warn(f"{str(error).rstrip('.')}; {message}", UserWarning)
 
     def summarize(self):
         """Warn of sentences without a parse, and of documents that were left out."""
@@ -253,9 +305,12 @@ def parse(options):
         n_jobs=options.n_jobs,
     )
     work = _make_work(options, model)
-    items, issued = tee(read_items(options, files, work.form))
-    n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
     output = Output(work.is_json, isinstance(work.form, SplitterFormat), work.skips)
+    items, ids = read_items(options, files, work.form), DocumentIds()
+    if output.has_documents:
+        items = map(ids.put, items)
+    items, issued = tee(items)
+    n_bytes = None if STANDARD in files else sum(size for _, size, _ in _stamp(files))
     counts, shown, key = output.counts, set(), _describe_run(options, files)
     with write_resumable(options.output, key, options.resume) as (write, note, noted):
         n_done, done, output.empty = noted or (0, {}, [])
@@ -287,6 +342,7 @@ def parse(options):
                 rate = (n - n_before) / (perf_counter() - began)
                 advance(n_read, f"{rate:,.0f} sentences/s", f"{n:,} sentences")
     output.summarize()
+    ids.tell()
 
 
 def _make_work(options, model):
@@ -323,12 +379,18 @@ def choose_form(options, splitter):
 
 def read_items(options, files, form):
     """Iterate over lists of pieces that are parsed together."""
+    encoding, skips = options.encoding, options.on_error == "skip"
     if not isinstance(form, SplitterFormat):
-        return ([piece] for piece in form.pieces(files))
-    names = _name_documents(files)
-    texts = (read_text_file(path, names.get(path), options.on_error == "skip") for path in files)
-    pieces = chain.from_iterable(map(read_json_lines, files) if options.input == "jsonl" else texts)
-    return group_pieces(pieces, GROUP)
+        if form == CONLLU and encoding != UTF_8:
+            raise ValueError("CoNLL-U is in UTF-8; leave out --encoding, or convert the file.")
+        return ([piece] for piece in form.pieces(files, encoding=encoding, skips=skips))
+    if options.input == "jsonl":
+        keys = options.id_key, options.text_key
+        documents = (read_json_lines(path, keys, encoding) for path in files)
+    else:
+        names = _name_documents(files)
+        documents = (read_text_file(path, names.get(path), skips, encoding) for path in files)
+    return group_pieces(chain.from_iterable(documents), GROUP)
 
 
 def _name_documents(files):
@@ -342,17 +404,21 @@ def _describe_run(options, files):
     """Describe model, options and inputs of a run, for --resume."""
     if options.resume and STANDARD in (options.model, *files):
         raise ValueError("--resume needs names of files, and not standard input.")
-
-    def stamp(paths):
-        found = [Path(expand_user(path)).resolve() for path in paths]
-        found = [(str(path), path.stat()) for path in found if path.exists()]
-        return [[path, each.st_size, each.st_mtime_ns] for path, each in found]
-
     given = {name: each for name, each in vars(options).items() if name not in OTHERS}
     given["version"] = __version__
     context = Path(expand_user(options.context)).iterdir() if options.context else ()
     model = [options.model, *sorted(context)]
-    return {"the model": stamp(model), "the options": given, "the inputs": stamp(files)}
+    return {"the model": _stamp(model), "the options": given, "the inputs": _stamp(files)}
+
+
+def _stamp(paths):
+    """List path, size and time of files, of those that can be found."""
+    found = []
+    for path in map(os.path.realpath, map(expand_user, paths)):
+        with suppress(OSError):
+            about = os.stat(path)
+            found.append([path, about.st_size, about.st_mtime_ns])
+    return found
 
 
 def _parse_items(work, items):

@@ -189,7 +189,9 @@ class Splitter(TreeTransformer, NetworkLearner):
     The sentences it makes have the comments "newpar", "sent_id" and "text". MISC of each token has
     TokenRange, the position of its characters in the text, and SpaceAfter, SpacesAfter and
     SpacesBefore, as UDPipe writes them. White space for which UDPipe has no escape, such as a
-    no-break space, is written as ``\\u00a0``.
+    no-break space, is written as ``\\u00a0``. The last token has no SpaceAfter=No, which may not
+    stand before a new document. If nothing follows it, the first sentence of the text has the
+    comment ``space_after_document = No`` instead.
 
     Examples
     --------
@@ -395,7 +397,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         for piece, begin in zip(pieces, begins.tolist(), strict=True):
             text, name = piece.text, None if piece.document is None else str(piece.document)
             own = numbers if name is None else map(partial("{}-{}".format, name), count(1))
-            place = piece.n_characters, piece.begins_paragraph, name
+            place = piece.n_characters, piece.begins_paragraph, name, piece.tells_end
             yield to_trees(text, ends[begin : begin + len(text)], self._words_of, own, *place)
 
     def _find_ends(self, text, lines=False, stops=None):

@@ -40,8 +40,9 @@ def read_conllu(
     path_or_file : str, os.PathLike, text file, or list or tuple of them
         The file, in UTF-8 and optionally compressed with gzip, whatever its name is. A byte order
         mark is dropped, and CRLF becomes LF. "-" is standard input, "~" the home folder. A folder
-        stands for its ".conllu" and ".conllu.gz" files, a pattern such as ``UD_*/*-train.conllu``
-        for the files that it matches, sorted by name. Several files are read one after the other.
+        stands for the ".conllu" and ".conllu.gz" files in it and its sub-folders, a pattern such
+        as ``UD_*/*-train.conllu`` for the files that it matches, sorted by name. Several files are
+        read one after the other.
 
     symbols : str or sequence of str, default="upos"
         What the grammar sees: a column as in :meth:`DependencyTree.column`, or several columns

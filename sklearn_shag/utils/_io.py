@@ -15,6 +15,7 @@ from functools import partial
 from sklearn_shag.utils._messages import printable, shorten
 
 STANDARD = "-"  # a path that stands for standard input or output
+UTF_8 = "utf-8"  # as codecs.lookup names it
 PARTIAL = ".part", ".part.log"  # endings of the files beside one that can be gone on with
 _CHUNK = 1 << 20  # bytes that are read at once
 _SHOWN = 200  # characters of a path in messages
@@ -49,6 +50,11 @@ def expand_user(path):
             errno.EINVAL, f"the path {shorten(path)} holds the character \\0; leave it out"
         )
     return os.path.expanduser(path)
+
+
+def is_same_file(a, b):
+    """Whether two paths name one file that is there."""
+    return os.path.exists(a) and os.path.exists(b) and os.path.samefile(a, b)
 
 
 def read_bytes(path, max_bytes=None):
@@ -147,7 +153,8 @@ def open_bytes(path):
 def _describe_unread(error, path):
     """Return the reason why a file cannot be read, also of a folder or a missing file."""
     if os.path.isdir(path):
-        return "it is a folder, and not a file"
+        is_open = os.access(path, os.R_OK)
+        return "it is a folder, and not a file" if is_open else "permission is denied"
     if isinstance(error, FileNotFoundError):
         return "there is no such file" + ("" if os.path.isabs(path) else f" in {os.getcwd()}")
     return _describe_error(error, path)
