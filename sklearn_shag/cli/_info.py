@@ -86,6 +86,19 @@ def info(options):
         With `model`.
     """
     path = find_model(options.model)
-    known = PARSERS[options.model].card if path != options.model else {}
-    about = {"model": " ".join(str(load_model(path)).split()), **known, **read_card(path)}
+    about = {"model": " ".join(str(load_model(path)).split()), **find_card(options.model)}
     print_json(about | {"sha256": hashlib.sha256(read_bytes(path)).hexdigest()})
+
+
+def find_card(name):
+    """Find the card of a model, given as for :func:`find_model`."""
+    path = find_model(name)
+    return (PARSERS[name].card if path != name else {}) | read_card(path)
+
+
+def tell_languages(name):
+    """Name the languages, or else the treebanks, that a model learned from, None if not known."""
+    treebanks = [] if name == STANDARD else find_card(name).get("treebanks", [])
+    names = [each["name"] if isinstance(each, dict) else each for each in treebanks]
+    found = [re.sub(r"^UD_(\w+)-.*", r"\1", each).replace("_", " ") for each in names]
+    return " and ".join(dict.fromkeys(found)) or None

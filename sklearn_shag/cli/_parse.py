@@ -27,13 +27,16 @@ from sklearn_shag.treebank import (
     set_comment,
 )
 from sklearn_shag.utils._arrays import answer_each, in_chunks
-from sklearn_shag.utils._estimators import OpenMember
+from sklearn_shag.utils._estimators import OpenMember, open_member
 from sklearn_shag.utils._io import PARTIAL, STANDARD, UTF_8, expand_user, write_resumable
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import call_recorded, count_workers, map_in_processes, progress
 
 PARSED_CHUNK = 250  # sentences of pieces whose trees are in memory at once
 GROUP = 1 << 15  # characters of pieces of text that are parsed together, at least
+# The shares of its words that are unseen in text of another language only, for so many known words.
+MOST_UNSEEN = (15_000, 0.45), (3_000, 0.7)
+FEWEST_WORDS = 200  # of a file that is warned of
 FEWEST_ITEMS = 4  # items that processes are started for: they take as long to start as to parse
 SUFFIXES = {"conllu": ".conllu", "jsonl": ".jsonl"}  # of files in folders; others end in .txt
 # Options that do not change the output, or that are described by themselves.
@@ -42,11 +45,20 @@ OTHERS = {"command", "module", "program", "model", "context", "file", "output", 
 _OF_OWN = re.compile(r"#\s*(sent_id|text)\s*=")  # comments that have a key of their own
 
 
+class Found(NamedTuple):
+    """What was found of a sentence: the texts of its trees, or an error."""
+
+    place: int  # of its piece
+    result: list[bytes] | ConlluError
+    n_words: int = 0  # with letters
+    n_unseen: int = 0  # of these, words that the parser does not know from training
+
+
 class PieceParser(NamedTuple):
     """A callable that parses pieces of text together; each worker has a copy.
 
-    It returns a list with a pair for each sentence, of the place of its piece and the texts of its
-    trees, before which may be a pair with its ConlluError; and a list of warnings.
+    It returns a list with a Found for each sentence, before which may be one with its ConlluError;
+    and a list of warnings.
     """
 
     opened: OpenMember
@@ -54,6 +66,7 @@ class PieceParser(NamedTuple):
     options: dict[str, Any]  # of the method parse
     skips: bool  # whether to skip sentences without a parse, or to stop at them
     is_json: bool
+    known: frozenset[str]  # words that the parser has learned, if it should tell of others
 
     def __call__(self, pieces):
         return call_recorded(self._list_results, pieces)
@@ -66,16 +79,27 @@ class PieceParser(NamedTuple):
             for k, line, text, tree in sentences:
                 answer = tree if isinstance(tree, ConlluError) else next(answers)
                 if isinstance(answer, list):
-                    found.append((k, self._write(answer)))
+                    found.append(Found(k, self._write(answer), *self._count_words(tree)))
                     continue
                 if answer is not tree:  # the sentence is valid, but cannot be parsed
                     message = str(answer).replace("X[0]", "the sentence", 1)
                     answer = ConlluError(pieces[k].path, line, message)
-                found.append((k, answer))
+                found.append(Found(k, answer))
                 if not self.skips:
                     return found
-                found.append((k, self._pass_on(text, tree)))
+                found.append(Found(k, self._pass_on(text, tree)))
         return found
+
+    def _count_words(self, tree):
+        """Count the words of a sentence that have letters, and those that were never seen."""
+        n_known = n_unseen = 0
+        if self.known:
+            for form in tree.forms:
+                if form in self.known or form.lower() in self.known:
+                    n_known += 1
+                elif any(map(str.isalpha, form)):
+                    n_unseen += 1
+        return n_known + n_unseen, n_unseen
 
     def _list_sentences(self, pieces):
         """Yield the place of the piece, line, text, and tree or error of each sentence."""
@@ -189,30 +213,37 @@ class Output:
 
     Parameters
     ----------
-    is_json : bool
-    has_documents : bool
-        Whether sentences belong to documents, each a line of JSON, and are numbered there.
-    skips : bool
-        Whether to go on behind errors.
+    work : PieceParser
+    model : str
+        Its name.
 
     Attributes
     ----------
+    has_documents : bool
+        Whether sentences belong to documents, each a line of JSON, and are numbered there.
     counts : Counter
-        Of sentences, unparsed ones, documents, refused and empty ones, and of sentences in the
-        document.
+        Of sentences, unparsed ones, documents, refused and empty ones, of sentences in the
+        document, and of words and unseen ones in the file.
     empty : list of str
         Documents that are to be noted in the next one in CoNLL-U.
     """
 
-    def __init__(self, is_json, has_documents, skips):
-        self.is_json, self.has_documents, self.skips = is_json, has_documents, skips
-        self.counts, self.empty, self._text = Counter(), [], []
+    def __init__(self, work, model):
+        self.is_json, self.skips, self.model = work.is_json, work.skips, model
+        self.has_documents = isinstance(work.form, SplitterFormat)
+        self.counts, self.empty, self._text, self.path = Counter(), [], [], None
+        shares = (share for n_known, share in MOST_UNSEEN if len(work.known) >= n_known)
+        self.most_unseen = min(shares, default=1)
 
     def add(self, pieces, found):
         """Yield the output of pieces, of which a PieceParser has found so much."""
         by_piece = {k: list(rows) for k, rows in groupby(found, key=itemgetter(0))}
         for k, piece in enumerate(pieces):
-            for _, result in by_piece.get(k, ()):
+            if piece.path != self.path:
+                self.tell_unseen()
+            for _, result, n_words, n_unseen in by_piece.get(k, ()):
+                self.counts["words"] += n_words
+                self.counts["unseen"] += n_unseen
                 if isinstance(result, ConlluError):
                     if not self.counts["unparsed"]:
                         self._tell_error(result, "the sentence is passed on as it is")
@@ -225,9 +256,24 @@ class Output:
             self.read(piece)
 
     def read(self, piece):
-        """Keep the text of a document, to be written at its end."""
+        """Keep the text of a document, to be written at its end, and the file that is read."""
+        self.path = piece.path
         if self.is_json and self.has_documents:
             self._text = [] if piece.ends else [*self._text, piece.text]
+
+    def tell_unseen(self):
+        """Warn of the file that was read if it seems to be in a language of other words."""
+        n, n_unseen = self.counts.pop("words", 0), self.counts.pop("unseen", 0)
+        if n >= FEWEST_WORDS and n_unseen > self.most_unseen * n:
+            from sklearn_shag.cli._info import tell_languages  # is seldom needed
+
+            learned = tell_languages(self.model)
+            learned = f"It learned from {learned}" if learned else "Its language is not known"
+            warn(
+                f"{printable(self.path)}: the parser has never seen {100 * n_unseen / n:.0f} % of "
+                f"the {n} words, as in text of another language. {learned}",
+                UserWarning,
+            )
 
     def _add_sentence(self, piece, texts):
         document, number = piece.document, self.counts["in_document"]
@@ -266,7 +312,8 @@ class Output:
         warn(f"{str(error).rstrip('.')}; {message}", UserWarning)
 
     def summarize(self):
-        """Warn of sentences without a parse, and of documents that were left out."""
+        """Warn of unseen words, sentences without a parse, and documents that were left out."""
+        self.tell_unseen()
         of, n = self.counts, self.counts["sentences"]
         if of["unparsed"]:
             warn(f"{of['unparsed']} of {n} sentences were passed on without a parse", UserWarning)
@@ -305,7 +352,7 @@ def parse(options):
         n_jobs=options.n_jobs,
     )
     work = _make_work(options, model)
-    output = Output(work.is_json, isinstance(work.form, SplitterFormat), work.skips)
+    output = Output(work, options.model)
     items, ids = read_items(options, files, work.form), DocumentIds()
     if output.has_documents:
         items = map(ids.put, items)
@@ -363,7 +410,18 @@ def _make_work(options, model):
         "unique_relations": "auto" if groups == [("auto",)] else groups,
     }
     form = choose_form(options, model.splitter)
-    return PieceParser(model.opened, form, answers, options.on_error == "skip", is_json)
+    skips = options.on_error == "skip"
+    return PieceParser(
+        model.opened, form, answers, skips, is_json, _list_known(model.opened.parser)
+    )
+
+
+def _list_known(parser):
+    """Return the words with letters that a network, or several, have learned."""
+    members = [parser, *getattr(parser, "estimators_", ())]
+    found = (getattr(open_member(each).parser, "vocabulary_", {}) for each in members)
+    forms = chain.from_iterable(each.get("form", ()) for each in found)
+    return frozenset(form for form in forms if any(map(str.isalpha, form)))
 
 
 def choose_form(options, splitter):

@@ -193,7 +193,7 @@ def _read_file(options, form, path, skips):
         for error in filter(None, (getattr(piece, "error", None) for piece in pieces)):
             if not skips:
                 raise error
-            warn(f"{error}; the document is left out", UserWarning)
+            warn(f"{str(error).rstrip('.')}; the document is left out", UserWarning)
 
 
 def _list_suggestions(options, opened, part, place):
