@@ -259,7 +259,8 @@ def _find_difference(true, parsed):
     first, second = ("no word" if word is None else shorten(word) for word in words)
     return (
         f"word {token} is {first} in {describe_place(true)}, and {second} in "
-        f"{describe_place(parsed)}. Both must have the same words in the same order"
+        f"{describe_place(parsed)}. Both must have the same words in the same order; for text that "
+        f"was split differently, add --raw"
     )
 
 

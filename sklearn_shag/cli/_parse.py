@@ -202,8 +202,8 @@ class DocumentIds:
         if self.n_equal:
             given, name = map(printable, self.first)
             warn(
-                f"{self.n_equal} documents have the id of another one before them, and got a "
-                f"number behind it; the first, {given}, became {name}",
+                f"Documents with the id of one before them got a number behind it: {self.n_equal}; "
+                f"the first, {given}, became {name}",
                 UserWarning,
             )
 

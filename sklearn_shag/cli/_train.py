@@ -215,8 +215,8 @@ class Training:
             model.fit([*treebank, *self.raw])
 
     def print_kind(self):
-        """Print the share of arcs that are not projective, and the trees of the parser's sums."""
-        if not self.treebank.n_arcs:
+        """Print the share of arcs that are not projective, if any, and the trees that are summed."""
+        if not self.treebank.n_nonprojective:
             return
         parser = open_member(self.model).parser
         share = self.treebank.n_nonprojective / self.treebank.n_arcs

@@ -164,7 +164,8 @@ class ArcParser(CalibratedMixin, ConditionalParser):
             scores = self._try_trees(X, y, sample_weight, trees)
             trees = prepare("all" if scores[1] > scores[0] else "projective")
             trees = trees._replace(scores=scores)
-        if self.verbose and kind == "auto" and sys.stderr is not None:  # it may be closed
+        is_told = self.verbose and kind == "auto" and trees.share
+        if is_told and sys.stderr is not None:  # it may be closed
             print(tell_trees(trees.trees, trees.share, trees.scores), file=sys.stderr)
         return trees
 

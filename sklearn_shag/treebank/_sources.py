@@ -153,6 +153,10 @@ _GUESSES = {
     r"\d+(\t[^\t]*){5}\t\d+\t[^\t]*$": (
         "CoNLL-X without its last two columns; write '_' in columns 9 and 10"
     ),
+    r"(<{7}|\|{7}|={7}|>{7})( |$)": (
+        "a mark of git between conflicting versions; keep the lines of one version, and delete the "
+        "marks"
+    ),
     r"[^\t]*\t": None,
     r"\s*\d+(\s+\S+){5}\s+(\d+|_)\s+\S+(\s+\S+\s+\S+)?\s*$": (
         "CoNLL-U with spaces for tabs; separate the columns with one tab each"
