@@ -97,8 +97,8 @@ def find_card(name):
 
 
 def tell_languages(name):
-    """Name the languages, or else the treebanks, that a model learned from, None if not known."""
-    treebanks = [] if name == STANDARD else find_card(name).get("treebanks", [])
-    names = [each["name"] if isinstance(each, dict) else each for each in treebanks]
-    found = [re.sub(r"^UD_(\w+)-.*", r"\1", each).replace("_", " ") for each in names]
-    return " and ".join(dict.fromkeys(found)) or None
+    """Tell in a sentence the languages of the treebanks that a model learned from."""
+    card = {} if name == STANDARD else find_card(name)
+    found = re.findall(r"UD_(\w+?)-", str(card.get("treebanks")))
+    languages = " and ".join(dict.fromkeys(found)).replace("_", " ")
+    return f"It learned from {languages or 'a language that its file does not name'}"

@@ -45,20 +45,12 @@ OTHERS = {"command", "module", "program", "model", "context", "file", "output", 
 _OF_OWN = re.compile(r"#\s*(sent_id|text)\s*=")  # comments that have a key of their own
 
 
-class Found(NamedTuple):
-    """What was found of a sentence: the texts of its trees, or an error."""
-
-    place: int  # of its piece
-    result: list[bytes] | ConlluError
-    n_words: int = 0  # with letters
-    n_unseen: int = 0  # of these, words that the parser does not know from training
-
-
 class PieceParser(NamedTuple):
     """A callable that parses pieces of text together; each worker has a copy.
 
-    It returns a list with a Found for each sentence, before which may be one with its ConlluError;
-    and a list of warnings.
+    It returns a list with a row for each sentence, of the place of its piece, the texts of its
+    trees, and numbers of words. Before it may be a row with its ConlluError. And it returns a list
+    of warnings.
     """
 
     opened: OpenMember
@@ -66,7 +58,7 @@ class PieceParser(NamedTuple):
     options: dict[str, Any]  # of the method parse
     skips: bool  # whether to skip sentences without a parse, or to stop at them
     is_json: bool
-    known: frozenset[str]  # words that the parser has learned, if it should tell of others
+    known: frozenset[str]  # words that the parser has learned, if it tells them
 
     def __call__(self, pieces):
         return call_recorded(self._list_results, pieces)
@@ -79,27 +71,21 @@ class PieceParser(NamedTuple):
             for k, line, text, tree in sentences:
                 answer = tree if isinstance(tree, ConlluError) else next(answers)
                 if isinstance(answer, list):
-                    found.append(Found(k, self._write(answer), *self._count_words(tree)))
+                    found.append((k, self._write(answer), *self._count_words(tree)))
                     continue
                 if answer is not tree:  # the sentence is valid, but cannot be parsed
                     message = str(answer).replace("X[0]", "the sentence", 1)
                     answer = ConlluError(pieces[k].path, line, message)
-                found.append(Found(k, answer))
+                found.append((k, answer, 0, 0))
                 if not self.skips:
                     return found
-                found.append(Found(k, self._pass_on(text, tree)))
+                found.append((k, self._pass_on(text, tree), 0, 0))
         return found
 
     def _count_words(self, tree):
         """Count the words of a sentence that have letters, and those that were never seen."""
-        n_known = n_unseen = 0
-        if self.known:
-            for form in tree.forms:
-                if form in self.known or form.lower() in self.known:
-                    n_known += 1
-                elif any(map(str.isalpha, form)):
-                    n_unseen += 1
-        return n_known + n_unseen, n_unseen
+        words = [form for form in tree.forms if any(map(str.isalpha, form))]
+        return len(words), sum(w not in self.known and w.lower() not in self.known for w in words)
 
     def _list_sentences(self, pieces):
         """Yield the place of the piece, line, text, and tree or error of each sentence."""
@@ -154,58 +140,6 @@ def _describe_tree(tree, probabilities):
     comments = [each for each in content["comments"] if not _OF_OWN.match(each)]
     begin, end = zip(*(span or (None, None) for span in tree.spans), strict=True)
     return content | {"comments": comments, "begin": begin, "end": end} | probabilities
-
-
-class DocumentIds:
-    """Ids of documents, with a number behind each that a document before has had.
-
-    All ids are in memory, with about a hundred bytes each.
-
-    Attributes
-    ----------
-    n_equal : int
-        Documents that got a number.
-    first : tuple of str
-        The id of the first of these in the input, and in the output.
-    """
-
-    def __init__(self):
-        self.numbers, self.n_equal, self.first = {}, 0, ()  # the last number of each id
-        self._name = None  # of the document that has begun
-
-    def put(self, pieces):
-        """Return pieces of documents with their new ids; the next call goes on where this ends."""
-        found = []
-        for piece in pieces:
-            if piece.document is not None:
-                if self._name is None:
-                    self._name = self._choose(piece.document)
-                piece = piece._replace(document=self._name)
-                self._name = None if piece.ends else self._name
-            found.append(piece)
-        return found
-
-    def _choose(self, given):
-        name, number = given, 1
-        while str(name) in self.numbers:
-            number = max(number, self.numbers[str(given)]) + 1
-            name = f"{given}_{number}"
-        self.numbers[str(given)] = number
-        self.numbers[str(name)] = 1
-        if number > 1:
-            self.n_equal += 1
-            self.first = self.first or (str(given), name)
-        return name
-
-    def tell(self):
-        """Warn once of ids that got a number."""
-        if self.n_equal:
-            given, name = map(printable, self.first)
-            warn(
-                f"Documents with the id of one before them got a number behind it: {self.n_equal}; "
-                f"the first, {given}, became {name}",
-                UserWarning,
-            )
 
 
 class Output:
@@ -267,11 +201,9 @@ class Output:
         if n >= FEWEST_WORDS and n_unseen > self.most_unseen * n:
             from sklearn_shag.cli._info import tell_languages  # is seldom needed
 
-            learned = tell_languages(self.model)
-            learned = f"It learned from {learned}" if learned else "Its language is not known"
             warn(
                 f"{printable(self.path)}: the parser has never seen {100 * n_unseen / n:.0f} % of "
-                f"the {n} words, as in text of another language. {learned}",
+                f"the {n} words, as in text of another language. {tell_languages(self.model)}",
                 UserWarning,
             )
 
@@ -353,10 +285,7 @@ def parse(options):
     )
     work = _make_work(options, model)
     output = Output(work, options.model)
-    items, ids = read_items(options, files, work.form), DocumentIds()
-    if output.has_documents:
-        items = map(ids.put, items)
-    items, issued = tee(items)
+    items, issued = tee(read_items(options, files, work.form))
     n_bytes = None if STANDARD in files else sum(size for _, size, _ in _stamp(files))
     counts, shown, key = output.counts, set(), _describe_run(options, files)
     with write_resumable(options.output, key, options.resume) as (write, note, noted):
@@ -389,7 +318,6 @@ def parse(options):
                 rate = (n - n_before) / (perf_counter() - began)
                 advance(n_read, f"{rate:,.0f} sentences/s", f"{n:,} sentences")
     output.summarize()
-    ids.tell()
 
 
 def _make_work(options, model):
@@ -417,10 +345,9 @@ def _make_work(options, model):
 
 
 def _list_known(parser):
-    """Return the words with letters that a network, or several, have learned."""
-    members = [parser, *getattr(parser, "estimators_", ())]
-    found = (getattr(open_member(each).parser, "vocabulary_", {}) for each in members)
-    forms = chain.from_iterable(each.get("form", ()) for each in found)
+    """Return the words with letters that a network, or the first of several, has learned."""
+    first = open_member(getattr(parser, "estimators_", [parser])[0]).parser
+    forms = getattr(first, "vocabulary_", {}).get("form", ())
     return frozenset(form for form in forms if any(map(str.isalpha, form)))
 
 
@@ -439,8 +366,7 @@ def read_items(options, files, form):
     """Iterate over lists of pieces that are parsed together."""
     encoding, skips = options.encoding, options.on_error == "skip"
     if not isinstance(form, SplitterFormat):
-        if form == CONLLU and encoding != UTF_8:
-            raise ValueError("CoNLL-U is in UTF-8; leave out --encoding, or convert the file.")
+        encoding = UTF_8 if form == CONLLU else encoding
         return ([piece] for piece in form.pieces(files, encoding=encoding, skips=skips))
     if options.input == "jsonl":
         keys = options.id_key, options.text_key
@@ -448,7 +374,33 @@ def read_items(options, files, form):
     else:
         names = _name_documents(files)
         documents = (read_text_file(path, names.get(path), skips, encoding) for path in files)
-    return group_pieces(chain.from_iterable(documents), GROUP)
+    return group_pieces(_number_equal(chain.from_iterable(documents)), GROUP)
+
+
+def _number_equal(pieces):
+    """Yield pieces of documents, with a number behind each id that a document before has had.
+
+    All ids are in memory, with about a hundred bytes each. In the end, a warning counts numbers.
+    """
+    numbers, renamed, name = {}, [], None  # the last number of each id
+    for piece in pieces:
+        given = piece.document
+        if name is None and given is not None:  # a document begins
+            name = given
+            while str(name) in numbers:
+                numbers[str(given)] += 1
+                name = f"{given}_{numbers[str(given)]}"
+            numbers[str(name)] = 1
+            if name != given:
+                renamed.append(name)
+        yield piece._replace(document=name)
+        name = None if piece.ends else name
+    if renamed:
+        warn(
+            f"Documents with the id of one before them got a number behind it: {len(renamed)}; the "
+            f"first became {printable(renamed[0])}",
+            UserWarning,
+        )
 
 
 def _name_documents(files):

@@ -215,7 +215,7 @@ class Training:
             model.fit([*treebank, *self.raw])
 
     def print_kind(self):
-        """Print the share of arcs that are not projective, if any, and the trees that are summed."""
+        """Print the share of arcs that are not projective, if any, and the trees of sums."""
         if not self.treebank.n_nonprojective:
             return
         parser = open_member(self.model).parser

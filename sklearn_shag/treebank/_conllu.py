@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 from sklearn_shag.treebank._columns import check_column_name, join_columns
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources
-from sklearn_shag.treebank._text import split_lines
+from sklearn_shag.treebank._text import NO_SPACE_BEHIND, split_lines
 from sklearn_shag.treebank._tree import CONLLU, DependencyTree
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._io import write_text
@@ -278,7 +278,13 @@ def _list_sentences(content):
         return [content]
     name, sentences = content.get("id"), content["sentences"]
     if name is not None and sentences and "sent_id" in sentences[0]:  # the line is a document
-        sentences[0]["comments"].insert(0, f"# newdoc id = {name}")
+        first = sentences[0]
+        comments = first["comments"]
+        comments.insert(0, f"# newdoc id = {name}")
+        if NO_SPACE_BEHIND in comments:  # stands behind the others
+            comments.remove(NO_SPACE_BEHIND)
+            own = [f"# {key} = {first[key]}" for key in ("sent_id", "text")]
+            comments += [*own, NO_SPACE_BEHIND]
     return [{"sent_id": name, **sentence} for sentence in sentences]
 
 

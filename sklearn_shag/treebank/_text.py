@@ -201,18 +201,26 @@ def iter_text(path_or_file, **reading):
 def _read_pieces(sources, reading):
     for source in sources:
         n_characters, space, tells = 0, "\n\n", False  # a file begins a paragraph
+        blank, n_read = "", 0  # space that no sentence can hold goes before the next piece
         for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES, **reading):
             text = decode_lines(piece.path, piece.n_lines + 1, piece.text)
             if "\0" in text:
                 line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
                 raise ConlluError(piece.path, line, "NUL is not a character of a text; remove it")
-            if not n_characters and text.strip():  # so that it has a sentence that tells
+            text, n_read = blank + text, n_read + piece.n_read
+            if text.isspace():
+                blank = text
+                continue
+            if not n_characters:
                 tells = _ends_with_word(source, text, reading)
             space += text[: len(text) - len(text.lstrip())]
             begins = _BLANK_LINES.search(space) is not None
-            place = piece.path, piece.n_lines, n_characters
-            yield TextPiece(*place, text, piece.n_read, begins, tells_end=tells)
+            place = piece.path, piece.n_lines - blank.count("\n"), n_characters
+            yield TextPiece(*place, text, n_read, begins, tells_end=tells)
             n_characters, space = n_characters + len(text), text[len(text.rstrip()) :]
+            blank, n_read = "", 0
+        if blank:
+            yield TextPiece(piece.path, piece.n_lines, n_characters, blank, n_read)
 
 
 def _ends_with_word(source, text, reading):
@@ -220,7 +228,7 @@ def _ends_with_word(source, text, reading):
     if not text[-1].isspace():
         return True  # other pieces end with white space
     with suppress(ConlluError, OSError):
-        if isinstance(source, str) and os.path.isfile(source):
+        if isinstance(source, str) and os.path.isfile(source):  # not a pipe
             for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES, **reading):
                 text = piece.text.decode(errors="replace")
         elif getattr(source, "seekable", bool)():
@@ -283,8 +291,8 @@ def read_json_lines(path, keys=("id", "text"), encoding=UTF_8):
                 if line.strip():
                     end, text = _read_json(path, part.n_lines + k, line, *keys)
                     for piece in iter_text(io.StringIO(text, newline=""), raw=True):
-                        named = {"path": path, "n_lines": end.n_lines, "document": end.document}
-                        yield piece._replace(n_read=0, **named)
+                        own = {"path": path, "n_lines": end.n_lines, "document": end.document}
+                        yield piece._replace(n_read=0, **own)
                     yield end
             yield TextPiece(path, 0, 0, "", part.n_read)  # reports the bytes
     except (ConlluError, OSError) as error:  # of the file
@@ -297,8 +305,7 @@ def _read_json(path, n_lines, line, id_key, text_key):
     try:
         content = json.loads(line.decode("utf-8-sig", errors="replace"))
         if not (isinstance(content, dict) and content.keys() >= {id_key, text_key}):
-            names = f"{json.dumps(id_key)} and {json.dumps(text_key)}"
-            raise ValueError(f"the line is no JSON object with {names}")
+            raise ValueError(f'the line is no JSON object with "{id_key}" and "{text_key}"')
         name = content[id_key]
         if type(name) not in (str, int) or len(str(name).splitlines()) != 1:
             raise ValueError(f"the id must be a number or one line of text, got {shorten(name)}")
@@ -309,7 +316,8 @@ def _read_json(path, n_lines, line, id_key, text_key):
     except ConlluError as error:
         return end._replace(error=error), ""
     except (TypeError, ValueError, RecursionError) as error:
-        return end._replace(error=ConlluError(path, n_lines + 1, str(error))), ""
+        message = f"this is not JSON of a document: {error}"
+        return end._replace(error=ConlluError(path, n_lines + 1, message)), ""
     return end, content[text_key]
 
 
