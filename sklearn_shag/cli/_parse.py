@@ -42,7 +42,8 @@ SUFFIXES = {"conllu": ".conllu", "jsonl": ".jsonl"}  # of files in folders; othe
 # Options that do not change the output, or that are described by themselves.
 OTHERS = {"command", "module", "program", "model", "context", "file", "output", "n_jobs", "resume"}
 
-_OF_OWN = re.compile(r"#\s*(sent_id|text)\s*=")  # comments that have a key of their own
+# Comments that have a key of their own, or follow from the text of the document.
+_OF_OWN = re.compile(r"#\s*(sent_id|text|space_after_document)\s*=")
 
 
 class PieceParser(NamedTuple):
@@ -385,7 +386,7 @@ def _number_equal(pieces):
     numbers, renamed, name = {}, [], None  # the last number of each id
     for piece in pieces:
         given = piece.document
-        if name is None and given is not None:  # a document begins
+        if name is None and given is not None and piece.error is None:  # a document begins
             name = given
             while str(name) in numbers:
                 numbers[str(given)] += 1
@@ -393,7 +394,7 @@ def _number_equal(pieces):
             numbers[str(name)] = 1
             if name != given:
                 renamed.append(name)
-        yield piece._replace(document=name)
+        yield piece._replace(document=name or given)
         name = None if piece.ends else name
     if renamed:
         warn(

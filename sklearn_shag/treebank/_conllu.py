@@ -279,12 +279,11 @@ def _list_sentences(content):
     name, sentences = content.get("id"), content["sentences"]
     if name is not None and sentences and "sent_id" in sentences[0]:  # the line is a document
         first = sentences[0]
-        comments = first["comments"]
-        comments.insert(0, f"# newdoc id = {name}")
-        if NO_SPACE_BEHIND in comments:  # stands behind the others
-            comments.remove(NO_SPACE_BEHIND)
-            own = [f"# {key} = {first[key]}" for key in ("sent_id", "text")]
-            comments += [*own, NO_SPACE_BEHIND]
+        comments = [f"# newdoc id = {name}", *first["comments"]]
+        if "text" in first and not content.get("text", " ")[-1:].isspace():
+            comments += [f"# {key} = {first[key]}" for key in ("sent_id", "text")]
+            comments.append(NO_SPACE_BEHIND)
+        first["comments"] = comments
     return [{"sent_id": name, **sentence} for sentence in sentences]
 
 
