@@ -1274,6 +1274,7 @@ class TestErrors:
         err, last = fail("evaluate", test, others), trees[20].forms[-1]
         assert f"word {len(trees[20])} is {last!r} in sentence 21 of {test} (sent_id " in err
         assert f", and no word in sentence 6 of {others / 'b.conllu'}." in err
+        assert "split differently, add --raw" in err
 
     @over(
         ("options", "message"),

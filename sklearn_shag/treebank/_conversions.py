@@ -324,9 +324,10 @@ def to_spacy(trees: Iterable[DependencyTree], vocab: Any = None) -> Any:
         if all(getattr(tree, attribute) for tree in trees)
     }
     empty["words"] = [form for tree in trees for form in tree.forms]
-    empty["spaces"] = ["SpaceAfter=No" not in misc for tree in trees for misc in tree.misc]
-    if list_ends(trees)[-1:] == [True]:
-        empty["spaces"][-1] = False
+    empty["spaces"] = spaces = []
+    for tree, is_end in zip(trees, list_ends(trees), strict=True):
+        spaces += ["SpaceAfter=No" not in misc for misc in tree.misc]
+        spaces[-1] = spaces[-1] and not is_end
     if any(tree.heads is None for tree in trees):
         empty["sent_starts"] = [not place for tree in trees for place in range(len(tree))]
     else:

@@ -25,7 +25,6 @@ from sklearn_shag.utils._messages import warn
 # Work that is over sooner needs no bar, unless one asks for more than verbose=1.
 DELAY = 2.0  # seconds
 LOG_EVERY = 60.0  # seconds between lines of progress
-LOG_ALL_EVERY = 20.0  # the same for all work that takes so long, within log_progress
 _LOGGED = []  # is not empty within log_progress
 _PREPARED = []  # the function that a worker calls on each item
 
@@ -55,7 +54,7 @@ def progress(description, n_steps, unit, verbose, log=False):
         note is shown behind the bar; a line has `done` before it.
     """
     if not verbose or sys.stderr is None:  # it is closed
-        every = LOG_ALL_EVERY if _LOGGED else LOG_EVERY if log else np.inf
+        every = LOG_EVERY / 3 if _LOGGED else LOG_EVERY if log else np.inf
         yield _log(description, n_steps, unit, every if sys.stderr else np.inf)
         return
     from tqdm import tqdm
@@ -80,7 +79,7 @@ def progress(description, n_steps, unit, verbose, log=False):
 
 @contextmanager
 def log_progress():
-    """Let all work in the block write lines of progress where it shows no bar."""
+    """Let all work in the block write a line every 20 seconds where it shows no bar."""
     _LOGGED.append(True)
     try:
         yield
