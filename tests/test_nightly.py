@@ -280,9 +280,11 @@ def test_what_cannot_be_read_is_left_out(run, tmp_path, english, capsys):
         assert (status, out) == (1, "")
         assert err.startswith(f"error: gone.{ending} cannot be read: there is no such file")
     model = ["-o", "m.npz", "--model", "single"]
+    network = ["--model", "biaffine", "--max-iter", "1", "--columns", "form"]
     for command in (
         ["parse", "english", "gone.conllu", "a.conllu"],
         ["train", "gone.conllu", "a.conllu", *model],
+        ["train", "a.conllu", *model[:2], *network, "--raw-text", "gone.txt", "a.txt"],
         ["check", "a.conllu", "gone.conllu"],
         ["suggest", "m.npz", "gone.conllu", "a.conllu", "--ignore-heads"],
         ["suggest", "english", "gone.txt", "a.txt", "--input", "text"],

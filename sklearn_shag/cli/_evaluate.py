@@ -1,6 +1,7 @@
 """The command `evaluate`, and reading of sentences and printing of JSON for all commands."""
 
 import json
+import os
 import sys
 import warnings
 from itertools import chain, product, tee, zip_longest
@@ -14,7 +15,7 @@ from sklearn_shag.metrics import is_punctuation, raw_text_scores, score_report
 from sklearn_shag.parsing import has_projective_completion
 from sklearn_shag.treebank import CONLLU, ConlluError, DependencyTree, list_sources
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._io import STANDARD, is_same_file
+from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import escape_acting, printable, shorten, warn
 
 SCORE_NAMES = {
@@ -212,7 +213,7 @@ def _check_files(gold, system):
     if STANDARD in gold and STANDARD in system:
         raise ValueError("Standard input, '-', can be read only once.")
     for a, b in product(gold, system):
-        if STANDARD not in (a, b) and is_same_file(a, b):
+        if STANDARD not in (a, b) and os.path.realpath(a) == os.path.realpath(b):
             warnings.warn(f"{a} is compared with itself", UserWarning, stacklevel=2)
 
 

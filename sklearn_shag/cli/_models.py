@@ -12,7 +12,7 @@ from sklearn_shag.features import TransformerVectors
 from sklearn_shag.model_files import load_model
 from sklearn_shag.treebank import read_dictionary
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
-from sklearn_shag.utils._io import STANDARD, check_target, expand_user, is_same_file
+from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 
 VECTORS = "vectors"  # folder in the cache
 MAX_VECTOR_BYTES = 2 * 2**30  # of it that a run finds
@@ -117,7 +117,7 @@ def check_output(output, inputs):
     check_target(output)
     output = expand_user(output)
     for path in map(expand_user, inputs):
-        if os.path.isfile(output) and is_same_file(output, path):
+        if os.path.isfile(output) and os.path.exists(path) and os.path.samefile(output, path):
             raise ValueError(
                 f"The output {output} is the same file as the input {path}: refusing to overwrite "
                 f"it; name another file with -o."

@@ -84,8 +84,8 @@ class PieceParser(NamedTuple):
         return found
 
     def _count_words(self, tree):
-        """Count the words of a sentence that have letters, and those that were never seen."""
-        words = [form for form in tree.forms if any(map(str.isalpha, form))]
+        """Count the words of a sentence that begin with letters, and those that were never seen."""
+        words = [form for form in tree.forms if form[0].isalpha()]
         return len(words), sum(w not in self.known and w.lower() not in self.known for w in words)
 
     def _list_sentences(self, pieces):
@@ -340,16 +340,14 @@ def _make_work(options, model):
     }
     form = choose_form(options, model.splitter)
     skips = options.on_error == "skip"
-    return PieceParser(
-        model.opened, form, answers, skips, is_json, _list_known(model.opened.parser)
-    )
+    return PieceParser(model.opened, form, answers, skips, is_json, _list_known(parser))
 
 
 def _list_known(parser):
-    """Return the words with letters that a network, or the first of several, has learned."""
+    """Return the words that a network, or the first of several, has learned; none of others."""
     first = open_member(getattr(parser, "estimators_", [parser])[0]).parser
     forms = getattr(first, "vocabulary_", {}).get("form", ())
-    return frozenset(form for form in forms if any(map(str.isalpha, form)))
+    return frozenset(forms)
 
 
 def choose_form(options, splitter):

@@ -51,7 +51,7 @@ from sklearn_shag.treebank._drawing import (
 from sklearn_shag.treebank._graphemes import compose, compose_text, compose_words
 from sklearn_shag.treebank._guesses import ASKED, WORDS, forget_guesses, mark_guesses, words_guessed
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
-from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces
+from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces, leave_out_rest
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,
     arcs_left_by,

@@ -54,20 +54,15 @@ class TextFormat(NamedTuple):
         With `skips`, what cannot be read of a file is left out with a warning.
         """
         for source in sources:
-            try:
-                yield from iter_pieces(
-                    source,
-                    self.boundary,
-                    n_chunks=self.n_chunks,
-                    max_bytes=max_bytes,
-                    longest=longest,
-                    encoding=encoding,
-                )
-            except (ConlluError, OSError) as error:
-                if not skips:
-                    raise
-                reason = str(error).rstrip(".")
-                warn(f"{reason}; the rest of the file is left out", UserWarning)
+            pieces = iter_pieces(
+                source,
+                self.boundary,
+                n_chunks=self.n_chunks,
+                max_bytes=max_bytes,
+                longest=longest,
+                encoding=encoding,
+            )
+            yield from leave_out_rest(pieces, skips)
 
     def sentences(self, pieces):
         """Yield place of the piece, line, text, and tree or error of each sentence of pieces."""
@@ -107,6 +102,16 @@ class TextFormat(NamedTuple):
                     document = find_document(tree._source or "", document)
                     object.__setattr__(tree, "_document", document)  # nobody else has it yet
                     yield tree
+
+
+def leave_out_rest(content, skips):
+    """Yield the content of a file; with `skips`, an error in reading ends it with a warning."""
+    try:
+        yield from content
+    except (ConlluError, OSError) as error:
+        if not skips:
+            raise
+        warn(f"{str(error).rstrip('.')}; the rest of the file is left out", UserWarning)
 
 
 def _too_long(path, line, longest):

@@ -52,11 +52,6 @@ def expand_user(path):
     return os.path.expanduser(path)
 
 
-def is_same_file(a, b):
-    """Whether two paths name one file that is there."""
-    return os.path.exists(a) and os.path.exists(b) and os.path.samefile(a, b)
-
-
 def read_bytes(path, max_bytes=None):
     """Read a whole file.
 
@@ -153,8 +148,8 @@ def open_bytes(path):
 def _describe_unread(error, path):
     """Return the reason why a file cannot be read, also of a folder or a missing file."""
     if os.path.isdir(path):
-        is_open = os.access(path, os.R_OK)
-        return "it is a folder, and not a file" if is_open else "permission is denied"
+        may_read = os.access(path, os.R_OK)
+        return "it is a folder, and not a file" if may_read else "permission is denied"
     if isinstance(error, FileNotFoundError):
         return "there is no such file" + ("" if os.path.isabs(path) else f" in {os.getcwd()}")
     return _describe_error(error, path)
