@@ -273,8 +273,8 @@ def add_files(parser, name, what, rest="", **options):
     files = parser.add_argument(
         name,
         metavar=name.upper(),
-        help=f"""{what}: CoNLL-U, possibly .gz; a folder, a quoted pattern, or - for standard
-        input{rest}""",
+        help=f"""{what}: CoNLL-U, possibly .gz; a folder with its sub-folders, a quoted pattern, or
+        - for standard input{rest}""",
         **options,
     )
     files.required = "default" not in options  # nargs="*" would find no file behind an option
@@ -286,7 +286,8 @@ def add_on_error(parser, skip):
         "--on-error",
         choices=["stop", "skip"],
         default="stop",
-        help=f"at a sentence that is not valid, stop, or {skip} (default: %(default)s)",
+        help=f"""at a sentence that is not valid, stop, or {skip}; a file that cannot be read is
+        left out, too (default: %(default)s)""",
     )
 
 

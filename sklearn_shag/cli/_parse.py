@@ -84,7 +84,7 @@ class PieceParser(NamedTuple):
         return found
 
     def _count_words(self, tree):
-        """Count the words of a sentence that begin with letters, and those that were never seen."""
+        """Count the words of a sentence that begin with letters, and the unseen ones among them."""
         words = [form for form in tree.forms if form[0].isalpha()]
         return len(words), sum(w not in self.known and w.lower() not in self.known for w in words)
 
@@ -421,7 +421,7 @@ def _describe_run(options, files):
 
 
 def _stamp(paths):
-    """List path, size and time of files, of those that can be found."""
+    """List path, size and time of the files that can be found."""
     found = []
     for path in map(os.path.realpath, map(expand_user, paths)):
         with suppress(OSError):
