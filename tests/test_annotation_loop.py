@@ -374,6 +374,8 @@ def test_planted_errors_are_found(english):
             assert score == pytest.approx(np.log(q / max(p, LEAST_VALUE)))
     bare = [tree.with_heads([-1] * 2 + list(tree.heads[2:])) for tree in trees]
     assert suspicious_arcs(CRFParser(["upos"], n_features=2**12), bare, cv=2).tokens.min() > 2
+    with pytest.raises(ValueError, match=r"At least 5 sentences are needed.* got 4\."):
+        suspicious_arcs(CRFParser(["upos"]), trees[:4])
 
 
 def test_tags_are_judged_if_they_are_learned(english):

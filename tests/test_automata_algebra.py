@@ -141,6 +141,25 @@ def test_sums_that_do_not_exist_are_one_clear_error():
     assert are_equivalent(zero, zero._replace(alpha_inf=np.zeros(1)))
 
 
+def test_estimators_are_refused_with_their_operators():
+    model = EMAutomaton(2, random_state=0).fit([["a"], ["b", "a"]])
+    own = model.operators_
+    for call in (
+        lambda given: to_dot(given),
+        lambda given: to_att(given),
+        lambda given: total_mass(given),
+        lambda given: change_basis(given, np.eye(2)),
+        lambda given: l2_distance(given, own),
+        lambda given: l2_distance(own, given),
+        lambda given: are_equivalent(own, given),
+        lambda given: product(given, own),
+        lambda given: mixture(own, given, 0.5),
+    ):
+        call(own)
+        with pytest.raises(TypeError, match=r"got EMAutomaton.* are its \.operators_"):
+            call(model)
+
+
 def test_distances_of_other_things_are_refused():
     three = Operators(np.ones(1), np.ones(1), np.full((3, 1, 1), 0.1))
     for other in (three, COIN._replace(alpha_inf=np.ones(2))):

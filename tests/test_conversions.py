@@ -12,6 +12,7 @@ from conllu.parser import DEFAULT_FIELDS
 from numpy.testing import assert_array_equal
 
 from sklearn_shag import DeterministicSHAG
+from sklearn_shag.datasets import load_parser
 from sklearn_shag.encoding import read_column
 from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.network import LEARNED
@@ -22,6 +23,7 @@ from sklearn_shag.treebank import (
     from_spacy,
     from_token_list,
     iter_conllu,
+    join_text,
     to_dataframe,
     to_spacy,
     to_token_list,
@@ -251,6 +253,9 @@ def test_through_spacy(english):
             "SpaceAfter=No" if "SpaceAfter=No" in m else "_" for m in other.misc
         )
         assert one.text == other.text or other.text is None
+    texts = load_parser().parse_texts(["Dogs bark.", "Yes. ", "No."])
+    for trees in (texts[0], texts[1], [*texts[0], *texts[2]]):
+        assert to_spacy(trees).text == join_text(trees)
     bare = from_spacy(to_spacy([DependencyTree(["Dogs", "bark"]), DependencyTree(["Yes"])]))
     assert [tree.forms for tree in bare] == [("Dogs", "bark"), ("Yes",)]
     assert bare[0].heads is None

@@ -19,10 +19,12 @@ from sklearn_shag.cli import _parse, main
 from sklearn_shag.datasets import load_parser
 from sklearn_shag.network import _biaffine, _estimators
 from sklearn_shag.parsing import head_probabilities
-from sklearn_shag.treebank import read_conllu, read_jsonl, write_conllu
+from sklearn_shag.treebank import join_text, read_conllu, read_jsonl, write_conllu
+from sklearn_shag.treebank._text import NO_SPACE_BEHIND
 from sklearn_shag.utils import _parallel
 from sklearn_shag.utils._io import write_resumable
 from tests.loops import over
+from tests.test_cli import assert_valid
 from tests.test_streaming import read_at_once
 
 TEXTS = {
@@ -259,6 +261,153 @@ def test_bad_files_are_left_out_as_a_whole(run, tmp_path, monkeypatch, packed):
     assert list_ids(run(*arguments, *JSON[2:])[1]) == ["a", "c", "e"]
 
 
+@pytest.mark.filterwarnings("default")
+def test_what_cannot_be_read_is_left_out(run, tmp_path, english, capsys):
+    """A link that leads nowhere, of all formats, by all commands; it is an error without skip."""
+    (tmp_path / "a.txt").write_text("Dogs bark .\n")
+    write_lines(tmp_path / "a.jsonl", {"a": "Dogs bark."})
+    for name in ("a.conllu", "b.conllu"):
+        write_conllu(english[:20], tmp_path / name)
+    for ending in ("txt", "jsonl", "conllu"):
+        (tmp_path / f"gone.{ending}").symlink_to(tmp_path / "nowhere")
+    for form, ending in {"text": "txt", "horizontal": "txt", "jsonl": "jsonl"}.items():
+        given = f"gone.{ending}", f"a.{ending}", "--input", form
+        status, out, err = run(*given, *SKIP)
+        assert (status, len(read_conllu(io.StringIO(out)))) == (0, 1)
+        assert err[0].startswith(f"warning: gone.{ending} cannot be read: there is no such file in")
+        assert err[0].endswith("is left out")
+        status, out, (err,) = run(*given)
+        assert (status, out) == (1, "")
+        assert err.startswith(f"error: gone.{ending} cannot be read: there is no such file")
+    model = ["-o", "m.npz", "--model", "single"]
+    network = ["--model", "biaffine", "--max-iter", "1", "--columns", "form"]
+    for command in (
+        ["parse", "english", "gone.conllu", "a.conllu"],
+        ["train", "gone.conllu", "a.conllu", *model],
+        ["train", "a.conllu", *model[:2], *network, "--raw-text", "gone.txt", "a.txt"],
+        ["check", "a.conllu", "gone.conllu"],
+        ["suggest", "m.npz", "gone.conllu", "a.conllu", "--ignore-heads"],
+        ["suggest", "english", "gone.txt", "a.txt", "--input", "text"],
+        ["evaluate", "[ag]*.conllu", "[bg]*.conllu"],
+    ):
+        assert main([*command, *SKIP]) == 0
+        assert re.search(r"warning: gone\.\w+ cannot be read.*left out", capsys.readouterr().err)
+        assert main(command) == 1
+        assert re.search(r"error: gone\.\w+ cannot be read", capsys.readouterr().err)
+
+
+@over("name", ["latin-1", "cp1252", "utf-16", "utf-16-le", "gb18030", "UTF8"])
+def test_text_in_other_encodings(run, tmp_path, monkeypatch, name):
+    """The same trees; what cannot be decoded is an error with its place."""
+    text = "Dogs bark.\r\n\r\n" * 20 + "Caf\u00e9."
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8", newline="")
+    expected = run("a.txt", "--input", "text")
+    (tmp_path / "a.txt").write_text(text, encoding=name, newline="")
+    with monkeypatch.context() as at:
+        read_at_once(at, 50)
+        assert run("a.txt", "--input", "text", "--encoding", name) == expected
+        status, _, (err,) = run("a.txt", "--input", "text", "--encoding", "ascii")
+    assert status == 1
+    if not name.startswith("utf-16"):  # all of whose bytes but one are ASCII
+        assert re.match(r"error: a\.txt:\d+: the file's encoding is not right: 'ascii'", err)
+    lines = json.dumps({"id": "a", "text": text}, ensure_ascii=False)
+    (tmp_path / "a.jsonl").write_text(lines, encoding=name)
+    (tmp_path / "b.jsonl").write_text(lines, encoding="utf-8")
+    found = run("a.jsonl", "--input", "jsonl", "--encoding", name)
+    assert found == run("b.jsonl", "--input", "jsonl")
+
+
+def test_an_encoding_has_a_name_that_python_knows(run, capsys):
+    for name in ("none", "rot13"):
+        with pytest.raises(SystemExit):
+            run("a.txt", "--input", "text", "--encoding", name)
+        assert f"'{name}' is no encoding that Python knows" in capsys.readouterr().err
+
+
+def test_keys_of_json_lines(run, tmp_path):
+    write_lines(tmp_path / "a.jsonl", {"a": "Dogs bark.", "b": "No."})
+    expected = run("a.jsonl", *JSON)
+    text = (tmp_path / "a.jsonl").read_text()
+    (tmp_path / "a.jsonl").write_text(text.replace('"id"', '"key"').replace('"text"', '"body"'))
+    assert run("a.jsonl", *JSON, "--id-key", "key", "--text-key", "body") == expected
+    err = run("a.jsonl", *JSON, "--id-key", "key")[2]
+    assert "this is not JSON of a document: the line is no JSON object" in err[0]
+    assert '"key" and "text"' in err[0]
+
+
+@pytest.mark.filterwarnings("default")
+@over("workers", ["1", "2"])
+def test_equal_ids_get_numbers(run, tmp_path, monkeypatch, workers):
+    """No number makes an id that another document has; in one warning."""
+    monkeypatch.setattr(_parse, "GROUP", 10)
+    ids = ["a", "a", "a_2", 1, "a", "1", "b"]
+    lines = (json.dumps({"id": each, "text": "Dogs bark. No.\n"}) for each in ids)
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    given = "in.jsonl", "in.jsonl", "--n-jobs", workers
+    _, out, (err,) = run(*given, *JSON)
+    expected = ["a", "a_2", "a_2_2", 1, "a_3", "1_2", "b"]
+    expected += ["a_4", "a_5", "a_2_3", "1_3", "a_6", "1_4", "b_2"]
+    assert list_ids(out) == expected
+    assert err.endswith("got a number behind it: 11; the first became a_2")
+    trees = read_conllu(io.StringIO(run(*given, "--input", "jsonl")[1]))
+    assert [tree.document for tree in trees[::2]] == list(map(str, expected))
+    assert len({tree.sent_id for tree in trees}) == len(trees) == 28
+    (tmp_path / "b.txt").write_text("Dogs bark.")
+    _, out, (err,) = run("b.txt", "b.txt", "--input", "text")
+    assert [tree.document for tree in read_conllu(io.StringIO(out))] == ["b", "b_2"]
+
+
+ENDS = ["", "\n", " ", "\n\n", "\u3000"]
+WORDS = "Dogs bark. Cats sleep, I think. "
+
+
+@over("size", [100, 10**6])
+@over("form", ["text", "lines", "jsonl"])
+def test_documents_are_valid_and_exact(run, tmp_path, monkeypatch, form, size):
+    """Level 2 of the official validator passes, and the text of each document comes back."""
+    begins, middles = ["", "\n\n", " " * 300], [WORDS, WORDS * 30, f"{WORDS}\n\n{WORDS}" * 9]
+    texts = [a + b.strip() + c for a in begins for b in middles for c in ENDS]
+    if form == "jsonl":
+        write_lines(tmp_path / "in.jsonl", dict(enumerate(texts)))
+    for k, text in enumerate(texts if form != "jsonl" else ()):
+        (tmp_path / f"{k:02}.txt").write_text(text, newline="")
+    read_at_once(monkeypatch, size)
+    assert run(".", "--input", form, "-o", "out.conllu") == (0, "", [])
+    documents = {}
+    for tree in read_conllu("out.conllu"):
+        documents.setdefault(tree.document, []).append(tree)
+    assert [join_text(trees) for trees in documents.values()] == texts
+    assert join_text([t for trees in documents.values() for t in trees]) == "".join(texts)
+    notes = [[NO_SPACE_BEHIND in tree.comments for tree in each] for each in documents.values()]
+    assert [sum(each) for each in notes] == [each[0] for each in notes]
+    assert [each[0] for each in notes] == [not text[-1].isspace() for text in texts]
+    assert_valid(tmp_path / "out.conllu")
+
+
+# Other languages
+
+
+@pytest.mark.filterwarnings("default")
+def test_text_in_another_language_is_told(run, tmp_path, monkeypatch, bundled):
+    """Once for each file, over its pieces and workers; never of few words."""
+    monkeypatch.setattr(_parse, "GROUP", 100)
+    french = "Nous avons vu leurs enfants manger du pain chaud pendant toute la matinée.\n" * 20
+    (tmp_path / "english.txt").write_text("The cat is on the table, and dogs sleep.\n" * 30)
+    (tmp_path / "fr.txt").write_text(french)
+    (tmp_path / "few.txt").write_text(french[:1000])
+    (tmp_path / "dir").mkdir()
+    (tmp_path / "dir" / "fr.txt").write_text(french)
+    given = ["english.txt", "fr.txt", "few.txt", "dir", "--input", "lines", "-o", "out"]
+    for workers in ("1", "2"):
+        status, _, err = run(*given, "--n-jobs", workers)
+        assert (status, len(err)) == (0, 2)
+        pattern = r"fr\.txt: the parser has never seen \d\d % of the 260 words.* English"
+        for path, line in zip(["", "dir/"], err, strict=True):
+            assert re.fullmatch(f"warning: {path}{pattern}", line)
+    write_conllu(bundled.parse_text(french), tmp_path / "fr.conllu")
+    assert "never seen" in run("fr.conllu", "-o", "out")[2][0]
+
+
 # Partial files
 
 
@@ -465,3 +614,21 @@ def test_progress_in_logs_is_lines(run, tmp_path, english, monkeypatch):
     assert found[-1][3] == "0:00:00"
     monkeypatch.setattr(_parallel, "LOG_EVERY", 60)
     assert run("in.conllu", "-o", "out")[2] == []
+
+
+def test_train_writes_lines_of_progress(tmp_path, english, monkeypatch, capsys):
+    """Of all work, also within a pass; not where it is over sooner."""
+    write_conllu(english[:60], tmp_path / "in.conllu")
+    command = ["train", str(tmp_path / "in.conllu"), "-o", str(tmp_path / "m.npz"), "--max-iter=2"]
+    assert main([*command, "--model", "biaffine"]) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(_parallel, "LOG_EVERY", 0)
+    assert main([*command, "--model", "biaffine"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    pattern = r"(Read|Train)ing: \d of [12] (file|iteration)s, (\d:\d\d:\d\d|an unknown time) left"
+    assert len(lines) > 4
+    assert all(re.fullmatch(pattern, line) for line in lines)
+    assert main([*command, "--model", "ensemble"]) == 0
+    assert "Learning: 1 of 4 estimators, " in capsys.readouterr().err
+    BiaffineParser(max_iter=1).fit(english[:20])
+    assert capsys.readouterr().err == ""

@@ -41,8 +41,30 @@ def folder(tmp_path):
 
 class TestSources:
     def test_folder(self, folder):
-        assert forms(read_conllu(folder)) == ["a1", "a2", "b", "c"]
-        assert forms(read_conllu(str(folder))) == ["a1", "a2", "b", "c"]
+        (folder / "more" / "circle").symlink_to(folder)
+        (folder / "more" / "twice").symlink_to(folder / "more")
+        (folder / ".checkpoints").mkdir()
+        (folder / ".checkpoints" / "a.conllu").write_text(text("old"))
+        assert forms(read_conllu(folder)) == ["a1", "a2", "b", "c", "d"]
+        assert forms(read_conllu(str(folder))) == ["a1", "a2", "b", "c", "d"]
+
+    def test_what_may_not_be_read(self, folder, monkeypatch):
+        """A folder in a folder, or a file, is no reason to be silent."""
+        (folder / "gone.conllu").symlink_to(folder / "nowhere")
+        with pytest.raises(FileNotFoundError, match=r"gone\.conllu cannot be read: there is no"):
+            read_conllu(folder)
+        (folder / "gone.conllu").unlink()
+        list_folder = os.scandir
+
+        def refuse(path):
+            if path == str(folder / "more"):
+                raise PermissionError(13, "Permission denied", path)
+            return list_folder(path)
+
+        monkeypatch.setattr(os, "scandir", refuse)
+        monkeypatch.setattr(os, "access", lambda *path: False)
+        with pytest.raises(IsADirectoryError, match="more cannot be read: permission is denied"):
+            read_conllu(folder)
 
     @pytest.mark.parametrize(
         ("pattern", "expected"),
@@ -151,6 +173,10 @@ GUESSES = {
     "a table with semicolons": ("1;The;DET;", "a table with commas or semi"),
     "JSON without spaces": ('{"id":0,"form":"The","upos":"DET"}', "JSON"),
     "words and commas": ("Well,then,go,now on,please", "plain text"),
+    "git, one version": ("<<<<<<< HEAD", "mark of git between conflicting versions"),
+    "git, what both had": ("||||||| merged common ancestors", "mark of git"),
+    "git, the other version": ("=======", "mark of git"),
+    "git, the end": (">>>>>>> a1b2c3 (Dogs)", "mark of git"),
     "Git LFS": ("version https://git-lfs.github.com/spec/v1", "Git LFS.*git lfs pull"),
     "commas": ("1,The,the,DET,DT,_,2,det,_,_", "separated by commas"),
     "semicolons": ("1;The;the;DET;DT;_;2;det;_;_", "separated by semicolons"),

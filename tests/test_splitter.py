@@ -564,7 +564,7 @@ def test_invisible_characters_are_space_or_inside_forms(bundled):
     splitter = bundled[0]
     trees = splitter.split_text(text)
     assert "".join(tree.to_conllu() for tree in trees) == (
-        "# newpar\n# sent_id = 1\n# text = The c\xada\u2060t.\n"
+        "# newpar\n# sent_id = 1\n# text = The c\xada\u2060t.\n# space_after_document = No\n"
         "1\tThe\t_\t_\t_\t_\t_\t_\t_\tSpacesBefore=\\ufeff\\u200b|TokenRange=2:5\n"
         "2\tc\xada\u2060t\t_\t_\t_\t_\t_\t_\t_\t"
         "SpaceAfter=No|SpacesAfter=\\u200b|TokenRange=6:11\n"

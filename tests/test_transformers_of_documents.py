@@ -365,6 +365,12 @@ def test_rows_of_polars_are_in_the_order_of_the_texts(parsed, name):
     assert [list(row[:-1]) for row in found.sort("n__size").rows()] == expected
 
 
+@pytest.mark.parametrize("method", ["fit", "transform"])
+def test_names_of_parsers_are_told(method):
+    with pytest.raises(FileNotFoundError, match=r"no model file german.*names are: english\."):
+        getattr(TextParser("german"), method)(TEXTS)
+
+
 @pytest.mark.parametrize("gap", [None, np.nan, "NA"])
 def test_missing_texts_are_empty_or_named_by_their_row(parsed, gap):
     pd = pytest.importorskip("pandas")

@@ -21,6 +21,7 @@ MISTAKES = [
     ),
     Mistake("DependencyVectorizer().fit(trees[0])", raises(TypeError, r"\[tree\]")),
     Mistake("TextParser().fit_transform('The cat sat.')", raises(TypeError, r"\[text\]")),
+    Mistake("TextParser('german').fit([])", raises(FileNotFoundError, r"german.*english")),
     Mistake("SpectralSHAG().fit(tags)", raises(ValueError, r"X\[0\] has no heads", r"as y")),
     Mistake(
         "SpectralSHAG().fit([tree.with_heads(None) for tree in trees])",

@@ -37,11 +37,13 @@ print(f"{len(train)}, {len(development)} and {len(test)} sentences")
 # Figure 1
 # --------
 # EM starts at random, as in the paper, but only once instead of ten times. With ``tol=0`` it
-# performs exactly the requested iterations and warns that it has not converged, as expected. The
-# spectral learner is shown twice: with the default parameters, which counteract noise, and as
-# published.
+# performs exactly the requested iterations and warns that it has not converged, as expected. After
+# many of them, it finds the moves of one sentence impossible, and warns that another grammar parses
+# this sentence. The spectral learner is shown twice: with the default parameters, which counteract
+# noise, and as published.
 
 warnings.simplefilter("ignore", ConvergenceWarning)
+warnings.filterwarnings("ignore", "Values of 1 of 97 sentences leave the range")
 numbers_of_states = range(1, 17)
 learners = {"SPECTRAL": SpectralSHAG(), "SPECTRAL, published": SpectralSHAG.published()}
 for iterations in (5, 10, 25, 100):

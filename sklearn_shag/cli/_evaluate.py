@@ -77,8 +77,8 @@ class LeftOut:
             warn(message, UserWarning)
 
 
-def _read_conllu(path):
-    return CONLLU.sentences(CONLLU.pieces([path]))
+def _read_conllu(path, skips):
+    return CONLLU.sentences(CONLLU.pieces([path], skips=skips))
 
 
 def iter_sentences(files, on_error, read=_read_conllu):
@@ -88,9 +88,10 @@ def iter_sentences(files, on_error, read=_read_conllu):
     ----------
     files : list of str
     on_error : {"stop", "skip"}
-        What to do at an invalid sentence. With "skip", its error takes the place of its tree.
+        What to do at an invalid sentence. With "skip", its error takes the place of its tree, and
+        what cannot be read of a file is left out with a warning.
     read : function
-        Yields the sentences of a file as formats do.
+        Yields the sentences of a file as formats do; its second argument is whether to skip.
 
     Yields
     ------
@@ -98,7 +99,7 @@ def iter_sentences(files, on_error, read=_read_conllu):
         Its number counts from 1 in each file.
     """
     for path in files:
-        for number, (_, line, _, tree) in enumerate(read(path), start=1):
+        for number, (_, line, _, tree) in enumerate(read(path, on_error == "skip"), start=1):
             if on_error == "stop" and isinstance(tree, ConlluError):
                 raise tree
             yield LocatedTree("<stdin>" if path == STANDARD else path, number, tree, line)
@@ -213,7 +214,7 @@ def _check_files(gold, system):
     if STANDARD in gold and STANDARD in system:
         raise ValueError("Standard input, '-', can be read only once.")
     for a, b in product(gold, system):
-        if STANDARD not in (a, b) and os.path.samefile(a, b):
+        if STANDARD not in (a, b) and os.path.realpath(a) == os.path.realpath(b):
             warnings.warn(f"{a} is compared with itself", UserWarning, stacklevel=2)
 
 
@@ -260,7 +261,8 @@ def _find_difference(true, parsed):
     first, second = ("no word" if word is None else shorten(word) for word in words)
     return (
         f"word {token} is {first} in {describe_place(true)}, and {second} in "
-        f"{describe_place(parsed)}. Both must have the same words in the same order"
+        f"{describe_place(parsed)}. Both must have the same words in the same order; for text that "
+        f"was split differently, add --raw"
     )
 
 

@@ -86,6 +86,19 @@ def info(options):
         With `model`.
     """
     path = find_model(options.model)
-    known = PARSERS[options.model].card if path != options.model else {}
-    about = {"model": " ".join(str(load_model(path)).split()), **known, **read_card(path)}
+    about = {"model": " ".join(str(load_model(path)).split()), **find_card(options.model)}
     print_json(about | {"sha256": hashlib.sha256(read_bytes(path)).hexdigest()})
+
+
+def find_card(name):
+    """Find the card of a model, given as for :func:`find_model`."""
+    path = find_model(name)
+    return (PARSERS[name].card if path != name else {}) | read_card(path)
+
+
+def tell_languages(name):
+    """Tell in a sentence the languages of the treebanks that a model learned from."""
+    card = {} if name == STANDARD else find_card(name)
+    found = re.findall(r"UD_(\w+?)-", str(card.get("treebanks")))
+    languages = " and ".join(dict.fromkeys(found)).replace("_", " ")
+    return f"It learned from {languages or 'a language that its file does not name'}"

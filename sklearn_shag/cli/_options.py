@@ -2,8 +2,11 @@
 
 import argparse
 import ast
+import codecs
 import textwrap
 from functools import partial
+
+from sklearn_shag.utils._io import UTF_8
 
 # Limit of word vectors: frequent words come first in files, and models hold all vectors read.
 N_VECTORS = 200_000
@@ -248,6 +251,21 @@ def add_input(parser):
         tokens, for models that need no tags. For models of train --text: raw text, whole or one
         sentence per line, or JSON lines with id and text (default: %(default)s)""",
     )
+    parser.add_argument(
+        "--encoding",
+        type=_parse_encoding,
+        default=UTF_8,
+        metavar="NAME",
+        help="""encoding of input that is not CoNLL-U, such as latin-1, cp1252 or utf-16
+        (default: %(default)s)""",
+    )
+    for key in ("id", "text"):
+        parser.add_argument(
+            f"--{key}-key",
+            default=key,
+            metavar="KEY",
+            help=f"name of the {key} in JSON lines (default: %(default)s)",
+        )
 
 
 def add_files(parser, name, what, rest="", **options):
@@ -255,8 +273,8 @@ def add_files(parser, name, what, rest="", **options):
     files = parser.add_argument(
         name,
         metavar=name.upper(),
-        help=f"""{what}: CoNLL-U, possibly .gz; a folder, a quoted pattern, or - for standard
-        input{rest}""",
+        help=f"""{what}: CoNLL-U, possibly .gz; a folder with its sub-folders, a quoted pattern, or
+        - for standard input{rest}""",
         **options,
     )
     files.required = "default" not in options  # nargs="*" would find no file behind an option
@@ -268,8 +286,19 @@ def add_on_error(parser, skip):
         "--on-error",
         choices=["stop", "skip"],
         default="stop",
-        help=f"at a sentence that is not valid, stop, or {skip} (default: %(default)s)",
+        help=f"""at a sentence that is not valid, stop, or {skip}; a file that cannot be read is
+        left out, too (default: %(default)s)""",
     )
+
+
+def _parse_encoding(name):
+    """Check the name of an encoding; UTF-8 has one name."""
+    try:
+        "".encode(name)
+    except LookupError:
+        message = f"{name!r} is no encoding that Python knows, such as latin-1 or utf-16"
+        raise argparse.ArgumentTypeError(message) from None
+    return codecs.lookup(name).name
 
 
 def _parse_setting(text):

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import chain, groupby, islice, tee
 from operator import itemgetter
 from pathlib import Path
@@ -30,26 +30,31 @@ from sklearn_shag.treebank import (
     set_comment,
 )
 from sklearn_shag.utils._arrays import answer_each, in_chunks
-from sklearn_shag.utils._estimators import OpenMember
-from sklearn_shag.utils._io import PARTIAL, STANDARD, expand_user, write_resumable
+from sklearn_shag.utils._estimators import OpenMember, open_member
+from sklearn_shag.utils._io import PARTIAL, STANDARD, UTF_8, expand_user, write_resumable
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import call_recorded, count_workers, map_in_processes, progress
 
 PARSED_CHUNK = 250  # sentences of pieces whose trees are in memory at once
 GROUP = 1 << 15  # characters of pieces of text that are parsed together, at least
+# The shares of its words that are unseen in text of another language only, for so many known words.
+MOST_UNSEEN = (15_000, 0.46), (3_000, 0.7)
+FEWEST_WORDS = 200  # of a file that is warned of
 FEWEST_ITEMS = 4  # items that processes are started for: they take as long to start as to parse
 SUFFIXES = {"conllu": ".conllu", "jsonl": ".jsonl"}  # of files in folders; others end in .txt
 # Options that do not change the output, or that are described by themselves.
 OTHERS = {"command", "module", "program", "model", "context", "file", "output", "n_jobs", "resume"}
 
-_OF_OWN = re.compile(r"#\s*(sent_id|text)\s*=")  # comments that have a key of their own
+# Comments that have a key of their own, or follow from the text of the document.
+_OF_OWN = re.compile(r"#\s*(sent_id|text|space_after_document)\s*=")
 
 
 class PieceParser(NamedTuple):
     """A callable that parses pieces of text together; each worker has a copy.
 
-    It returns a list with a pair for each sentence, of the place of its piece and the texts of its
-    trees, before which may be a pair with its ConlluError; and a list of warnings.
+    It returns a list with a row for each sentence, of the place of its piece, the texts of its
+    trees, and numbers of words. Before it may be a row with its ConlluError. And it returns a list
+    of warnings.
     """
 
     opened: OpenMember
@@ -57,6 +62,7 @@ class PieceParser(NamedTuple):
     options: dict[str, Any]  # of the method parse
     skips: bool  # whether to skip sentences without a parse, or to stop at them
     is_json: bool
+    known: frozenset[str]  # words that the parser has learned, if it tells them
 
     def __call__(self, pieces):
         return call_recorded(self._list_results, pieces)
@@ -69,16 +75,21 @@ class PieceParser(NamedTuple):
             for k, line, text, tree in sentences:
                 answer = tree if isinstance(tree, ConlluError) else next(answers)
                 if isinstance(answer, list):
-                    found.append((k, self._write(answer)))
+                    found.append((k, self._write(answer), *self._count_words(tree)))
                     continue
                 if answer is not tree:  # the sentence is valid, but cannot be parsed
                     message = str(answer).replace("X[0]", "the sentence", 1)
                     answer = ConlluError(pieces[k].path, line, message)
-                found.append((k, answer))
+                found.append((k, answer, 0, 0))
                 if not self.skips:
                     return found
-                found.append((k, self._pass_on(pieces[k], text, tree)))
+                found.append((k, self._pass_on(pieces[k], text, tree), 0, 0))
         return found
+
+    def _count_words(self, tree):
+        """Count the words of a sentence that begin with letters, and the unseen ones among them."""
+        words = [form for form in tree.forms if form[0].isalpha()]
+        return len(words), sum(w not in self.known and w.lower() not in self.known for w in words)
 
     def _list_sentences(self, pieces):
         """Yield the place of the piece, line, text, and tree or error of each sentence."""
@@ -174,30 +185,37 @@ class Output:
 
     Parameters
     ----------
-    is_json : bool
-    has_documents : bool
-        Whether sentences belong to documents, each a line of JSON, and are numbered there.
-    skips : bool
-        Whether to go on behind errors.
+    work : PieceParser
+    model : str
+        Its name.
 
     Attributes
     ----------
+    has_documents : bool
+        Whether sentences belong to documents, each a line of JSON, and are numbered there.
     counts : Counter
-        Of sentences, unparsed ones, documents, refused and empty ones, and of sentences in the
-        document.
+        Of sentences, unparsed ones, documents, refused and empty ones, of sentences in the
+        document, and of words and unseen ones in the file.
     empty : list of str
         Documents that are to be noted in the next one in CoNLL-U.
     """
 
-    def __init__(self, is_json, has_documents, skips):
-        self.is_json, self.has_documents, self.skips = is_json, has_documents, skips
-        self.counts, self.empty, self._text = Counter(), [], []
+    def __init__(self, work, model):
+        self.is_json, self.skips, self.model = work.is_json, work.skips, model
+        self.has_documents = isinstance(work.form, SplitterFormat)
+        self.counts, self.empty, self._text, self.path = Counter(), [], [], None
+        shares = (share for n_known, share in MOST_UNSEEN if len(work.known) >= n_known)
+        self.most_unseen = min(shares, default=1)
 
     def add(self, pieces, found):
         """Yield the output of pieces, of which a PieceParser has found so much."""
         by_piece = {k: list(rows) for k, rows in groupby(found, key=itemgetter(0))}
         for k, piece in enumerate(pieces):
-            for _, result in by_piece.get(k, ()):
+            if piece.path != self.path:
+                self.tell_unseen()
+            for _, result, n_words, n_unseen in by_piece.get(k, ()):
+                self.counts["words"] += n_words
+                self.counts["unseen"] += n_unseen
                 if isinstance(result, ConlluError):
                     if not self.counts["unparsed"]:
                         self._tell_error(result, "the sentence is passed on as it is")
@@ -210,9 +228,22 @@ class Output:
             self.read(piece)
 
     def read(self, piece):
-        """Keep the text of a document, to be written at its end."""
+        """Keep the text of a document, to be written at its end, and the file that is read."""
+        self.path = piece.path
         if self.is_json and self.has_documents:
             self._text = [] if piece.ends else [*self._text, piece.text]
+
+    def tell_unseen(self):
+        """Warn of the file that was read if it seems to be in a language of other words."""
+        n, n_unseen = self.counts.pop("words", 0), self.counts.pop("unseen", 0)
+        if n >= FEWEST_WORDS and n_unseen > self.most_unseen * n:
+            from sklearn_shag.cli._info import tell_languages  # is seldom needed
+
+            warn(
+                f"{printable(self.path)}: the parser has never seen {100 * n_unseen / n:.0f} % of "
+                f"the {n} words, as in text of another language. {tell_languages(self.model)}",
+                UserWarning,
+            )
 
     def _add_sentence(self, piece, texts):
         document, number = piece.document, self.counts["in_document"]
@@ -248,10 +279,11 @@ class Output:
     def _tell_error(self, error, message):
         if not self.skips:
             raise error
-        warn(f"{error}; {message}", UserWarning)
+        warn(f"{str(error).rstrip('.')}; {message}", UserWarning)
 
     def summarize(self):
-        """Warn of sentences without a parse, and of documents that were left out."""
+        """Warn of unseen words, sentences without a parse, and documents that were left out."""
+        self.tell_unseen()
         of, n = self.counts, self.counts["sentences"]
         if of["unparsed"]:
             warn(f"{of['unparsed']} of {n} sentences were passed on without a parse", UserWarning)
@@ -290,9 +322,9 @@ def parse(options):
         n_jobs=options.n_jobs,
     )
     work = _make_work(options, model)
+    output = Output(work, options.model)
     items, issued = tee(read_items(options, files, work.form))
-    n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
-    output = Output(work.is_json, isinstance(work.form, SplitterFormat), work.skips)
+    n_bytes = None if STANDARD in files else sum(size for _, size, _ in _stamp(files))
     counts, shown, key = output.counts, set(), _describe_run(options, files)
     with write_resumable(options.output, key, options.resume) as (write, note, noted):
         n_done, done, output.empty = noted or (0, {}, [])
@@ -344,7 +376,15 @@ def _make_work(options, model):
         "unique_relations": "auto" if groups == [("auto",)] else groups,
     }
     form = choose_form(options, model.splitter)
-    return PieceParser(model.opened, form, answers, options.on_error == "skip", is_json)
+    skips = options.on_error == "skip"
+    return PieceParser(model.opened, form, answers, skips, is_json, _list_known(parser))
+
+
+def _list_known(parser):
+    """Return the words that a network, or the first of several, has learned; none of others."""
+    first = open_member(getattr(parser, "estimators_", [parser])[0]).parser
+    forms = getattr(first, "vocabulary_", {}).get("form", ())
+    return frozenset(forms)
 
 
 def choose_form(options, splitter):
@@ -360,12 +400,43 @@ def choose_form(options, splitter):
 
 def read_items(options, files, form):
     """Iterate over lists of pieces that are parsed together."""
+    encoding, skips = options.encoding, options.on_error == "skip"
     if not isinstance(form, SplitterFormat):
-        return ([piece] for piece in form.pieces(files))
-    names = _name_documents(files)
-    texts = (read_text_file(path, names.get(path), options.on_error == "skip") for path in files)
-    pieces = chain.from_iterable(map(read_json_lines, files) if options.input == "jsonl" else texts)
-    return group_pieces(pieces, GROUP)
+        encoding = UTF_8 if form == CONLLU else encoding
+        return ([piece] for piece in form.pieces(files, encoding=encoding, skips=skips))
+    if options.input == "jsonl":
+        keys = options.id_key, options.text_key
+        documents = (read_json_lines(path, keys, encoding) for path in files)
+    else:
+        names = _name_documents(files)
+        documents = (read_text_file(path, names.get(path), skips, encoding) for path in files)
+    return group_pieces(_number_equal(chain.from_iterable(documents)), GROUP)
+
+
+def _number_equal(pieces):
+    """Yield pieces of documents, with a number behind each id that a document before has had.
+
+    All ids are in memory, with about a hundred bytes each. In the end, a warning counts numbers.
+    """
+    numbers, renamed, name = {}, [], None  # the last number of each id
+    for piece in pieces:
+        given = piece.document
+        if name is None and given is not None and piece.error is None:  # a document begins
+            name = given
+            while str(name) in numbers:
+                numbers[str(given)] += 1
+                name = f"{given}_{numbers[str(given)]}"
+            numbers[str(name)] = 1
+            if name != given:
+                renamed.append(name)
+        yield piece._replace(document=name or given)
+        name = None if piece.ends else name
+    if renamed:
+        warn(
+            f"Documents with the id of one before them got a number behind it: {len(renamed)}; the "
+            f"first became {printable(renamed[0])}",
+            UserWarning,
+        )
 
 
 def _name_documents(files):
@@ -379,17 +450,21 @@ def _describe_run(options, files):
     """Describe model, options and inputs of a run, for --resume."""
     if options.resume and STANDARD in (options.model, *files):
         raise ValueError("--resume needs names of files, and not standard input.")
-
-    def stamp(paths):
-        found = [Path(expand_user(path)).resolve() for path in paths]
-        found = [(str(path), path.stat()) for path in found if path.exists()]
-        return [[path, each.st_size, each.st_mtime_ns] for path, each in found]
-
     given = {name: each for name, each in vars(options).items() if name not in OTHERS}
     given["version"] = __version__
     context = Path(expand_user(options.context)).iterdir() if options.context else ()
     model = [options.model, *sorted(context)]
-    return {"the model": stamp(model), "the options": given, "the inputs": stamp(files)}
+    return {"the model": _stamp(model), "the options": given, "the inputs": _stamp(files)}
+
+
+def _stamp(paths):
+    """List path, size and time of the files that can be found."""
+    found = []
+    for path in map(os.path.realpath, map(expand_user, paths)):
+        with suppress(OSError):
+            about = os.stat(path)
+            found.append([path, about.st_size, about.st_mtime_ns])
+    return found
 
 
 def _parse_items(work, items):

@@ -1,7 +1,7 @@
 """The commands `suggest` and `check`, which tell annotators where to look."""
 
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 
@@ -38,7 +38,7 @@ from sklearn_shag.treebank import (
 from sklearn_shag.utils._arrays import in_chunks, rows_of
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
-from sklearn_shag.utils._messages import printable
+from sklearn_shag.utils._messages import printable, warn
 
 SUGGESTED_CHUNK = 1000  # sentences held at once
 UNCERTAIN = 0.9  # predicted heads that are less probable are worth a look, in a sentence to be read
@@ -189,9 +189,14 @@ def _iter_new(options, form, files, invalid):
             yield sentence._replace(tree=tree)
 
 
-def _read_file(options, form, path):
+def _read_file(options, form, path, skips):
     """Read the sentences of a file as formats do."""
-    return chain.from_iterable(map(form.sentences, read_items(options, [path], form)))
+    for pieces in read_items(options, [path], form):
+        yield from form.sentences(pieces)
+        for error in filter(None, (getattr(piece, "error", None) for piece in pieces)):
+            if not skips:
+                raise error
+            warn(f"{str(error).rstrip('.')}; the document is left out", UserWarning)
 
 
 def _list_suggestions(options, opened, part, place):

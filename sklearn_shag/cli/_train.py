@@ -27,6 +27,7 @@ from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._estimators import find_splitter, open_member, weight_name
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable, warn
+from sklearn_shag.utils._parallel import log_progress
 
 COUNTED_CHUNK = 10_000  # trees counted at once by learners that need counts only
 SHOWN_SCORES = ("uas", "las")
@@ -69,7 +70,8 @@ def train(options):
     if recipe.learns_tags and recipe.tags is None:
         recipe = replace(recipe, tags=",".join(treebank.list_columns()))
     training = Training(recipe, treebank, others, told)
-    expected = training.fit()
+    with log_progress():
+        expected = training.fit()
     card = make_card(files, options, trees=treebank.n_sentences, tokens=treebank.n_tokens)
     if options.output != STANDARD:  # scores may take a while, and belong to the card
         save_model(training.model, options.output, card=card)
@@ -213,8 +215,8 @@ class Training:
             model.fit([*treebank, *self.raw])
 
     def print_kind(self):
-        """Print the share of arcs that are not projective, and the trees of the parser's sums."""
-        if not self.treebank.n_arcs:
+        """Print the share of arcs that are not projective, if any, and the trees of sums."""
+        if not self.treebank.n_nonprojective:
             return
         parser = open_member(self.model).parser
         share = self.treebank.n_nonprojective / self.treebank.n_arcs

@@ -24,6 +24,7 @@ from sklearn_shag.treebank import (
     check_marks,
     forget_guesses,
     iter_horizontal,
+    leave_out_rest,
     list_sources,
     nonprojective_arcs,
     read_conllu,
@@ -240,7 +241,7 @@ def read_raw_text(paths, splitter, on_error):
     splitter : Splitter or None
         Splits text; without one, there are spaces between tokens.
     on_error : {"stop", "skip"}
-        What to do at a sentence of CoNLL-U that is not valid.
+        What to do at a sentence of CoNLL-U that is not valid, and where text cannot be read.
 
     Yields
     ------
@@ -254,7 +255,8 @@ def read_raw_text(paths, splitter, on_error):
                 yield each.tree.with_heads(None)
             invalid.tell([path])
         else:
-            yield from iter_horizontal(path) if splitter is None else splitter.iter_split_text(path)
+            read = iter_horizontal if splitter is None else splitter.iter_split_text
+            yield from leave_out_rest(read(path), on_error == "skip")
 
 
 def list_split(own, helpers, raw_text):

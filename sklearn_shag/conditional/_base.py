@@ -166,7 +166,8 @@ class ArcParser(CalibratedMixin, ConditionalParser):
             scores = self._try_trees(X, y, sample_weight, trees)
             trees = prepare("all" if scores[1] > scores[0] else "projective")
             trees = trees._replace(scores=scores)
-        if self.verbose and kind == "auto" and sys.stderr is not None:  # it may be closed
+        # Standard error may be closed.
+        if self.verbose and kind == "auto" and trees.share and sys.stderr is not None:
             print(tell_trees(trees.trees, trees.share, trees.scores), file=sys.stderr)
         return trees
 

@@ -174,6 +174,13 @@ def make_validation(score, trees, examples, held_out):
     return validate
 
 
+def _watch(batches, advance):
+    """Yield batches, and give long passes a chance to say how far they are."""
+    for batch in batches:
+        yield batch
+        advance(0)
+
+
 def run_passes(
     trainer,
     examples,
@@ -205,7 +212,7 @@ def run_passes(
     advice : str
         The parameters to lower if numbers are not finite, for the message.
     advance : callable
-        Called after each pass.
+        Called after each pass, and after each batch with 0.
     roots : int, default=0
         Number of rows of each sentence beside its tokens.
     validate : None or callable, default=None
@@ -229,6 +236,7 @@ def run_passes(
     best, losses, scores, since = None, [], [], 0
     while len(losses) < max_iter and since < patience:
         batches = cut_into_batches(lengths, rng.permutation(chosen), batch_size)
+        batches = _watch(batches, advance)
         loss = sum(trainer.learn(examples.take(batch)) for batch in batches) / total
         if not (np.isfinite(loss) and trainer.is_finite()):
             raise ValueError(

@@ -29,7 +29,7 @@ from sklearn_shag.treebank import (
 )
 from sklearn_shag.utils._arrays import is_collection, object_array, unpack_column
 from sklearn_shag.utils._heads import UNKNOWN, list_way_up
-from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._param_validation import (
     COUNT,
     N_JOBS,
@@ -202,7 +202,14 @@ class TextParser(StatelessTransformer):
         if not isinstance(self.parser, str | os.PathLike):
             return self.parser
         path = os.fspath(self.parser)
-        return _open_file(path, None if path in PARSERS else os.stat(path).st_mtime_ns)
+        if path in PARSERS:
+            return _open_file(path, None)
+        if not os.path.exists(path):
+            raise FileNotFoundError(
+                f"There is no model file {printable(path)}, and no parser has this name; the names "
+                f"are: {', '.join(PARSERS)}."
+            )
+        return _open_file(path, os.stat(path).st_mtime_ns)
 
     def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
         """Name the column of documents, for the names of pipelines.

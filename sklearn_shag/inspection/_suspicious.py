@@ -166,6 +166,11 @@ def assign_folds(trees, cv, seed=0):
     """List positions of trees to learn from and to judge, for each fold; of documents if known."""
     from sklearn.model_selection import GroupKFold, KFold  # its import takes a while
 
+    if len(trees) < cv:
+        raise ValueError(
+            f"At least {cv} sentences are needed, since each of {cv} parts is judged by parsers of "
+            f"the others; got {len(trees)}."
+        )
     documents = np.cumsum([any(c.startswith("# newdoc") for c in t.comments) for t in trees])
     by_document = np.unique(documents).size >= cv
     splitter = (GroupKFold if by_document else KFold)(cv, shuffle=True, random_state=seed)

@@ -202,7 +202,9 @@ class Splitter(TreeTransformer, NetworkLearner):
     The sentences it makes have the comments "newpar", "sent_id" and "text". MISC of each token has
     TokenRange, the position of its characters in the text, and SpaceAfter, SpacesAfter and
     SpacesBefore, as UDPipe writes them. White space for which UDPipe has no escape, such as a
-    no-break space, is written as ``\\u00a0``, and so are characters without width.
+    no-break space, is written as ``\\u00a0``, and so are characters without width. The last token
+    has no SpaceAfter=No, which may not stand before a new document. If nothing follows it, the
+    first sentence of the text has the comment ``space_after_document = No`` instead.
 
     Examples
     --------
@@ -409,8 +411,10 @@ class Splitter(TreeTransformer, NetworkLearner):
         for piece, (text, places), begin in zip(pieces, visible, begins.tolist(), strict=True):
             name = None if piece.document is None else str(piece.document)
             own = numbers if name is None else map(partial("{}-{}".format, name), count(1))
-            place = piece.n_characters, piece.begins_paragraph, name, piece.text, places
-            yield to_trees(text, ends[begin : begin + len(text)], self._words_of, own, *place)
+            place = piece.n_characters, piece.begins_paragraph, name, piece.tells_end
+            source = piece.text, places
+            its_ends = ends[begin : begin + len(text)]
+            yield to_trees(text, its_ends, self._words_of, own, *place, *source)
 
     def _find_ends(self, text, lines=False, stops=None):
         """Predict the kind of end at each character, int8 (n_characters,).

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from sklearn_shag.operators._operators import Operators, check_automaton, direct_sum, trim
+from sklearn_shag.operators._operators import (
+    Operators,
+    check_automaton,
+    direct_sum,
+    require_operators,
+    trim,
+)
 from sklearn_shag.utils._arrays import check_finite
 
 # Least share of a direction of the state space in the largest one: smaller ones are rounding.
@@ -59,6 +65,7 @@ def l2_distance(one: Operators, other: Operators) -> float:
     >>> round(l2_distance(coin, never) ** 2, 6)    # 1/4, and twice 1/64, and 4 times 1/1024, ...
     0.285714
     """
+    require_operators(one, other)
     for operators, name in ((one, "one"), (other, "other")):
         check_automaton(operators, name, one.A)
         for field, values in zip(Operators._fields, operators, strict=True):

@@ -9,6 +9,7 @@ from scipy import linalg
 from sklearn_shag.encoding import RIGHT, Alphabet, split_pair
 from sklearn_shag.sequences import Moments
 from sklearn_shag.utils._arrays import check_shapes
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
@@ -59,6 +60,16 @@ class Operators(NamedTuple):
     alpha_1: FloatArray
     alpha_inf: FloatArray
     A: FloatArray
+
+
+def require_operators(*models):
+    """Raise a TypeError if a model is something else than Operators, such as an estimator."""
+    for model in models:
+        if not isinstance(model, Operators):
+            raise TypeError(
+                f"Operators are expected, got {shorten(model)}. Those of a fitted automaton or "
+                f"grammar are its .operators_."
+            )
 
 
 def total_mass(operators: Operators) -> np.float64 | FloatArray:
@@ -117,6 +128,7 @@ def remaining_mass(operators):
 
 
 def _check_mass(operators):
+    require_operators(operators)
     radius = spectral_radius(operators.A.sum(axis=-3))
     if radius >= 1.0:
         raise ValueError(
@@ -158,6 +170,7 @@ def change_basis(operators: Operators, basis: FloatArray) -> Operators:
     >>> float(total_mass(change_basis(coin, np.array([[-4.0]]))))
     1.0
     """
+    require_operators(operators)
     inverse = np.linalg.inv(basis)
     return Operators(
         np.einsum("...ij,...j->...i", inverse, operators.alpha_1),
@@ -275,6 +288,7 @@ def trim(operators):
 
 
 def _check_alike(what, one, other):
+    require_operators(one, other)
     if one.A.shape[:-2] != other.A.shape[:-2]:
         raise ValueError(
             f"{what} needs models over the same heads and symbols, got operators of shapes "
@@ -350,8 +364,8 @@ def exact_moments(operators: Operators, context: float = 0.0) -> Moments:
            [0.125, 0.125, 0.25 ],
            [0.25 , 0.25 , 0.5  ]])
     """
-    n_symbols = operators.A.shape[0]
     _check_mass(operators)
+    n_symbols = operators.A.shape[0]
     passing = expected_visits(operators)
     resolvent = np.eye(passing.size) - operators.A.sum(axis=0)
     finishing = linalg.solve(resolvent.T, operators.alpha_inf)

@@ -5,7 +5,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sklearn_shag.operators._operators import Operators, check_automaton, spectral_radius, trim
+from sklearn_shag.operators._operators import (
+    Operators,
+    check_automaton,
+    require_operators,
+    spectral_radius,
+    trim,
+)
 from sklearn_shag.utils._arrays import check_finite, check_range, check_shape, log_of
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import StrOptions, validate_params
@@ -260,6 +266,7 @@ def _quote_label(text):
 
 def _name_symbols(operators, symbols, first=1):
     """Check a model and return the names of its symbols; without `symbols`, numbers."""
+    require_operators(operators)
     check_automaton(operators, "operators", operators.A)
     n_symbols = len(operators.A)
     names = list(map(str, range(first, n_symbols + first) if symbols is None else symbols))

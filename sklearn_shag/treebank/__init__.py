@@ -72,7 +72,7 @@ from sklearn_shag.treebank._guesses import (
     words_guessed,
 )
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
-from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces
+from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces, leave_out_rest
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,
     arcs_left_by,

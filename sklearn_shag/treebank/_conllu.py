@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 from sklearn_shag.treebank._columns import check_column_name, join_columns
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources
-from sklearn_shag.treebank._text import split_lines
+from sklearn_shag.treebank._text import NO_SPACE_BEHIND, split_lines
 from sklearn_shag.treebank._tree import CONLLU, DependencyTree
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._io import write_text
@@ -39,9 +39,10 @@ def read_conllu(
     ----------
     path_or_file : str, os.PathLike, text file, or list or tuple of them
         The file, in UTF-8 and optionally compressed with gzip, whatever its name is. A byte order
-        mark is dropped. "-" is standard input, "~" the home folder. A folder
-        stands for its ".conllu" and ".conllu.gz" files, a pattern such as ``UD_*/*-train.conllu``
-        for the files that it matches, sorted by name. Several files are read one after the other.
+        mark is dropped. "-" is standard input, "~" the home folder. A folder stands for the
+        ".conllu" and ".conllu.gz" files in it and its sub-folders, a pattern such as
+        ``UD_*/*-train.conllu`` for the files that it matches, sorted by name. Several files are
+        read one after the other.
 
     symbols : str or sequence of str, default="upos"
         What the grammar sees: a column as in :meth:`DependencyTree.column`, or several columns
@@ -277,7 +278,12 @@ def _list_sentences(content):
         return [content]
     name, sentences = content.get("id"), content["sentences"]
     if name is not None and sentences and "sent_id" in sentences[0]:  # the line is a document
-        sentences[0]["comments"].insert(0, f"# newdoc id = {name}")
+        first = sentences[0]
+        comments = [f"# newdoc id = {name}", *first["comments"]]
+        if "text" in first and not content.get("text", " ")[-1:].isspace():
+            comments += [f"# {key} = {first[key]}" for key in ("sent_id", "text")]
+            comments.append(NO_SPACE_BEHIND)
+        first["comments"] = comments
     return [{"sent_id": name, **sentence} for sentence in sentences]
 
 

@@ -11,6 +11,7 @@ from conllu.serializer import serialize_field
 
 from sklearn_shag.treebank._columns import MISSING
 from sklearn_shag.treebank._conllu import read_conllu
+from sklearn_shag.treebank._text import list_ends
 from sklearn_shag.treebank._tokens import split_pairs
 from sklearn_shag.treebank._tree import DependencyTree, Highlight, Trees, require_trees
 from sklearn_shag.utils._arrays import as_list
@@ -293,7 +294,7 @@ def to_spacy(trees: Iterable[DependencyTree], vocab: Any = None) -> Any:
     Returns
     -------
     doc : spacy.tokens.Doc
-        With words, spaces (according to ``SpaceAfter=No``), and those of lemmas, tags, features,
+        With words, spaces (as :func:`join_text` reads them), and those of lemmas, tags, features,
         heads and relations that all trees have. It cannot hold comments, multiword tokens, empty
         nodes, enhanced graphs and the rest of MISC.
 
@@ -323,7 +324,10 @@ def to_spacy(trees: Iterable[DependencyTree], vocab: Any = None) -> Any:
         if all(getattr(tree, attribute) for tree in trees)
     }
     empty["words"] = [form for tree in trees for form in tree.forms]
-    empty["spaces"] = ["SpaceAfter=No" not in misc for tree in trees for misc in tree.misc]
+    empty["spaces"] = spaces = []
+    for tree, is_end in zip(trees, list_ends(trees), strict=True):
+        spaces += ["SpaceAfter=No" not in misc for misc in tree.misc]
+        spaces[-1] = spaces[-1] and not is_end
     if any(tree.heads is None for tree in trees):
         empty["sent_starts"] = [not place for tree in trees for place in range(len(tree))]
     else:

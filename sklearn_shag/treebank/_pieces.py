@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sklearn_shag.treebank._lines import find_document
 from sklearn_shag.treebank._sources import ConlluError, describe_binary
-from sklearn_shag.utils._io import STANDARD, iter_chunks, open_bytes
+from sklearn_shag.utils._io import STANDARD, UTF_8, iter_chunks, open_bytes
 from sklearn_shag.utils._messages import printable, warn
 
 MAX_BYTES = 2**30  # of a file, by default: a larger one is more likely an attack
@@ -43,16 +43,29 @@ class TextFormat(NamedTuple):
     unit: str = "sentence"  # what is left out if it is not valid
     keeps_line_end: bool = False  # whether trees are written with the line end of their file
 
-    def pieces(self, sources, *, max_bytes=None, longest=MAX_SENTENCE_BYTES):
-        """Yield the pieces of all files in `sources`, one file after the other."""
+    def pieces(
+        self,
+        sources,
+        *,
+        max_bytes=None,
+        longest=MAX_SENTENCE_BYTES,
+        encoding=UTF_8,
+        skips=False,
+    ):
+        """Yield the pieces of all files in `sources`, one file after the other.
+
+        With `skips`, what cannot be read of a file is left out with a warning.
+        """
         for source in sources:
-            yield from iter_pieces(
+            pieces = iter_pieces(
                 source,
                 self.boundary,
                 n_chunks=self.n_chunks,
                 max_bytes=max_bytes,
                 longest=longest,
+                encoding=encoding,
             )
+            yield from leave_out_rest(pieces, skips)
 
     def sentences(self, pieces):
         """Yield place of the piece, line, text, and tree or error of each sentence of pieces."""
@@ -96,6 +109,16 @@ class TextFormat(NamedTuple):
                     yield tree
 
 
+def leave_out_rest(content, skips):
+    """Yield the content of a file; with `skips`, an error in reading ends it with a warning."""
+    try:
+        yield from content
+    except (ConlluError, OSError) as error:
+        if not skips:
+            raise
+        warn(f"{str(error).rstrip('.')}; the rest of the file is left out", UserWarning)
+
+
 def _too_long(path, line, longest):
     message = (
         f"this sentence has more than max_sentence_bytes={longest} bytes; see that sentences end "
@@ -104,7 +127,15 @@ def _too_long(path, line, longest):
     return ConlluError(path, line, message)
 
 
-def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, raw=False):
+def iter_pieces(
+    source,
+    *boundaries,
+    n_chunks=1,
+    max_bytes=None,
+    longest=None,
+    raw=False,
+    encoding=UTF_8,
+):
     """Read a file piece by piece.
 
     Parameters
@@ -122,6 +153,8 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, r
         Limit of the bytes of a sentence: more text without a boundary is an error.
     raw : bool, default=False
         Whether to change nothing in the text, and to read on in a file that seems to be none.
+    encoding : str, default="utf-8"
+        The encoding of a file that is not open, by the name of Python's codec.
 
     Yields
     ------
@@ -141,7 +174,9 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, r
     path = "<stdin>" if source == STANDARD else source
     if is_open:
         path = str(getattr(source, "name", "<text>"))
-    chunks = _read_open(path, source) if is_open else _read_file(path, source, raw)
+    is_other = not is_open and encoding != UTF_8
+    chunks = _read_open(path, source) if is_open else _read_file(path, source, raw or is_other)
+    chunks = _recode(chunks, encoding) if is_other else chunks
     held, n_lines, n_bytes, n_read, n_read_before, searched = bytearray(), 0, 0, 0, 0, 0
     size = n_chunks * _CHUNK
     try:
@@ -177,7 +212,7 @@ def iter_pieces(source, *boundaries, n_chunks=1, max_bytes=None, longest=None, r
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         line = 1 + n_lines + held.count(b"\n")
         raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
-    except UnicodeDecodeError as error:  # of an open file; `object` holds lines not yet returned
+    except UnicodeDecodeError as error:  # `object` holds lines not yet returned
         line = 1 + n_lines + held.count(b"\n") + error.object.count(b"\n", 0, error.start)
         raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None
     if held:
@@ -207,6 +242,15 @@ def _read_open(path, file):
                 f"{printable(path)} is open in binary mode; open it as text, with encoding='utf-8'"
             )
         yield line.encode(errors="surrogatepass"), 0
+
+
+def _recode(chunks, encoding):
+    """Turn chunks of text in another encoding into UTF-8."""
+    decode = codecs.getincrementaldecoder(encoding)().decode
+    n_read = 0
+    for chunk, n_read in chunks:
+        yield decode(chunk).encode(), n_read
+    yield decode(b"", True).encode(), n_read
 
 
 def _clean_chunks(chunks):

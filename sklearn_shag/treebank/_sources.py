@@ -15,8 +15,9 @@ def list_sources(path_or_file, suffix=".conllu"):
     Parameters
     ----------
     path_or_file : str, os.PathLike, text file, or list or tuple of them
-        ``-`` is standard input. A folder stands for its ``.conllu`` and ``.conllu.gz`` files, a
-        pattern such as ``UD_*/*-train.conllu`` for the files it matches, sorted by name.
+        ``-`` is standard input. A folder stands for the ``.conllu`` and ``.conllu.gz`` files in it
+        and its sub-folders, a pattern such as ``UD_*/*-train.conllu`` for the files it matches,
+        sorted by name. Sub-folders whose names begin with a dot are passed over.
     suffix : str, default=".conllu"
         Ending of the names of files in folders, before ``.gz``.
 
@@ -71,21 +72,31 @@ def _list_files(folder, suffix):
     """List the files in a folder that end in `suffix`, or the path itself if it is a file."""
     if not os.path.isdir(folder):
         return [folder]
-    names = sorted(name for name in os.listdir(folder) if name.endswith((suffix, f"{suffix}.gz")))
+    names, seen, unread = [], set(), []
+    for path, folders, files in os.walk(folder, onerror=unread.append, followlinks=True):
+        place = os.path.realpath(path)
+        is_new = place not in seen  # else a link has led there, perhaps in a circle
+        seen.add(place)
+        folders[:] = sorted(name for name in folders if is_new and not name.startswith("."))
+        if is_new:
+            files = [name for name in files if name.endswith((suffix, f"{suffix}.gz"))]
+            names += [os.path.join(path, name) for name in files]
+    twice = set(names) & {f"{name}.gz" for name in names}
+    if twice:
+        place, name = os.path.split(min(twice))
+        message = (
+            f"The folder {place} holds {name.removesuffix('.gz')} and {name}, which seem to be the "
+            f"same sentences. Name the files to read."
+        )
+        raise ValueError(printable(message))
+    names += [error.filename for error in unread]  # reading them tells why
     if not names:
         message = (
-            f"The folder {folder} holds no {suffix} or {suffix}.gz file. Name the files, or a "
-            f"pattern that matches them, such as {os.path.join(folder, '*', f'*{suffix}')}."
+            f"The folder {folder} holds no {suffix} or {suffix}.gz file, and neither do its "
+            f"sub-folders. Name the files, or a pattern that matches them."
         )
         raise FileNotFoundError(printable(message))
-    for name in names:
-        if f"{name}.gz" in names:
-            message = (
-                f"The folder {folder} holds {name} and {name}.gz, which seem to be the same "
-                f"sentences. Name the files to read."
-            )
-            raise ValueError(printable(message))
-    return [os.path.join(folder, name) for name in names]
+    return sorted(names)
 
 
 def _describe_missing(path):
@@ -141,6 +152,10 @@ _GUESSES = {
     ),
     r"\d+(\t[^\t]*){5}\t\d+\t[^\t]*$": (
         "CoNLL-X without its last two columns; write '_' in columns 9 and 10"
+    ),
+    r"(<{7}|\|{7}|={7}|>{7})( |$)": (
+        "a mark of git between conflicting versions; keep the lines of one version, and delete the "
+        "marks"
     ),
     r"[^\t]*\t": None,
     r"\s*\d+(\s+\S+){5}\s+(\d+|_)\s+\S+(\s+\S+\s+\S+)?\s*$": (

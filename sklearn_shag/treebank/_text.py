@@ -2,8 +2,11 @@
 
 import io
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,7 +17,7 @@ from sklearn_shag.treebank._graphemes import find_joined, remove_invisible
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
 from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
-from sklearn_shag.utils._io import STANDARD
+from sklearn_shag.utils._io import UTF_8
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import COUNT, validate_params
 from sklearn_shag.utils._typing import Files
@@ -30,7 +33,10 @@ _TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
 # together; tokens of other words end with MULTIWORD; sentences end with a token.
 ENDS = ("inside", "word", "token", "multiword", "sentence")
 INSIDE, WORD, TOKEN, MULTIWORD, SENTENCE = range(len(ENDS))
-_BEGINS_PARAGRAPH = re.compile(r"#\s*new(par|doc)\b")
+_BEGINS_PARAGRAPH = re.compile(r"^#\s*new(par|doc)\b", re.MULTILINE)
+# Comment of the first sentence of a document: nothing follows its last token, although that is
+# without SpaceAfter=No, which may not stand before the next document.
+NO_SPACE_BEHIND = "# space_after_document = No"
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _LINE_END = re.compile(r"[\r\n]\s*")  # the line ends of Python's text files, with blank lines
 _SPACE, _SPACES = re.compile(r"\s"), re.compile(r"\s*")
@@ -169,16 +175,19 @@ class TextPiece(NamedTuple):
     document: str | int | None = None
     ends: bool = False  # whether it is the last part
     error: Exception | None = None  # for which the document breaks off here
+    # Whether the first sentence of the document tells that nothing follows its last word. None is
+    # for a piece that is the whole document, which shows it.
+    tells_end: bool | None = None
 
 
-def iter_text(path_or_file, raw=False):
+def iter_text(path_or_file, **reading):
     """Read text files piece by piece.
 
     Parameters
     ----------
     path_or_file : str, os.PathLike, text file, or list or tuple of them
-    raw : bool, default=False
-        Whether to keep byte order marks and line ends as they are.
+    **reading : dict
+        `raw` and `encoding`, as for :func:`iter_pieces`.
 
     Returns
     -------
@@ -186,25 +195,55 @@ def iter_text(path_or_file, raw=False):
         Each ends with a blank line, or, within a paragraph of more than 128 kilobytes, with a line
         or a word. Together the pieces of a file are its text, with "\n" as line end.
     """
-    return _read_pieces(list_sources(path_or_file, ".txt"), raw)
+    return _read_pieces(list_sources(path_or_file, ".txt"), reading)
 
 
-def _read_pieces(sources, raw):
+def _read_pieces(sources, reading):
     for source in sources:
-        n_characters, space = 0, "\n\n"  # a file begins a paragraph
-        for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES, raw=raw):
+        n_characters, space, tells = 0, "\n\n", False  # a file begins a paragraph
+        blank, n_read = "", 0  # space that no sentence can hold goes before the next piece
+        for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES, **reading):
             text = decode_lines(piece.path, piece.n_lines + 1, piece.text)
             if "\0" in text:
                 line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
                 raise ConlluError(piece.path, line, "NUL is not a character of a text; remove it")
+            text, n_read = blank + text, n_read + piece.n_read
             visible = remove_invisible(text)
+            if not visible.strip():
+                blank = text
+                continue
+            if not n_characters:
+                tells = _ends_with_word(source, visible, reading)
             space += visible[: len(visible) - len(visible.lstrip())]
             begins = _BLANK_LINES.search(space) is not None
-            yield TextPiece(piece.path, piece.n_lines, n_characters, text, piece.n_read, begins)
+            place = piece.path, piece.n_lines - blank.count("\n"), n_characters
+            yield TextPiece(*place, text, n_read, begins, tells_end=tells)
             n_characters, space = n_characters + len(text), visible[len(visible.rstrip()) :]
+            blank, n_read = "", 0
+        if blank:
+            yield TextPiece(piece.path, piece.n_lines, n_characters, blank, n_read)
 
 
-def read_text_file(path, document=None, whole=False):
+def _ends_with_word(source, text, reading):
+    """Return whether a file ends without space, given the visible text of its first piece.
+
+    False is also for a file that can be read only once.
+    """
+    if not text[-1].isspace():
+        return True  # other pieces end with white space
+    with suppress(ConlluError, OSError):
+        if isinstance(source, str) and os.path.isfile(source):  # not a pipe
+            for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES, **reading):
+                text = remove_invisible(piece.text.decode(errors="replace")) or text
+        elif getattr(source, "seekable", bool)():
+            place = source.tell()
+            for part in iter(partial(source.read, MAX_SENTENCE_BYTES), ""):
+                text = remove_invisible(part) or text
+            source.seek(place)
+    return not text[-1].isspace()
+
+
+def read_text_file(path, document=None, whole=False, encoding=UTF_8):
     """Yield the pieces of a document that is a text file.
 
     Parameters
@@ -214,7 +253,8 @@ def read_text_file(path, document=None, whole=False):
         Its id.
     whole : bool, default=False
         Whether to read the file to its end first, so that nothing comes of one with an error. Not
-        of standard input.
+        of standard input and pipes.
+    encoding : str, default="utf-8"
 
     Yields
     ------
@@ -223,54 +263,66 @@ def read_text_file(path, document=None, whole=False):
     """
     end = TextPiece(path, 0, 0, "", document=document, ends=True)
     try:
-        if whole and path != STANDARD:
-            for _ in iter_text(path):
+        if whole and os.path.isfile(path):
+            for _ in iter_text(path, encoding=encoding):
                 pass
-        for piece in iter_text(path):
+        for piece in iter_text(path, encoding=encoding):
             yield piece._replace(document=document)
     except (ConlluError, OSError) as error:
         end = end._replace(error=error)
     yield end
 
 
-def read_json_lines(path):
-    """Yield the pieces of documents that are lines of JSON, each an object with `id` and `text`.
+def read_json_lines(path, keys=("id", "text"), encoding=UTF_8):
+    """Yield the pieces of documents that are lines of JSON, each an object with id and text.
 
     Pieces are those of :func:`read_text_file`. Of a document with an error only the end comes.
+
+    Parameters
+    ----------
+    path : str
+    keys : pair of str, default=("id", "text")
+        The names of id and text.
+    encoding : str, default="utf-8"
+
+    Yields
+    ------
+    piece : TextPiece
     """
     try:
-        for part in iter_pieces(path, b"\n", longest=MAX_BYTES, raw=True):
+        for part in iter_pieces(path, b"\n", longest=MAX_BYTES, raw=True, encoding=encoding):
             for k, line in enumerate(part.text.splitlines()):
                 if line.strip():
-                    end, text = _read_json(path, part.n_lines + k, line)
+                    end, text = _read_json(path, part.n_lines + k, line, *keys)
                     for piece in iter_text(io.StringIO(text, newline=""), raw=True):
-                        own = piece.n_characters, piece.text, 0, piece.begins_paragraph
-                        yield TextPiece(path, end.n_lines, *own, end.document)
+                        own = {"path": path, "n_lines": end.n_lines, "document": end.document}
+                        yield piece._replace(n_read=0, **own)
                     yield end
             yield TextPiece(path, 0, 0, "", part.n_read)  # reports the bytes
-    except ConlluError as error:  # of the file
+    except (ConlluError, OSError) as error:  # of the file
         yield TextPiece(path, 0, 0, "", ends=True, error=error)
 
 
-def _read_json(path, n_lines, line):
+def _read_json(path, n_lines, line, id_key, text_key):
     """Return the end of the document in a line of JSON, and its text, if there is no error."""
     end = TextPiece(path, n_lines, 0, "", ends=True)
     try:
         content = json.loads(line.decode("utf-8-sig", errors="replace"))
-        if not (isinstance(content, dict) and content.keys() >= {"id", "text"}):
-            raise ValueError('the line is no JSON object with "id" and "text"')
-        name = content["id"]
+        if not (isinstance(content, dict) and content.keys() >= {id_key, text_key}):
+            raise ValueError(f'the line is no JSON object with "{id_key}" and "{text_key}"')
+        name = content[id_key]
         if type(name) not in (str, int) or len(str(name).splitlines()) != 1:
             raise ValueError(f"the id must be a number or one line of text, got {shorten(name)}")
         check_text(str(name))
         end = end._replace(document=name)
         decode_lines(path, n_lines + 1, line)
-        check_text(content["text"])
+        check_text(content[text_key])
     except ConlluError as error:
         return end._replace(error=error), ""
     except (TypeError, ValueError, RecursionError) as error:
-        return end._replace(error=ConlluError(path, n_lines + 1, str(error))), ""
-    return end, content["text"]
+        message = f"this is not JSON of a document: {error}"
+        return end._replace(error=ConlluError(path, n_lines + 1, message)), ""
+    return end, content[text_key]
 
 
 def group_pieces(pieces, least):
@@ -493,6 +545,7 @@ def to_trees(
     first_character=0,
     begins_paragraph=True,
     document=None,
+    tells_end=None,
     source=None,
     places=None,
 ):
@@ -514,6 +567,10 @@ def to_trees(
         Whether the first sentence begins a paragraph.
     document : None or str, default=None
         Name of the document that the first sentence begins.
+    tells_end : None or bool, default=None
+        Whether the first sentence of the whole text tells that nothing follows its last token,
+        which then has no SpaceAfter=No. None is for a text that is whole if it has the first
+        character.
     source : None or str, default=None
         The text with its invisible characters, which come back: inside a token they are part of
         its form, but not of several words, and elsewhere of the space around it.
@@ -535,6 +592,10 @@ def to_trees(
     first = places[begin]  # in the source
     before = f"SpacesBefore={_escape_spaces(source[:first])}|" if first else ""
     opening = [] if document is None else [f"# newdoc id = {document}"]
+    if tells_end is None:
+        tells_end = not (first_character or text[-1:].isspace())
+    closing = [NO_SPACE_BEHIND] if tells_end and not first_character else []
+    told = len(text) if tells_end else np.inf  # tokens that end there have no SpaceAfter=No
     rows, forms, shown = [], [], []
     for kind, stop, span in zip(ends[last].tolist(), (last + 1).tolist(), spans, strict=True):
         behind = _SPACES.match(text, stop).end()
@@ -544,7 +605,7 @@ def to_trees(
         misc = f"{before}TokenRange={first_character + first}:{first_character + end}"
         if space not in ("", " "):
             misc = f"SpacesAfter={_escape_spaces(space)}|{misc}"
-        if stop == behind:
+        if stop == behind and stop < told:
             misc = f"SpaceAfter=No|{misc}"
         shown += [form, " " if stop < behind else ""]
         inside = (cuts[slice(*span)] + 1 - begin).tolist() if span[0] < span[1] else []
@@ -562,8 +623,8 @@ def to_trees(
         if kind == SENTENCE:
             comments = [*opening, *(["# newpar"] if begins_paragraph else [])]
             comments += [f"# sent_id = {next(numbers)}", f"# text = {''.join(shown).rstrip()}"]
-            yield _make_tree(tuple(forms), "\n".join([*comments, *rows]), document)
-            opening = []
+            yield _make_tree(tuple(forms), "\n".join([*comments, *closing, *rows]), document)
+            opening = closing = ()
             begins_paragraph = _BLANK_LINES.search(text, stop, behind) is not None
             rows, forms, shown = [], [], []
 
@@ -593,9 +654,11 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     Returns
     -------
     text : str
-        The tokens, each surrounded by what SpacesBefore and SpacesAfter hold. By default one space
-        follows a token, and none if MISC has SpaceAfter=No. For trees made by
-        :class:`~sklearn_shag.Splitter`, this is the original text, to the last character.
+        The tokens, each surrounded by what SpacesBefore and SpacesAfter hold: white space, and
+        invisible characters. By default one space follows a token, and none if MISC has
+        SpaceAfter=No. None follows the last token of a document whose first sentence has the
+        comment ``space_after_document = No``. For trees made by :class:`~sklearn_shag.Splitter`,
+        this is the original text, to the last character.
 
     See Also
     --------
@@ -608,15 +671,41 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     >>> join_text([tree.with_misc("SpaceAfter", [None, "No", "No"])])
     'Dogs bark.'
     """
-    parts = []
+    trees, parts = list(trees), []
     for index, tree in enumerate(trees):
         require_tree(tree, f"trees[{index}]", "the white space between tokens is")
+    for tree, is_end in zip(trees, list_ends(trees), strict=True):
         for form, misc, *_ in list_tokens(tree):
             given = dict(pair.partition("=")[::2] for pair in misc.split("|"))
             space = " " if _space_behind(misc) else ""
             parts += [_unescape_spaces(given.get("SpacesBefore", "")), form]
             parts.append(_unescape_spaces(given.get("SpacesAfter", space)))
+        if is_end:
+            parts[-1] = ""
     return "".join(parts)
+
+
+def list_ends(trees):
+    """Tell of each tree whether nothing follows it, because the first one of its document says so.
+
+    Parameters
+    ----------
+    trees : list of DependencyTree
+
+    Returns
+    -------
+    ends : list of bool
+    """
+    ends, tells = [], False
+    for tree, following in pairwise([*trees, None]):
+        tells = tells or NO_SPACE_BEHIND in tree.comments
+        comments = "# newdoc" if following is None else "\n".join(following.comments)
+        # Of texts without names, one after the other, each begins a paragraph.
+        begun = _BEGINS_PARAGRAPH.findall(comments)
+        is_end = tells and begun and "SpacesAfter=" not in list_tokens(tree)[-1].misc
+        ends.append(bool(is_end))
+        tells = tells and not is_end and "doc" not in begun
+    return ends
 
 
 def _space_behind(misc):

@@ -15,6 +15,7 @@ from functools import partial
 from sklearn_shag.utils._messages import printable, shorten
 
 STANDARD = "-"  # a path that stands for standard input or output
+UTF_8 = "utf-8"  # as codecs.lookup names it
 PARTIAL = ".part", ".part.log"  # endings of the files beside one that can be gone on with
 _CHUNK = 1 << 20  # bytes that are read at once
 _SHOWN = 200  # characters of a path in messages
@@ -147,7 +148,8 @@ def open_bytes(path):
 def _describe_unread(error, path):
     """Return the reason why a file cannot be read, also of a folder or a missing file."""
     if os.path.isdir(path):
-        return "it is a folder, and not a file"
+        may_read = os.access(path, os.R_OK)
+        return "it is a folder, and not a file" if may_read else "permission is denied"
     if isinstance(error, FileNotFoundError):
         return "there is no such file" + ("" if os.path.isabs(path) else f" in {os.getcwd()}")
     return _describe_error(error, path)

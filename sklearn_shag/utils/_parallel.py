@@ -25,6 +25,7 @@ from sklearn_shag.utils._messages import warn
 # Work that is over sooner needs no bar, unless one asks for more than verbose=1.
 DELAY = 2.0  # seconds
 LOG_EVERY = 60.0  # seconds between lines of progress
+_LOGGED = []  # is not empty within log_progress
 _PREPARED = []  # the function that a worker calls on each item
 
 
@@ -43,7 +44,8 @@ def progress(description, n_steps, unit, verbose, log=False):
     verbose : int
         0 shows no bar, 1 a bar for work that takes more than two seconds, 2 one in any case.
     log : bool, default=False
-        Whether to write a line a minute where there is no bar.
+        Whether to write a line a minute where there is no bar. Within :func:`log_progress`, lines
+        are written in any case.
 
     Yields
     ------
@@ -52,8 +54,8 @@ def progress(description, n_steps, unit, verbose, log=False):
         note is shown behind the bar; a line has `done` before it.
     """
     if not verbose or sys.stderr is None:  # it is closed
-        no_log = not (log and sys.stderr)
-        yield (lambda n=1, note="", done="": None) if no_log else _log(description, n_steps)
+        every = LOG_EVERY / 3 if _LOGGED else LOG_EVERY if log else np.inf
+        yield _log(description, n_steps, unit, every if sys.stderr else np.inf)
         return
     from tqdm import tqdm
 
@@ -75,19 +77,32 @@ def progress(description, n_steps, unit, verbose, log=False):
         yield advance
 
 
-def _log(description, n_steps):
-    """Return a function like `advance` of a progress bar, for one thread, that writes lines."""
+@contextmanager
+def log_progress():
+    """Let all work in the block write a line every 20 seconds where it shows no bar."""
+    _LOGGED.append(True)
+    try:
+        yield
+    finally:
+        _LOGGED.clear()
+
+
+def _log(description, n_steps, unit, every):
+    """Return a function like `advance` of a progress bar that writes a line so often."""
     began = shown = perf_counter()
-    n_done = 0
+    n_done, lock = 0, Lock()
 
     def advance(n=1, note="", done=""):
         nonlocal shown, n_done
-        n_done, now = n_done + n, perf_counter()
-        if now - shown >= LOG_EVERY:
+        with lock:
+            n_done, now = n_done + n, perf_counter()
+            if now - shown < every:
+                return
             shown, left = now, "an unknown time"
             if n_steps and n_done:
                 left = timedelta(seconds=round((now - began) * (n_steps / n_done - 1)))
-            print(f"{description}: {done}, {note}, {left} left", file=sys.stderr, flush=True)
+            parts = filter(None, [done or f"{n_done} of {n_steps} {unit}", note, f"{left} left"])
+            print(f"{description}: {', '.join(parts)}", file=sys.stderr, flush=True)
 
     return advance
 
