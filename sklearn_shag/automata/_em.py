@@ -223,14 +223,15 @@ class EMAutomaton(WatchedMixin, SequenceModel):
         if self.smoothing:
             prior = prior_uses(make_memoryless(outcomes, self.n_states), self.smoothing)
         improve = partial(em_automaton, tree, None, prior=prior, tol=self.tol, patience=0)
-        all_starts = self._list_starts(sequences, tree, outcomes, symbols)
         with (
             progress("EM", self.n_init, "runs", self.verbose) as advance,
-            self._watch(len(all_starts), in_order=False) as fit,
+            self._watch(self.n_init, in_order=False) as fit,
         ):
             tasks = (
                 delayed(climb_from_best)(improve, starts, self.max_iter, fit, number)
-                for number, starts in enumerate(all_starts)
+                for number, starts in enumerate(
+                    self._list_starts(sequences, tree, outcomes, symbols)
+                )
             )
             runs = run_parallel(tasks, self.n_jobs, lambda _: advance())
         best = max(runs, key=lambda run: run.quality)

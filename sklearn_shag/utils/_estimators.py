@@ -5,7 +5,7 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata
 from operator import is_not
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -85,16 +85,15 @@ class FitTask:
         if self.context is None:
             return self
         context = self.context.subcontext(name, number, n_tasks)
-        context.call_on_fit_task_begin(estimator=self.estimator)
+        context = context.call_on_fit_task_begin(estimator=self.estimator)
         return FitTask(self.estimator, context, self, self.stops)
 
     def end(self, loss=None, score=None):
         """End the task, and report what it has reached."""
         if self.context is not None:
-            asks_to_stop = self.context.call_on_fit_task_end(
+            self.parent.stops |= self.context.call_on_fit_task_end(
                 estimator=self.estimator, metadata={"loss": loss, "score": score}
             )
-            self.parent.stops |= asks_to_stop
 
 
 UNWATCHED = FitTask()
@@ -103,8 +102,9 @@ UNWATCHED = FitTask()
 class WatchedMixin(CallbackSupportMixin):
     """Mixin of estimators that learn in passes, which callbacks of scikit-learn can watch."""
 
-    if MYPY:
-        set_callbacks = _init_callback_context = _any
+    if TYPE_CHECKING:
+
+        def set_callbacks(self, *callbacks: Any) -> Self: ...
 
     @contextmanager
     def _watch(self, n_tasks, in_order=True):
@@ -112,11 +112,10 @@ class WatchedMixin(CallbackSupportMixin):
 
         The others, on parts of the data for calibration, are not watched.
         """
-        fit = UNWATCHED
+        fit = FitTask(self, parent=FitTask())
         if getattr(self, "_skl_callbacks", ()) and not hasattr(self, "_callback_fit_ctx"):
             context = self._init_callback_context("fit", 0, n_tasks, in_order)
-            context.call_on_fit_task_begin(estimator=self)
-            fit = FitTask(self, context, FitTask())
+            fit.context = context.call_on_fit_task_begin(estimator=self)
         yield fit
         fit.end()
 
