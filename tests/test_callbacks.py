@@ -1,8 +1,6 @@
 """Callbacks of scikit-learn, from version 1.9 on, watch and stop what learns in passes."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -25,28 +23,6 @@ from sklearn_shag import (
 )
 from tests.estimators import learned
 from tests.loops import over
-
-# Once before, so that modules of scikit-learn that import the mixin are there.
-OLDER = """
-import sys
-from sklearn_shag import EMSHAG
-X, y = [["DET", "NOUN"]], [[2, 0]]
-EMSHAG(2, init="moments", tol=9).fit(X, y)
-for name in [name for name in sys.modules if name.partition(".")[0] == "sklearn_shag"]:
-    del sys.modules[name]
-if "sklearn.callback" in sys.modules:
-    del sys.modules["sklearn.callback"].CallbackSupportMixin
-from sklearn_shag import EMSHAG
-model = EMSHAG(2, init="moments", tol=9).fit(X, y)
-print(hasattr(model, "set_callbacks"), model.predict(X)[0])
-"""
-
-
-def test_with_older_versions_there_is_no_such_method():
-    command = [sys.executable, "-c", OLDER]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "False [2 0]\n"
-
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has them")
 
