@@ -3,6 +3,8 @@
 import inspect
 import pickle
 import re
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -230,3 +232,27 @@ def test_diagrams_do_not_link_where_the_package_is_not_installed(installed, monk
     monkeypatch.setattr("sys.path", [])
     find_documentation.cache_clear()
     assert not SpectralSHAG()._get_doc_link()
+
+
+# callbacks
+
+# scikit-learn as before version 1.9. Modules of it that import the mixin must be there already.
+WITHOUT_CALLBACKS = """
+import sys
+from sklearn_shag import EMSHAG
+X, y = [["DET", "NOUN"]], [[2, 0]]
+EMSHAG(2, init="moments", tol=9).fit(X, y)
+for name in [name for name in sys.modules if name.partition(".")[0] == "sklearn_shag"]:
+    del sys.modules[name]
+if "sklearn.callback" in sys.modules:
+    del sys.modules["sklearn.callback"].CallbackSupportMixin
+from sklearn_shag import EMSHAG
+model = EMSHAG(2, init="moments", tol=9).fit(X, y)
+print(hasattr(model, "set_callbacks"), model.predict(X)[0])
+"""
+
+
+def test_callbacks_cannot_be_set_with_older_versions():
+    command = [sys.executable, "-c", WITHOUT_CALLBACKS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "False [2 0]\n"

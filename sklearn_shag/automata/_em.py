@@ -27,7 +27,7 @@ from sklearn_shag.operators import (
     spectral_radius,
 )
 from sklearn_shag.utils._arrays import check_codes, check_range, check_shape, divide_by_sum, log_of
-from sklearn_shag.utils._estimators import check_same_symbols
+from sklearn_shag.utils._estimators import WatchedMixin, check_same_symbols
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
@@ -45,14 +45,16 @@ PROBABILITY_ROUNDING = 1e-9  # of probabilities that sum to 1
 TRIAL = 10  # iterations, after which the best of several starts goes on alone
 
 
-def climb_from_best(improve, starts, max_iter):
-    """Run EM from the start that is the best after a few iterations."""
-    trials = [improve(start, max_iter=min(TRIAL, max_iter)) for start in starts]
-    best = max(trials, key=lambda run: run.quality)
-    if best.converged or max_iter <= TRIAL:
-        return best
-    rest = improve(best.parameters, max_iter=max_iter - TRIAL)
-    return rest._replace(log_likelihoods=best.log_likelihoods[:-1] + rest.log_likelihoods)
+def climb_from_best(improve, starts, max_iter, fit, number):
+    """Run EM from the start that is the best after a few iterations, as a task of a fit."""
+    run = fit.begin("run", number, TRIAL * len(starts) + max_iter)
+    trials = [improve(start, max_iter=min(TRIAL, max_iter), passes=run) for start in starts]
+    best = max(trials, key=lambda trial: trial.quality)
+    if not (best.converged or run.stops) and max_iter > TRIAL:
+        rest = improve(best.parameters, max_iter=max_iter - TRIAL, passes=run)
+        best = rest._replace(log_likelihoods=best.log_likelihoods[:-1] + rest.log_likelihoods)
+    run.end(-best.log_likelihoods[-1], best.quality)
+    return best
 
 
 class HMM(NamedTuple):
@@ -89,7 +91,7 @@ class HMM(NamedTuple):
     endprob: FloatArray
 
 
-class EMAutomaton(SequenceModel):
+class EMAutomaton(WatchedMixin, SequenceModel):
     """Probabilistic automaton over sequences, learned by expectation maximisation.
 
     It is a hidden Markov model that also models where a sequence ends, and whose next state may
@@ -223,14 +225,19 @@ class EMAutomaton(SequenceModel):
         if self.smoothing:
             prior = prior_uses(make_memoryless(outcomes, self.n_states), self.smoothing)
         improve = partial(em_automaton, tree, None, prior=prior, tol=self.tol, patience=0)
-        with progress("EM", self.n_init, "runs", self.verbose) as advance:
+        with (
+            progress("EM", self.n_init, "runs", self.verbose) as advance,
+            self._watch(self.n_init, in_order=False) as fit,
+        ):
             tasks = (
-                delayed(climb_from_best)(improve, starts, self.max_iter)
-                for starts in self._list_starts(sequences, tree, outcomes, symbols)
+                delayed(climb_from_best)(improve, starts, self.max_iter, fit, number)
+                for number, starts in enumerate(
+                    self._list_starts(sequences, tree, outcomes, symbols)
+                )
             )
             runs = run_parallel(tasks, self.n_jobs, lambda _: advance())
         best = max(runs, key=lambda run: run.quality)
-        if not best.converged:
+        if not best.converged and len(best.log_likelihoods) > self.max_iter:
             warn_of_limit(self.max_iter)
         return {
             "operators_": best.parameters,

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag.operators import Operators, expected_visits, operators_from_counts
 from sklearn_shag.utils._arrays import TINY, divide_by_sum, log_of
+from sklearn_shag.utils._estimators import UNWATCHED
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._messages import warn
 
@@ -50,6 +51,7 @@ def climb_to_the_end(
     watch=None,
     patience=0,
     may_fall=False,
+    passes=UNWATCHED,
 ):
     """Run EM until an iteration raises the objective by no more than `tol` per sample.
 
@@ -74,6 +76,8 @@ def climb_to_the_end(
     may_fall : bool, default=False
         Whether an iteration may lower the objective, as smoothing that depends on the counts does.
         EM then ends when one changes it by no more than `tol` per sample.
+    passes : FitTask, default=UNWATCHED
+        Each iteration is one of its tasks. EM ends after one that callbacks want to be the last.
 
     Returns
     -------
@@ -88,6 +92,7 @@ def climb_to_the_end(
     objectives, log_likelihoods = [], []
     for iteration in range(max_iter + 1):
         if iteration:
+            task = passes.begin("iteration")
             parameters = maximise(expected.counts)
         expected = expect(parameters)
         objective = expected.objective
@@ -109,7 +114,9 @@ def climb_to_the_end(
         if may_fall:
             gain = abs(gain)
         converged = waited >= patience if watch else bool(gain <= tol * n_samples)
-        if converged:
+        if iteration:
+            task.end(-expected.log_likelihood, quality)
+        if converged or (iteration and passes.stops):
             break
     return EMResult(kept, expected, objectives, log_likelihoods, best, converged)
 
@@ -184,7 +191,7 @@ def proper_start(alpha_1, alpha_inf, A, bigrams):
     )
 
 
-def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
+def em_automaton(tree, held_out, start, prior, max_iter, tol, patience, passes=UNWATCHED):
     """Improve an automaton by EM until the likelihood stops rising (theory, eqs. 11 and 30).
 
     Parameters
@@ -201,6 +208,7 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
         Stop when an iteration raises the objective by less, per sequence.
     patience : int
         Stop after so many iterations without a better likelihood of `held_out`.
+    passes : FitTask, default=UNWATCHED
 
     Returns
     -------
@@ -220,7 +228,12 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
 
     # Contiguous, so that the kernel compiles for one memory layout only.
     start = Operators(*map(np.ascontiguousarray, start))
-    limits = {"max_iter": max_iter, "tol": tol, "n_samples": float(tree.weight.sum())}
+    limits = {
+        "max_iter": max_iter,
+        "tol": tol,
+        "n_samples": float(tree.weight.sum()),
+        "passes": passes,
+    }
     if held_out is not None:
         limits |= {"watch": watch, "patience": patience}
     expect = partial(_expect_with_prior, tree, prior)

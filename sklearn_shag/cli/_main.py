@@ -170,7 +170,7 @@ def _add_demo(commands):
 
     examples:
       %(prog)s
-      %(prog)s "The cat that you saw sat on my mat."
+      %(prog)s "The old cat that sleeps on my bed chased two mice."
       %(prog)s --grammars
       %(prog)s --treebank UD_English-EWT
     """

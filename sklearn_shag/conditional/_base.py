@@ -43,9 +43,16 @@ from sklearn_shag.parsing import (
 from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import PLACES, Sentences, nonprojective_arcs
 from sklearn_shag.utils._arrays import group_equal, is_collection, object_array
+from sklearn_shag.utils._estimators import WatchedMixin
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
-from sklearn_shag.utils._param_validation import COUNT, Interval, StrOptions, check_sample_weight
+from sklearn_shag.utils._param_validation import (
+    COUNT,
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    fit_context,
+)
 from sklearn_shag.utils._typing import ObjectArray
 
 # From this number of tokens on, this share of trees is set aside for calibration. To fit to each
@@ -65,7 +72,7 @@ class ConditionalParser(Parser):
     n_iter_: int
 
 
-class ArcParser(CalibratedMixin, ConditionalParser):
+class ArcParser(WatchedMixin, CalibratedMixin, ConditionalParser):
     """Conditional parser with a score for each arc, trained in passes over sentences.
 
     A subclass has the parameters below, `min_count` and `random_state`. Its `_start` returns the
@@ -122,6 +129,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         self.warm_start = warm_start
         self.calibrate = calibrate
 
+    @fit_context  # a copy may be fitted: its callbacks end with it
     def _fit(self, X, y, sample_weight):
         """Learn from trees, some of which may be set aside to stop early or to calibrate."""
         self._check_parsing()
@@ -146,7 +154,8 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         about = trees.report()
         del trees, X, y  # unless they stay with the caller, their memory is free for training
         learned = self._learn_from(start, examples, chosen, validate, rng)
-        if calibrates and (held_out.size or annotated.size >= MIN_SENTENCES):
+        has_halves = not learned.pop("stopped") and annotated.size >= MIN_SENTENCES
+        if calibrates and (held_out.size or has_halves):
             learned |= self._calibrate(start, examples, given, learned, chosen, held_out, rng)
         elif calibrates or not self.calibrate:
             learned |= learn_calibrations([])
@@ -184,7 +193,9 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         rest, known = X.take(trees.kept[held_out]), trees.take(held_out).given
         for kind in TREES:
             model = copy(self)
-            vars(model).update(trees=kind, calibrate=False, warm_start=False, verbose=0)
+            vars(model).update(
+                trees=kind, calibrate=False, warm_start=False, verbose=0, _skl_callbacks=[]
+            )
             with warnings.catch_warnings():  # the fit to all trees warns
                 warnings.simplefilter("ignore")
                 found = np.concatenate(model._fit(*part, weights).predict(rest))

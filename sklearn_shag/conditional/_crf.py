@@ -327,7 +327,10 @@ class CRFParser(ArcParser):
         """Learn the weights of arcs, and then the weights of labels."""
         (arcs, of_labels, mask), templates = start.weights, start.templates
         rate, alpha = float(self.learning_rate_init), float(self.alpha)
-        with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
+        with (
+            progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance,
+            self._watch(2 * self.max_iter) as passes,
+        ):
             run = partial(
                 run_passes,
                 examples=examples,
@@ -337,6 +340,7 @@ class CRFParser(ArcParser):
                 rng=rng,
                 advice=f"learning_rate_init={self.learning_rate_init}",
                 advance=advance,
+                passes=passes,
             )
             trainer = LinearTrainer(arcs, templates, rate, SMALLEST_OF_ARCS, trees_to_learn, alpha)
             arcs, history = run(trainer, validate=validate, patience=self.n_iter_no_change)
@@ -345,7 +349,11 @@ class CRFParser(ArcParser):
                     of_labels, templates, FASTER * rate, SMALLEST_OF_LABELS, labels_to_learn, alpha
                 )
                 of_labels, _ = run(trainer)
-        return LinearWeights(arcs, of_labels, mask), {"templates_": templates.texts, **history}
+        return LinearWeights(arcs, of_labels, mask), {
+            "templates_": templates.texts,
+            "stopped": passes.stops,
+            **history,
+        }
 
     def _compiled(self):
         """Return the Columns that are read, and Templates for kernels."""

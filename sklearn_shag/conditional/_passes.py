@@ -191,6 +191,7 @@ def run_passes(
     rng,
     advice,
     advance,
+    passes,
     roots=0,
     validate=None,
     patience=1,
@@ -213,6 +214,8 @@ def run_passes(
         The parameters to lower if numbers are not finite, for the message.
     advance : callable
         Called after each pass, and after each batch with 0.
+    passes : FitTask
+        Each pass is one of its tasks. Training ends when callbacks ask for it.
     roots : int, default=0
         Number of rows of each sentence beside its tokens.
     validate : None or callable, default=None
@@ -234,7 +237,8 @@ def run_passes(
     """
     lengths, total = np.diff(examples.indptr) + roots, examples.weights[chosen].sum()
     best, losses, scores, since = None, [], [], 0
-    while len(losses) < max_iter and since < patience:
+    while len(losses) < max_iter and since < patience and not (losses and passes.stops):
+        task = passes.begin("pass")
         batches = cut_into_batches(lengths, rng.permutation(chosen), batch_size)
         batches = _watch(batches, advance)
         loss = sum(trainer.learn(examples.take(batch)) for batch in batches) / total
@@ -251,6 +255,7 @@ def run_passes(
             since += 1
             if scores[-1] > max(scores[:-1], default=-1.0):
                 best, since = learned, 0
+        task.end(losses[-1], *scores[-1:])
     history = {"loss_curve_": losses, "validation_scores_": scores, "n_iter_": len(losses)}
     return trainer.average() if validate is None else best, history
 

@@ -24,7 +24,7 @@ from sklearn_shag.learning import BaseSHAG, fallback_from_uses
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import chart
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._estimators import check_same_symbols
+from sklearn_shag.utils._estimators import WatchedMixin, check_same_symbols
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import (
     LARGEST_COUNT,
@@ -37,7 +37,7 @@ from sklearn_shag.utils._param_validation import (
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
 
-class DMV(RawTextMixin, BaseSHAG):
+class DMV(WatchedMixin, RawTextMixin, BaseSHAG):
     """Dependency model with valence, learned from raw text by expectation maximisation.
 
     On each side, a head either stops or takes another modifier, drawn from one distribution. The
@@ -301,8 +301,6 @@ class DMV(RawTextMixin, BaseSHAG):
         self._check_combination()
         raw = self._prepare_text(X, y, sample_weight, self.rules, self.rule_strength)
         found = self._climb(raw)
-        if not found.converged:
-            warn_of_limit(self.max_iter, "; scores need not improve")
         counts = found.expected.counts
         fallback = fallback_from_uses(count_uses(counts), counts.A[-1, RIGHT, :-1, 0, 0])
         return self._take_over(raw, (to_grammar(found.parameters, self._form()), fallback), found)
@@ -322,7 +320,10 @@ class DMV(RawTextMixin, BaseSHAG):
     def _climb(self, raw):
         """Run EM on text from the start, and return its EMResult."""
         n_runs = 1 if self.n_states is None else 2
-        with progress("EM", n_runs * (self.max_iter + 1), "iterations", self.verbose) as advance:
+        with (
+            progress("EM", n_runs * (self.max_iter + 1), "iterations", self.verbose) as advance,
+            self._watch(n_runs * self.max_iter) as passes,
+        ):
             run = partial(
                 improve_model,
                 raw.text,
@@ -330,10 +331,14 @@ class DMV(RawTextMixin, BaseSHAG):
                 tol=self.tol,
                 n_jobs=self.n_jobs,
                 advance=advance,
+                passes=passes,
             )
             start, first_converged = self._find_start(raw, run)
             found = self._run(run, start)
-        return found._replace(converged=first_converged and found.converged)
+        converged = first_converged and found.converged
+        if not converged and not passes.stops:
+            warn_of_limit(self.max_iter, "; scores need not improve")
+        return found._replace(converged=converged)
 
     @property
     def _is_warm(self):

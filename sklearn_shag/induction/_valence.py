@@ -202,7 +202,7 @@ class EncodedText(NamedTuple):
 
 
 def improve_model(
-    text, start, form, *, viterbi=False, by_all_first=False, max_iter, tol, n_jobs, advance
+    text, start, form, *, viterbi=False, by_all_first=False, max_iter, tol, n_jobs, **watchers
 ):
     """Improve distributions by EM.
 
@@ -220,8 +220,8 @@ def improve_model(
     by_all_first : bool, default=False
         Whether all trees are counted before the first iteration in any case.
     n_jobs : int or None
-    advance : callable
-        Is called after every iteration.
+    **watchers
+        `advance` and `passes` of :func:`~sklearn_shag.automata.climb_to_the_end`.
 
     Returns
     -------
@@ -243,7 +243,7 @@ def improve_model(
         max_iter=max_iter,
         tol=tol,
         n_samples=float(text.weights.sum()),
-        advance=advance,
+        **watchers,
     )
     return found._replace(parameters=found.parameters.means)
 

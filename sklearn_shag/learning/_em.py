@@ -28,7 +28,7 @@ from sklearn_shag.operators import (
 )
 from sklearn_shag.sequences import list_prefix_trees, pair_moments, take_sequences
 from sklearn_shag.utils._arrays import TINY
-from sklearn_shag.utils._estimators import check_same_symbols
+from sklearn_shag.utils._estimators import WatchedMixin, check_same_symbols
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import one_thread, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
@@ -154,8 +154,12 @@ def learn_by_em(settings, statistics, sequences, init):
         tol=settings.tol,
         patience=settings.n_iter_no_change,
     )
-    learn = partial(_best_run, statistics, prefix_trees, start, improve, smoothing)
-    with progress("EM", alphabet.n_pairs, "automata", settings.verbose) as advance:
+    with (
+        progress("EM", alphabet.n_pairs, "automata", settings.verbose) as advance,
+        settings._watch(alphabet.n_pairs, in_order=False) as fit,
+    ):
+        begin = partial(fit.begin, "automaton", n_tasks=settings.n_init * settings.max_iter)
+        learn = partial(_best_run, begin, statistics, prefix_trees, start, improve, smoothing)
 
         def run(priors, heads):
             return run_parallel(
@@ -171,18 +175,21 @@ def learn_by_em(settings, statistics, sequences, init):
     return join_automata(automata, statistics.statistics.roots), runs
 
 
-def _best_run(statistics, prefix_trees, start, improve, smoothing, priors, head, direction):
-    """Run EM from every start of one head and direction and keep the best run."""
+def _best_run(begin, statistics, prefix_trees, start, improve, smoothing, priors, head, direction):
+    """Run EM from every start of one head and direction, as a task, and keep the best run."""
     moments = pair_moments(statistics.statistics, head, direction, smoothing)
     tree, held_out = prefix_trees[pair_of(head, direction)]
     automata = start(head, direction, moments)
+    passes = begin(number=pair_of(head, direction))
+    run = partial(improve, tree, held_out, prior=priors[direction], passes=passes)
     try:
-        runs = [improve(tree, held_out, automaton, priors[direction]) for automaton in automata]
+        best = max(map(run, automata), key=lambda run: run.quality)
     except (ArithmeticError, ValueError) as error:
         side = ("left", "right")[direction]
         name = statistics.symbols[head] if head < statistics.symbols.size else "of any symbol"
         raise type(error)(f"{side} modifiers of the head {name}: {error}.") from error
-    return max(runs, key=lambda run: run.quality)
+    passes.end(-best.log_likelihoods[-1], best.quality)
+    return best
 
 
 def split_prefix_trees(sequences, n_symbols, held_out, rng):
@@ -216,7 +223,7 @@ def split_prefix_trees(sequences, n_symbols, held_out, rng):
     ]
 
 
-class EMSHAG(TreeLearner):
+class EMSHAG(WatchedMixin, TreeLearner):
     """Split head-automata grammar with hidden states, learned by expectation maximisation.
 
     Every head and direction gets its own probabilistic automaton over modifier sequences. EM raises
@@ -388,7 +395,7 @@ class EMSHAG(TreeLearner):
             for run in runs
         ]
         n_moving = sum(not run.converged for run in runs)
-        if n_moving:
+        if n_moving and n_iter == self.max_iter:  # else callbacks have stopped them
             warn(
                 f"{n_moving} of {len(runs)} automata have not converged after max_iter="
                 f"{self.max_iter} iterations. Raise max_iter or tol"

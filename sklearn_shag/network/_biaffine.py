@@ -340,7 +340,13 @@ class BiaffineParser(TagLearner, ArcParser):
         given = self.get_params(deep=False)
         shared = given.keys() & signature(Tagger).parameters.keys() - {"columns", "tags"}
         columns = {} if self.columns == "auto" else {"columns": self.columns}
-        return Tagger(self._list_tag_columns(), **columns, **{name: given[name] for name in shared})
+        tagger = Tagger(
+            self._list_tag_columns(), **columns, **{name: given[name] for name in shared}
+        )
+        # Within a search, bars of the search are still shown: there is no place for others.
+        if hasattr(self, "_skl_callbacks") and not hasattr(self, "_parent_callback_ctx"):
+            tagger.set_callbacks(*self._skl_callbacks)
+        return tagger
 
     def _start(self, trees, chosen, rng):
         if self._goes_on:

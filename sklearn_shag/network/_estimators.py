@@ -52,7 +52,7 @@ from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
 from sklearn_shag.treebank import Dictionary, Sentences, compose_words
 from sklearn_shag.utils._arrays import object_array
-from sklearn_shag.utils._estimators import BaseEstimator, keep
+from sklearn_shag.utils._estimators import BaseEstimator, WatchedMixin, keep
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread, progress
 from sklearn_shag.utils._param_validation import (
@@ -93,7 +93,7 @@ class OpenNetwork(NamedTuple):
     tag_values: dict  # an array of the known values of each learned column
 
 
-class NetworkLearner(BaseEstimator):
+class NetworkLearner(WatchedMixin, BaseEstimator):
     """Estimator with a network that is trained.
 
     A subclass has the parameters below and `n_jobs` and `verbose`, and learns `vocabulary_` and
@@ -170,7 +170,7 @@ class NetworkLearner(BaseEstimator):
     def _learn_tags(self, start, examples, rng):
         """Train on tags alone, without heads; return fitted attributes."""
         learned, history = self._train(start, examples, np.arange(examples.n_originals), rng)
-        del history["validation_scores_"]  # no sentences were set aside
+        del history["validation_scores_"], history["stopped"]  # no sentences were set aside
         return {"vocabulary_": start.vocabulary, "weights_": learned, **history}
 
     def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1):
@@ -197,6 +197,7 @@ class NetworkLearner(BaseEstimator):
             one_thread(),
             np.errstate(over="ignore", invalid="ignore"),  # each pass checks that all is finite
             progress("Training", max_iter, "iterations", self.verbose) as advance,
+            self._watch(max_iter) as passes,
         ):
             values, history = run_passes(
                 trainer,
@@ -206,13 +207,14 @@ class NetworkLearner(BaseEstimator):
                 rng=rng,
                 advice=f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}",
                 advance=advance,
+                passes=passes,
                 roots=1,
                 validate=validate,
                 patience=n_iter_no_change,
             )
         largest = np.finfo(np.float16).max
         values = np.clip(values, -largest, largest).astype(np.float16)
-        return start.weights._replace(values=values), history
+        return start.weights._replace(values=values), history | {"stopped": passes.stops}
 
     def _choose_schedule(self, n_tokens):
         """Return batch_size, max_iter and dropout, with defaults by the number of tokens."""

@@ -1,11 +1,11 @@
 """Base classes of estimators, objects kept for fitted parsers, and parsers behind pipelines."""
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata
 from operator import is_not
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -43,6 +43,7 @@ if MYPY:
 
     BaseComposition = _Composition
     BaseEstimator = _Estimator
+    CallbackSupportMixin = object
     NamesMixin = _Names
     Pipeline = _Pipeline
     TransformerMixin = _Transformer
@@ -53,6 +54,70 @@ else:
     from sklearn.pipeline import Pipeline as Pipeline
 
     BaseComposition = _BaseComposition
+    try:
+        from sklearn.callback import CallbackSupportMixin
+    except ImportError:  # before version 1.9, scikit-learn had no callbacks
+        CallbackSupportMixin = object
+
+
+class FitTask:
+    """A task of a fit, such as a pass, as callbacks of scikit-learn see it.
+
+    Parameters
+    ----------
+    estimator : estimator or None, default=None
+    context : sklearn.callback.CallbackContext or None, default=None
+        None if no callback watches.
+    parent : FitTask or None, default=None
+        The task that this one is a part of.
+    stops : bool, default=False
+        Whether a callback has asked to stop the tasks within this one.
+    """
+
+    def __init__(self, estimator=None, context=None, parent=None, stops=False):
+        self.estimator, self.context, self.parent, self.stops = estimator, context, parent, stops
+
+    def begin(self, name, number=None, n_tasks=0):
+        """Begin a task within this one, which itself has at most `n_tasks` tasks.
+
+        Tasks that run side by side need a number.
+        """
+        if self.context is None:
+            return self
+        context = self.context.subcontext(name, number, n_tasks)
+        context = context.call_on_fit_task_begin(estimator=self.estimator)
+        return FitTask(self.estimator, context, self, self.stops)
+
+    def end(self, loss=None, score=None):
+        """End the task, and report what it has reached."""
+        if self.context is not None:
+            self.parent.stops |= self.context.call_on_fit_task_end(
+                estimator=self.estimator, metadata={"loss": loss, "score": score}
+            )
+
+
+UNWATCHED = FitTask()
+
+
+class WatchedMixin(CallbackSupportMixin):
+    """Mixin of estimators that learn in passes, which callbacks of scikit-learn can watch."""
+
+    if TYPE_CHECKING:
+
+        def set_callbacks(self, *callbacks: Any) -> Self: ...
+
+    @contextmanager
+    def _watch(self, n_tasks, in_order=True):
+        """Make the first training of a fit, in at most `n_tasks` tasks, a FitTask.
+
+        The others, on parts of the data for calibration, are not watched.
+        """
+        fit = FitTask(self, parent=FitTask())
+        if getattr(self, "_skl_callbacks", ()) and not hasattr(self, "_callback_fit_ctx"):
+            context = self._init_callback_context("fit", 0, n_tasks, in_order)
+            fit.context = context.call_on_fit_task_begin(estimator=self)
+        yield fit
+        fit.end()
 
 
 def linked(cls: Function) -> Function:
