@@ -51,6 +51,7 @@ MISTAKES = [
     Mistake("suggest model.npz plain.txt", stops(r"plain\.txt")),
     Mistake("check test.conllu model.npz", stops(r"model\.npz")),
     Mistake("check no_heads.conllu", stops(r"heads")),
+    Mistake("check fewer.conllu", stops(r"At least 5 sentences", r"got 2")),
     Mistake("train train.conllu -o m.npz --cv 1", usage(r"'1'", r"at least 2")),
     Mistake("evaluate test.conllu test.conllu --train train.conllu", stops(r"add --errors")),
     Mistake("suggest model.npz test.conllu", stops(r"all heads", r"known", r"in a file _")),
