@@ -66,6 +66,7 @@ class PropagatedWatcher(Watcher):
     max_propagation_depth = 1
 
 
+TRY_TREES = CRFParser._try_trees
 SMALL = {"hidden_layer_sizes": [4], "max_iter": 6, "random_state": 0}
 CASES = {
     "EMSHAG": EMSHAG(2, init="moments", tol=0.01, max_iter=30),
@@ -129,7 +130,6 @@ def test_each_pass_is_a_task_and_nothing_else_changes(trees, name):
         assert bool(scores) == (name in ("CRF", "network", "DMV"))
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of calibration by few sentences
 @over("name", CASES)
 def test_callbacks_stop_a_fit_with_what_it_has(trees, name):
     X, watcher = data_for(name, trees), Watcher(stop_after=2)
@@ -182,6 +182,20 @@ def test_a_tagger_within_is_watched_too_except_in_a_search(trees):
     search.set_callbacks(watcher).fit(trees)
     assert [each[1] for each in watcher.seen if each[0] == "setup"] == ["GridSearchCV"]
     assert len(watcher.passes) == 4 * parser.n_iter_
+
+
+def test_trials_of_both_kinds_of_trees_are_not_watched(trees, monkeypatch):
+    monkeypatch.setattr("sklearn_shag.conditional._base.FEW_CROSSING", -1.0)
+    watcher = Watcher()
+    model = CRFParser(max_iter=2, calibrate=False, random_state=0).set_callbacks(watcher)
+    tried = []
+    monkeypatch.setattr(
+        CRFParser, "_try_trees", lambda self, *args: tried.append(0) or TRY_TREES(self, *args)
+    )
+    model.fit(trees)
+    assert tried
+    assert len(watcher.passes) == 4
+    assert [each[0] for each in watcher.seen if isinstance(each[1], str)] == ["setup", "teardown"]
 
 
 def test_callbacks_end_with_fits_that_fail(trees):

@@ -237,7 +237,7 @@ def test_the_parser_of_the_package_is_held_by_its_name_and_version(tmp_path, mon
     assert data.decode() == f"sklearn_shag {sklearn_shag.__version__} english"
     make().to_disk(tmp_path / "nlp")
     assert (tmp_path / "nlp" / "sklearn_shag").read_bytes() == data
-    monkeypatch.setattr(sklearn_shag, "__version__", "0.0.1")
+    monkeypatch.setattr("sklearn_shag.documents._spacy.version", lambda package: "0.0.1")
     other = component.to_bytes()
     monkeypatch.undo()
     with pytest.warns(UserWarning, match=r"sklearn_shag 0\.0\.1"):

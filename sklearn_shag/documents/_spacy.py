@@ -2,17 +2,18 @@
 
 from bisect import bisect
 from contextlib import suppress
+from importlib.metadata import version
 from itertools import chain, compress, count, groupby, islice, takewhile, tee
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-import sklearn_shag
 from sklearn_shag.datasets import PARSERS
 from sklearn_shag.documents._features import TextParser
+from sklearn_shag.model_files import load_model
 from sklearn_shag.treebank import DependencyTree, TextPiece, group_pieces, to_spacy
-from sklearn_shag.utils._estimators import find_splitter, open_member
+from sklearn_shag.utils._estimators import PACKAGE, find_splitter, open_member
 from sklearn_shag.utils._messages import warn
 
 SETTINGS = {"model": "english", "confidence": False, "unique_relations": "auto", "n_jobs": None}
@@ -128,32 +129,32 @@ class ParserComponent:
     def to_bytes(self, *, exclude=()):
         """Return the file of the model, or name and version of one that comes with the package."""
         if self.model in PARSERS:
-            return f"{NAMED}{sklearn_shag.__version__} {self.model}".encode()
+            return f"{NAMED}{version(PACKAGE)} {self.model}".encode()
         return self._file or Path(self.model).read_bytes()
 
     def from_bytes(self, bytes_data, *, exclude=()):
-        """Take the model that `to_bytes` has returned."""
+        """Take the model in the bytes of `to_bytes`."""
         with TemporaryDirectory() as folder:
             Path(folder, "model").write_bytes(bytes_data)
             return self.from_disk(Path(folder, "model"))
 
     def to_disk(self, path, *, exclude=()):
-        """Write what `to_bytes` returns to a file."""
+        """Write a file of the bytes of `to_bytes`."""
         Path(path).write_bytes(self.to_bytes())
 
     def from_disk(self, path, *, exclude=()):
         """Take the model of a file, which may be any model file."""
         data = Path(path).read_bytes()
         if data.startswith(NAMED.encode()):
-            version, self.model = data.decode().removeprefix(NAMED).split()
-            if version != sklearn_shag.__version__:
+            saved_by, self.model = data.decode().removeprefix(NAMED).split()
+            if saved_by != version(PACKAGE):
                 warn(
                     f"This pipeline was saved with the parser {self.model!r} of sklearn_shag "
-                    f"{version}; that of version {sklearn_shag.__version__} takes its place.",
+                    f"{saved_by}; that of version {version(PACKAGE)} takes its place.",
                     UserWarning,
                 )
         else:
-            self.model, self._file = sklearn_shag.load_model(path), data
+            self.model, self._file = load_model(path), data
         return self
 
 

@@ -89,7 +89,7 @@ class FitTask:
         return FitTask(self.estimator, context, self, self.stops)
 
     def end(self, loss=None, score=None):
-        """End the task, and report what it has reached."""
+        """End the task, and report its loss and score to callbacks."""
         if self.context is not None:
             self.parent.stops |= self.context.call_on_fit_task_end(
                 estimator=self.estimator, metadata={"loss": loss, "score": score}
