@@ -13,7 +13,6 @@ from sklearn_shag.cli._evaluate import (
     find_lack,
     is_conllu,
     iter_sentences,
-    name_impossible,
     print_json,
 )
 from sklearn_shag.cli._models import check_output, open_model
@@ -78,20 +77,13 @@ def suggest(options):
     )
     opened, form = model.opened, choose_form(options, model.splitter)
     invalid = LeftOut()
-    impossible = LeftOut(
-        ", since no projective tree with one root has their known heads (correct them, or use a "
-        "model of train --set decoder=mst, which lets arcs cross)"
-    )
-    sentences = _iter_new(options, form, files, invalid)
-    find_fault = name_impossible if opened.parser._projective else lambda sentence: None
     found, part, place = [], [], 0
-    for part in in_chunks(impossible.drop(sentences, find_fault), SUGGESTED_CHUNK):
+    for part in in_chunks(_iter_new(options, form, files, invalid), SUGGESTED_CHUNK):
         if any(map(find_lack, part)):
             found = [*found, *_list_suggestions(options, opened, part, place)]
             found = sorted(found, key=itemgetter(0))[: options.number]
         place += len(part)
     invalid.tell(files)
-    impossible.tell(files)
     # An error is raised if no head is unknown.
     found = found or list(_list_suggestions(options, opened, part, place))
     if options.output is not None:
