@@ -36,7 +36,7 @@ POSITIVE = [name for name in POSITIVE if name not in ("published", "average", "p
 def hide(tree, seed, share=0.5):
     """The same tree with some heads unknown; relations stay."""
     hidden = np.random.default_rng(seed).uniform(size=len(tree)) < share
-    return tree.with_heads(np.where(hidden, -1, tree.heads), tree.deprels)
+    return tree.with_heads(np.where(hidden, -1, tree.heads), tree.deprels, keep_deps=True)
 
 
 def fits(tree, partial):
@@ -205,6 +205,7 @@ def test_gold_heads_of_treebanks_are_kept(treebank, name):
     for tree, after in zip(text, found, strict=True):
         assert fits(after.heads, tree.heads)
         assert (after.heads == 0).sum() == 1
+        assert (after.deps, after.empty_nodes) == (tree.deps, tree.empty_nodes)
     for decoder, chosen in (("mbr", possible), ("mst", ~possible)):
         model.set_params(decoder=decoder)
         expected = model.parse(list(itertools.compress(text, chosen)), keep_heads=True)

@@ -11,6 +11,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sklearn_shag import __version__
 from sklearn_shag.cli._models import check_output, choose_verbosity, open_model
 from sklearn_shag.network import SplitterFormat
@@ -18,6 +20,7 @@ from sklearn_shag.parsing import list_probabilities, make_trees
 from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
+    MISSING,
     ConlluError,
     forget_guesses,
     group_pieces,
@@ -28,6 +31,7 @@ from sklearn_shag.treebank import (
 )
 from sklearn_shag.utils._arrays import answer_each, in_chunks
 from sklearn_shag.utils._estimators import OpenMember
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import PARTIAL, STANDARD, expand_user, write_resumable
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import call_recorded, count_workers, map_in_processes, progress
@@ -45,8 +49,8 @@ _OF_OWN = re.compile(r"#\s*(sent_id|text)\s*=")  # comments that have a key of t
 class PieceParser(NamedTuple):
     """A callable that parses pieces of text together; each worker has a copy.
 
-    It returns a list with a pair for each sentence, of the place of its piece and the texts of its
-    trees, before which may be a pair with its ConlluError; and a list of warnings.
+    It returns a list with a row for each sentence, of the place of its piece, the texts of its
+    trees and what to count, before which may be a row with its ConlluError; and a list of warnings.
     """
 
     opened: OpenMember
@@ -66,15 +70,15 @@ class PieceParser(NamedTuple):
             for k, line, text, tree in sentences:
                 answer = tree if isinstance(tree, ConlluError) else next(answers)
                 if isinstance(answer, list):
-                    found.append((k, self._write(answer)))
+                    found.append((k, self._write(answer), self._count_deps(tree)))
                     continue
                 if answer is not tree:  # the sentence is valid, but cannot be parsed
                     message = str(answer).replace("X[0]", "the sentence", 1)
                     answer = ConlluError(pieces[k].path, line, message)
-                found.append((k, answer))
+                found.append((k, answer, {}))
                 if not self.skips:
                     return found
-                found.append((k, self._pass_on(text, tree)))
+                found.append((k, self._pass_on(text, tree), {}))
         return found
 
     def _list_sentences(self, pieces):
@@ -82,6 +86,14 @@ class PieceParser(NamedTuple):
         for k, line, text, tree in self.form.sentences(pieces):
             is_named = self.form != HORIZONTAL or isinstance(tree, ConlluError)
             yield k, line, text, tree if is_named else _name_sentence(pieces[k].path, line, tree)
+
+    def _count_deps(self, tree):
+        """Count words with DEPS whose heads are guessed, or a sentence whose DEPS are left out."""
+        if self.form != CONLLU:
+            return {}
+        if self.options["keep_heads"]:
+            return {"guessed": count_guessed(without_guesses(tree))}
+        return {"bared": int(set(tree.deps) != {MISSING} or tree.empty_nodes != ())}
 
     def _pass_on(self, text, tree):
         """Return the texts of a sentence without a parse."""
@@ -95,7 +107,7 @@ class PieceParser(NamedTuple):
             return []
         transform, parser = self.opened
         if self.options["keep_heads"]:
-            trees = [forget_guesses(tree) or tree.with_heads(None) for tree in trees]
+            trees = list(map(without_guesses, trees))
         # Steps before the parser change tags, which are written, and symbols, which are not.
         rows = parser._find_answers(transform(trees), None, **self.options)
         keeps, found = self.options["keep_heads"], []
@@ -116,6 +128,27 @@ class PieceParser(NamedTuple):
             return list(map(_encode_json, rows))
         tree, _ = found[0]
         return [_encode_json({"id": tree.sent_id, "sentences": rows, "text": tree.text}) + b"\n"]
+
+
+def without_guesses(tree):
+    """Remove from a tree all that is only guessed."""
+    return forget_guesses(tree) or tree.with_heads(None, keep_deps=True)
+
+
+def count_guessed(tree):
+    """Count the words of a tree without guesses that have DEPS, but no head."""
+    heads = [UNKNOWN] * len(tree) if tree.heads is None else tree.heads
+    return int(np.sum(np.equal(heads, UNKNOWN) & np.not_equal(tree.deps, MISSING)))
+
+
+def warn_of_deps(n_words):
+    """Warn of words with DEPS whose heads are guessed."""
+    if n_words:
+        warn(
+            f"words with DEPS whose heads were guessed: {n_words}; their DEPS are as before, and "
+            f"may not fit these heads",
+            UserWarning,
+        )
 
 
 def _encode_json(content):
@@ -146,8 +179,8 @@ class Output:
     Attributes
     ----------
     counts : Counter
-        Of sentences, unparsed ones, documents, refused and empty ones, and of sentences in the
-        document.
+        Of sentences, unparsed ones, those whose DEPS were left out ("bared"), words with DEPS and
+        guessed heads, documents, refused and empty ones, and of sentences in the document.
     empty : list of str
         Documents that are to be noted in the next one in CoNLL-U.
     """
@@ -160,7 +193,8 @@ class Output:
         """Yield the output of pieces, of which a PieceParser has found so much."""
         by_piece = {k: list(rows) for k, rows in groupby(found, key=itemgetter(0))}
         for k, piece in enumerate(pieces):
-            for _, result in by_piece.get(k, ()):
+            for _, result, counted in by_piece.get(k, ()):
+                self.counts.update(counted)
                 if isinstance(result, ConlluError):
                     if not self.counts["unparsed"]:
                         self._tell_error(result, "the sentence is passed on as it is")
@@ -214,10 +248,17 @@ class Output:
         warn(f"{error}; {message}", UserWarning)
 
     def summarize(self):
-        """Warn of sentences without a parse, and of documents that were left out."""
+        """Warn of sentences without a parse, of DEPS, and of documents that were left out."""
         of, n = self.counts, self.counts["sentences"]
         if of["unparsed"]:
             warn(f"{of['unparsed']} of {n} sentences were passed on without a parse", UserWarning)
+        warn_of_deps(of["guessed"])
+        if of["bared"]:
+            warn(
+                f"DEPS and empty nodes of {of['bared']} of {n} sentences were left out, since they "
+                f"belong to other heads; --keep-heads keeps them, and the heads in the input",
+                UserWarning,
+            )
         if of["refused"]:
             warn(
                 f"{of['refused']} of {of['documents']} documents were left out; the others have "

@@ -142,7 +142,7 @@ class Recipe:
     def _use_of_context(self):
         return self.context_for or ("parsing" if self.raw_text is None else "training")
 
-    def _list_given(self, *names):
+    def _without_guesses(self, *names):
         """Return a dict of the options in `names` that are given."""
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
@@ -154,7 +154,7 @@ class Recipe:
             self._check_sources()
             self._check_vectors()
             return
-        wrong = [f"--{name.replace('_', '-')}" for name in self._list_given(*OF_NEW)]
+        wrong = [f"--{name.replace('_', '-')}" for name in self._without_guesses(*OF_NEW)]
         if wrong:
             raise ValueError(
                 f"--continue goes on with a model as it is; leave out {' and '.join(wrong)}."
@@ -191,7 +191,7 @@ class Recipe:
             raise ValueError(f"--raw-text is for --model biaffine; {self.model} learns from trees.")
 
     def _check_vectors(self):
-        wanted = self._list_given("embeddings", "context", "context_for")
+        wanted = self._without_guesses("embeddings", "context", "context_for")
         if wanted and not (self.learns_tags or self.model in NETWORKS):
             raise ValueError(
                 f"--{' and --'.join(wanted).replace('_', '-')}: vectors are for networks, --model "
@@ -250,7 +250,7 @@ class Recipe:
             warm_start=True,
             n_jobs=self.n_jobs,
             random_state=self.seed,
-            **self._list_given("max_iter"),
+            **self._without_guesses("max_iter"),
             **dict(self.set),
         )
         learner._validate_params()
@@ -271,10 +271,10 @@ class Recipe:
     def _make_part(self, kind, seed):
         """Make a parser, alone or a member of an ensemble, and return it with its learner."""
         is_member = self.model == "ensemble"
-        counts = self._list_given("min_count")
+        counts = self._without_guesses("min_count")
         n_jobs = None if is_member else self.n_jobs  # an ensemble shares its members out
         learner = clone(LEARNERS[kind]).set_params(n_jobs=n_jobs)
-        given = self._list_given("max_iter")
+        given = self._without_guesses("max_iter")
         if kind in OF_COLUMNS:
             given |= counts
         if "random_state" in learner.get_params():
@@ -324,7 +324,7 @@ class Recipe:
         sentences : iterable of DependencyTree
             Those whose words a table has; otherwise they are not read.
         """
-        if self.continue_ is not None or not self._list_given("context", "embeddings"):
+        if self.continue_ is not None or not self._without_guesses("context", "embeddings"):
             return
         given = [] if self.context is None else [self.open_context()]
         if self.embeddings is not None:

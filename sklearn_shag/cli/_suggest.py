@@ -16,7 +16,14 @@ from sklearn_shag.cli._evaluate import (
     print_json,
 )
 from sklearn_shag.cli._models import check_output, open_model
-from sklearn_shag.cli._parse import SUFFIXES, choose_form, read_items
+from sklearn_shag.cli._parse import (
+    SUFFIXES,
+    choose_form,
+    count_guessed,
+    read_items,
+    warn_of_deps,
+    without_guesses,
+)
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences, suspicious_arcs
 from sklearn_shag.network import LEARNED, BiaffineParser
@@ -26,7 +33,6 @@ from sklearn_shag.treebank import (
     CONLLU,
     MISSING,
     WORDS,
-    forget_guesses,
     join_text,
     list_sources,
     mark_guesses,
@@ -174,8 +180,8 @@ def _iter_new(options, form, files, invalid):
             if not reads_conllu and options.input != "horizontal":
                 tree = mark_guesses(tree, [WORDS])
             tree = tree if tree.text else tree.with_text(join_text([tree]).strip())
-            known = None if options.ignore_heads else forget_guesses(tree)
-            yield sentence._replace(tree=tree.with_heads(None) if known is None else known)
+            bare = tree.with_heads(None, keep_deps=True)
+            yield sentence._replace(tree=bare if options.ignore_heads else without_guesses(tree))
 
 
 def _read_file(options, form, path):
@@ -225,6 +231,7 @@ def _write_for_annotators(options, opened, found):
         tokens = [row["token"] - 1 for row in rows if "token" in row]
         asked.setdefault(place, []).extend(tokens or _find_unknown(tree))
     parsed = parser.parse(transform(list(read.values())), keep_heads=True, confidence=True)
+    warn_of_deps(sum(map(count_guessed, read.values())))
     written, attributes = [], {name: ATTRIBUTES[name] for name in LEARNED}
     for tree, own, tokens in zip(parsed, read.values(), asked.values(), strict=True):
         columns = [n for n, a in attributes.items() if getattr(tree, a) != getattr(own, a)]

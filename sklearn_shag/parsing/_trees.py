@@ -357,7 +357,7 @@ def make_trees(sentence, answer, keep_heads=False):
         Symbols become the forms of trees.
     answer : Answer
     keep_heads : bool, default=False
-        Whether a tree keeps the relations to its known heads.
+        Whether a tree keeps the relations to its known heads, and the enhanced graph.
 
     Returns
     -------
@@ -368,9 +368,9 @@ def make_trees(sentence, answer, keep_heads=False):
         if keep_heads:
             labels = kept_relations(sentence, heads, labels)
         if trees:
-            tree = trees[0].with_heads(heads, labels)
+            tree = trees[0].with_heads(heads, labels, keep_deps=keep_heads)
         elif isinstance(sentence, DependencyTree):
-            tree = with_valid_heads(sentence, heads.astype(np.intp), labels)
+            tree = with_valid_heads(sentence, heads.astype(np.intp), labels, keep_heads)
         else:
             tree = DependencyTree(sentence, heads, deprels=labels)
         if answer.columns and not trees:

@@ -55,7 +55,7 @@ def forget_guesses(tree):
         return None
     deprels = tree.deprels and np.where(guessed, MISSING, tree.deprels).tolist()
     empty = dict.fromkeys({*_list_columns(tree)} - {WORDS}, [MISSING] * len(tree))
-    tree = tree.with_heads(np.where(guessed, UNKNOWN, tree.heads), deprels)
+    tree = tree.with_heads(np.where(guessed, UNKNOWN, tree.heads), deprels, keep_deps=True)
     return with_tags(tree, empty) if empty else tree
 
 
