@@ -217,7 +217,8 @@ def list_graph(text):
 def test_enhanced_graphs_of_annotators_are_kept(run, files, capsys, monkeypatch):
     """All of DEPS and empty nodes; one warning counts words with both DEPS and a guessed head."""
     learn(run, "own.conllu")
-    text = "".join([*(ENHANCED.format(k=k) for k in range(40)), WITHOUT_DEPS])
+    blocks = [*(ENHANCED.format(k=k) for k in range(40)), WITHOUT_DEPS]
+    text = "".join(blocks)
     (files / "in.conllu").write_text(text, encoding="utf-8")
     read_at_once(monkeypatch, 1000)  # many pieces
     for command in (
@@ -250,6 +251,10 @@ def test_enhanced_graphs_of_annotators_are_kept(run, files, capsys, monkeypatch)
         assert main(keeping) == 130
     capsys.readouterr()
     assert main([*keeping, "--resume"]) == 0
+    assert "words with DEPS whose heads were guessed: 120;" in capsys.readouterr().err
+    assert main([*keeping, "--k-best", "2"]) == 0
+    found = (files / "again.conllu").read_text(encoding="utf-8")
+    assert list_graph(found) == list_graph("".join(2 * block for block in blocks))
     assert "words with DEPS whose heads were guessed: 120;" in capsys.readouterr().err
     assert main(["parse", "model.npz", "in.conllu", "-o", "out.conllu"]) == 0
     (told,) = capsys.readouterr().err.splitlines()
