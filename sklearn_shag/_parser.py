@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils import InputTags, Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.encoding import Batch, check_allowed, check_heads, check_sentences, check_trees
+from sklearn_shag.encoding import Batch, check_heads, check_sentences, check_trees
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.parsing import (
     UNIQUE,
@@ -21,11 +21,9 @@ from sklearn_shag.parsing import (
     Calibration,
     Forest,
     Labeller,
-    advise_on_crossing,
-    allow_kept_heads,
+    allow_arcs,
     ask,
     calibrate,
-    find_impossible,
     learn_calibrations,
     list_answers,
     list_arc_labels,
@@ -41,8 +39,6 @@ from sklearn_shag.parsing import (
     list_samples,
     list_uncertain,
     make_trees,
-    name_tree,
-    permit_projective,
 )
 from sklearn_shag.sequences import count_relations, find_contexts, tabulate_labels
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
@@ -157,14 +153,14 @@ class Parser(BaseEstimator, ABC):
         -------
         heads : object ndarray of shape (n_sentences,)
             ``heads[i]`` is an int ndarray of shape (n_tokens_i,): 1-based head positions, 0 for the
-            root. They always form a tree with one root, projective unless ``decoder="mst"`` or the
-            parser has learned from all trees. Of no sentences, this and all other predictions are
-            empty.
+            root. They always form a tree with one root, projective unless ``decoder="mst"``, the
+            parser has learned from all trees, or `allowed` leaves only trees whose arcs cross. Of
+            no sentences, this and all other predictions are empty.
 
         Raises
         ------
         ValueError
-            If `allowed` has the wrong shape or leaves no such tree for a sentence.
+            If `allowed` has the wrong shape, or leaves no tree with one root for a sentence.
 
         Warns
         -----
@@ -207,10 +203,12 @@ class Parser(BaseEstimator, ABC):
         Z, the total mass of the trees of a sentence, is zero, or where Z or a marginal is not
         finite.
 
-        Z is a sum over projective trees, or over all trees for parsers whose `trees_` is "all". If
-        `allowed` leaves no projective tree, which in a sum over these is an error unless
-        ``decoder="mst"``, marginals are computed without `allowed`. Forbidden arcs are then set to
-        0, and each row is divided by its sum.
+        Z is a sum over projective trees, or over all trees for parsers whose `trees_` is "all". A
+        sum over projective trees knows nothing of a sentence for which `allowed` leaves only trees
+        whose arcs cross. Its marginals are computed without `allowed`. Forbidden arcs are then set
+        to 0, and each row is divided by its sum. The tree is the one with the largest product of
+        these, whatever the decoder, and the probability of any tree is its share of the products of
+        all allowed trees.
         """
         return object_array(ask(self, list_corrected, self._batch(X, allowed)))
 
@@ -256,7 +254,8 @@ class Parser(BaseEstimator, ABC):
         probabilities : ndarray of shape (n_sentences,)
             In [0, 1]: the exponential of :meth:`conditional_log_likelihood`. If a tree has unknown
             heads, this is the probability of all trees that have the known heads. 0 for trees that
-            are not projective, unless the parser sums over all trees.
+            are not projective, unless the parser sums over all trees or `allowed` leaves only such
+            trees.
 
         Raises
         ------
@@ -316,13 +315,14 @@ class Parser(BaseEstimator, ABC):
         -------
         heads : object ndarray of shape (n_sentences,)
             ``heads[i]`` is an int ndarray of shape (n_samples, n_tokens_i). Each row holds the
-            heads of a tree with one root, projective unless the parser sums over all trees.
+            heads of a tree with one root, projective unless the parser sums over all trees or
+            `allowed` leaves only trees whose arcs cross.
 
         Raises
         ------
         ValueError
-            If `n_samples` is below 1, `allowed` leaves no such tree for a sentence, or the values
-            of trees may be negative, as for :class:`SpectralSHAG`.
+            If `n_samples` is below 1, `allowed` leaves no tree for a sentence, or the values of
+            trees may be negative, as for :class:`SpectralSHAG`.
 
         Warns
         -----
@@ -360,7 +360,7 @@ class Parser(BaseEstimator, ABC):
         0.5
         """
         check_whole_number(n_samples, "n_samples")
-        batch = self._seeded(self._batch(X, allowed, any_member=True), n_samples, random_state)
+        batch = self._seeded(self._batch(X, allowed), n_samples, random_state)
         return object_array(ask(self, partial(list_samples, n_samples), batch))
 
     def k_best_heads(
@@ -445,7 +445,7 @@ class Parser(BaseEstimator, ABC):
         >>> np.exp(log_probabilities[0]).round(1)
         array([0.5, 0.5])
         """
-        batch = self._batch(X, allowed, any_member=True)
+        batch = self._batch(X, allowed)
         want, batch = self._rank_trees(batch, k, n_samples, random_state)
         answers = ask(self, want, batch)
         heads, logs = (object_array([answer[k] for answer in answers]) for k in range(2))
@@ -716,7 +716,9 @@ class Parser(BaseEstimator, ABC):
             As for :meth:`predict`.
         keep_heads : bool, default=False
             Whether to keep the heads of the trees in X, with their relations, and predict only
-            unknown ones (-1). Otherwise, heads in X are ignored.
+            unknown ones (-1). If no projective tree has them, the tree is the best of all trees
+            that do, as with ``decoder="mst"``. The enhanced graph (DEPS and empty nodes) is kept,
+            too. Otherwise, heads in X are ignored, and the graph is dropped.
         unique_relations : "auto" or sequence of str or tuple of str, default="auto"
             As for :meth:`predict_labels`; relations that are kept do not count.
         confidence : bool, default=False
@@ -743,9 +745,8 @@ class Parser(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            As for :meth:`predict`; or if no tree that it could predict has the heads to be kept,
-            for example if their arcs cross and its trees are projective. The message names the
-            sentence and the arcs. With `n_best` and `n_samples` as for :meth:`k_best_heads` and
+            As for :meth:`predict`; or if the heads to be kept have two roots. The message names the
+            sentence and the tokens. With `n_best` and `n_samples` as for :meth:`k_best_heads` and
             :meth:`sample_heads`, or if both are given.
 
         Examples
@@ -773,7 +774,7 @@ class Parser(BaseEstimator, ABC):
         """
         several = trees["n_best"] is not None or trees["n_samples"] is not None
         groups = self._group_labels(unique_relations)
-        batch = self._batch(X, allowed, keep_heads, any_member=several)
+        batch = self._batch(X, allowed, keep_heads)
         find, batch = self._choose_trees(batch, **trees)
         want = partial(
             list_answers, find, groups, several or confidence, confidence, confidence == "all"
@@ -867,11 +868,8 @@ class Parser(BaseEstimator, ABC):
         """The kinds of trees, "projective" or "all", of its sums, or of the sums of members."""
         return {self.trees_}
 
-    def _batch(self, X, allowed=None, keep_heads=False, any_member=False):
-        """Check sentences and `allowed` arcs, and encode them as a Batch.
-
-        With `any_member`, each sum must have a tree, since trees come from any of them.
-        """
+    def _batch(self, X, allowed=None, keep_heads=False):
+        """Check sentences and `allowed` arcs, and encode them as a Batch."""
         self._check_ready()
         sentences, symbols = check_sentences(X, allow_empty=True)
         lengths = list(map(len, symbols))
@@ -881,27 +879,13 @@ class Parser(BaseEstimator, ABC):
                 f"X[{index}] has {lengths[index]} tokens, more than max_tokens={self.max_tokens}. "
                 f"Split it, or raise the limit; time grows with the cube of its length."
             )
-        projective = None  # not asked for
+        crossing = None
         if keep_heads or allowed is not None:
-            projective = "projective" in self._kinds if any_member else self._projective
-        if keep_heads:
-            allowed = allow_kept_heads(sentences, allowed, projective)
+            projective = "projective" in self._kinds
+            allowed, crossing = allow_arcs(sentences, allowed, keep_heads, projective)
         indptr = np.array([*accumulate(lengths, initial=0)])
         codes = self._encode(sentences, symbols, indptr) if sentences else np.zeros(0, np.int64)
-        if allowed is None:
-            return Batch(codes, indptr, sentences)
-        if not keep_heads:  # otherwise arcs are checked already
-            allowed = check_allowed(allowed, lengths)
-            impossible = find_impossible(allowed, projective)
-            if impossible is not None:
-                raise ValueError(
-                    f"X[{impossible}] has no {name_tree(projective)} with one root "
-                    f"whose arcs are all allowed: allow more of them in allowed[{impossible}]"
-                    f"{advise_on_crossing(allowed[impossible])}."
-                )
-        if projective:
-            return Batch(codes, indptr, sentences, allowed)
-        return Batch(codes, indptr, sentences, permit_projective(allowed), allowed)
+        return Batch(codes, indptr, sentences, allowed, crossing)
 
     def _known_heads(self, batch, y):
         """List the heads of each sentence, -1 where they are not known."""

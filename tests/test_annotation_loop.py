@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 
 from sklearn_shag import BiaffineParser, CRFParser, load_model, save_model
 from sklearn_shag.cli import _suggest, main
+from sklearn_shag.cli._parse import Output
 from sklearn_shag.inspection import suspicious_arcs
 from sklearn_shag.inspection._suspicious import (
     LEAST_VALUE,
@@ -37,7 +38,8 @@ from sklearn_shag.treebank import (
     write_conllu,
 )
 from tests.loops import over
-from tests.test_cli import make_networks_small
+from tests.test_cli import assert_valid, make_networks_small
+from tests.test_streaming import read_at_once
 
 SETTINGS = ("--model", "crf", "--max-iter", "1", "--set", "n_features=4096", "--set-aside", "0")
 
@@ -297,6 +299,87 @@ def test_files_are_valid(run, files):
         )
         assert validator
         assert "PASSED" in found.stdout + found.stderr
+
+
+ENHANCED = """# sent_id = s{k}
+# text = Weg, Ana drank tea and Bo coffee.
+0.1	Go	go	VERB	VBD	Tense=Past	_	_	3:advcl	_
+1-2	Weg,	_	_	_	_	_	_	_	_
+1	Weg	weg	ADV	RB	_	_	_	3:advmod	_
+2	,	,	PUNCT	,	_	3	punct	3:punct	_
+3	Ana	Ana	PROPN	NNP	Number=Sing	4	nsubj	4:nsubj	Predicted=Yes
+4	drank	drink	VERB	VBD	Tense=Past	0	root	0:root	_
+5	tea	tea	NOUN	NN	Number=Sing	_	_	4:obj	_
+6	and	and	CCONJ	CC	_	7	cc	6.1:cc	_
+6.1	drank	drink	VERB	VBD	Tense=Past	_	_	4:conj:and	CopyOf=4
+7	Bo	Bo	PROPN	NNP	Number=Sing	4	conj	6.1:nsubj	_
+8	coffee	coffee	NOUN	NN	Number=Sing	7	orphan	6.1:obj	SpaceAfter=No
+9	.	.	PUNCT	,	_	4	punct	4:punct	_
+
+"""
+WITHOUT_DEPS = """# sent_id = without
+# text = Go!
+1	Go	go	VERB	VB	Tense=Pres	_	_	_	SpaceAfter=No
+2	!	!	PUNCT	.	_	_	_	_	_
+
+"""
+
+
+def list_graph(text):
+    """DEPS of words, and the lines of empty nodes."""
+    rows = [line.split("\t") for line in text.splitlines()]
+    return [(r[0], r[8]) if r[0].isdecimal() else r for r in rows if r[8:] and "-" not in r[0]]
+
+
+@pytest.mark.filterwarnings("default")
+def test_enhanced_graphs_of_annotators_are_kept(run, files, capsys, monkeypatch):
+    """All of DEPS and empty nodes; one warning counts words with both DEPS and a guessed head."""
+    learn(run, "own.conllu")
+    blocks = [*(ENHANCED.format(k=k) for k in range(40)), WITHOUT_DEPS]
+    text = "".join(blocks)
+    (files / "in.conllu").write_text(text, encoding="utf-8")
+    read_at_once(monkeypatch, 1000)  # many pieces
+    for command in (
+        "parse model.npz in.conllu --keep-heads",
+        "parse model.npz in.conllu --keep-heads --n-jobs 2 --confidence",
+        "suggest model.npz in.conllu --by sentences -n 99",
+        "suggest model.npz in.conllu --by trees -n 99 --ignore-heads",
+    ):
+        n_guessed = 40 * (9 if "ignore" in command else 3)
+        assert main([*command.split(), "-o", "out.conllu"]) == 0
+        (told,) = capsys.readouterr().err.splitlines()
+        assert f"words with DEPS whose heads were guessed: {n_guessed};" in told
+        found = (files / "out.conllu").read_text(encoding="utf-8")
+        assert list_graph(found) == list_graph(text)
+        # To the validator, all sentences of a file have DEPS, or none.
+        (files / "valid.conllu").write_text(found.partition("# sent_id = without")[0], "utf-8")
+        assert_valid(files / "valid.conllu")
+    add, keeping = (
+        Output.add,
+        ["parse", "model.npz", "in.conllu", "--keep-heads", "-o", "again.conllu"],
+    )
+
+    def interrupt(output, pieces, found):
+        if output.counts["sentences"] > 20:
+            raise KeyboardInterrupt
+        return add(output, pieces, found)
+
+    with monkeypatch.context() as at:
+        at.setattr(Output, "add", interrupt)
+        assert main(keeping) == 130
+    capsys.readouterr()
+    assert main([*keeping, "--resume"]) == 0
+    assert "words with DEPS whose heads were guessed: 120;" in capsys.readouterr().err
+    assert main([*keeping, "--k-best", "2"]) == 0
+    found = (files / "again.conllu").read_text(encoding="utf-8")
+    assert list_graph(found) == list_graph("".join(2 * block for block in blocks))
+    assert "words with DEPS whose heads were guessed: 120;" in capsys.readouterr().err
+    assert main(["parse", "model.npz", "in.conllu", "-o", "out.conllu"]) == 0
+    (told,) = capsys.readouterr().err.splitlines()
+    assert "DEPS and empty nodes of 40 of 41 sentences were left out" in told
+    found = list_graph((files / "out.conllu").read_text(encoding="utf-8"))
+    assert found == [(f"{k}", "_") for n in [*[9] * 40, 2] for k in range(1, n + 1)]
+    assert_valid(files / "out.conllu")
 
 
 def test_probabilities_given_all_other_heads(english):

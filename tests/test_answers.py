@@ -256,12 +256,6 @@ def test_arguments(crf, english):
             method(1.5)
     with pytest.raises(ValueError, match="n_samples == 0"):
         crf.k_best_heads(text, 1, n_samples=0)
-    crossing = allowed_arcs([[3, 4, 0, 3]])
-    model = clone(crf).set_params(decoder="mst").fit(english[:60])
-    assert_array_equal(model.predict(text, allowed=crossing)[0], [3, 4, 0, 3])
-    for method in (model.sample_heads, model.k_best_heads):
-        with pytest.raises(ValueError, match=r"X\[0\] has no projective tree with one root"):
-            method(text, 1, allowed=crossing)
 
 
 def test_probabilities_of_trees(parser, short, english):
@@ -356,17 +350,6 @@ class TestTrees:
             for found, tree in zip(answers, known, strict=True):
                 assert {each.heads[0] for each in found} == {tree.heads[0]}
                 assert {each.deprels[0] for each in found} == {"kept"}
-
-    def test_may_cross_only_alone(self, crf, english):
-        crossing = clone(crf).set_params(decoder="mst")
-        vars(crossing).update({k: v for k, v in vars(crf).items() if k.endswith("_")})
-        allowed = allowed_arcs([[3, 4, 0, 3]])
-        assert crossing.parse(english[:1])
-        words = [english[0].forms[:4]]
-        trees = [DependencyTree(words[0], upos=english[0].upos[:4])]
-        assert crossing.parse(trees, allowed=allowed)[0].heads.tolist() == [3, 4, 0, 3]
-        with pytest.raises(ValueError, match="no projective tree"):
-            crossing.parse(trees, allowed=allowed, n_best=2)
 
     def test_come_from_iterators_and_processes(self, english):
         parser = ESTIMATORS["EM from moments"]

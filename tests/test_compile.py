@@ -93,6 +93,7 @@ def test_a_cache_that_cannot_be_written_compiles_nothing(tmp_path, english):
     learner = RefinedSHAG(2, 2, max_iter=2, random_state=0)
     save_model(make_parser_pipeline(TokenFeature("upos"), learner).fit(english[:99]), own)
     partial = [tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)]) for tree in english]
+    partial.append(partial[0].with_heads([3, 4, *[-1] * (len(partial[0]) - 2)]))  # these cross
     long = partial[0].with_heads(None).to_conllu()  # of more words than any of the treebank
     words = [line.split("\t") for line in long.splitlines() if line[:1].isdigit()]
     rows = ["\t".join([str(k + 1), *words[k % len(words)][1:]]) for k in range(150)]

@@ -90,6 +90,13 @@ def test_other_heads_have_no_enhanced_graph(tree):
     assert moved.empty_nodes == ()
     assert moved.with_deps(["0:root"] * 5).deps == ("0:root",) * 5
     assert_array_equal(DependencyTree.from_conllu(moved.to_conllu()).heads, moved.heads)
+    assert moved.with_heads(tree.heads, tree.deprels, keep_deps=True).to_conllu() == (
+        tree.with_heads(tree.heads, tree.deprels).to_conllu()  # what was dropped does not come back
+    )
+    kept = tree.with_heads([2, 0, 5, 5, 2], keep_deps=True)
+    assert (kept, kept.deps, kept.empty_nodes) == (moved, tree.deps, tree.empty_nodes)
+    assert kept.with_heads(tree.heads, tree.deprels, keep_deps=True).to_conllu() == TEXT
+    assert DependencyTree(["a"]).with_heads([0], keep_deps=True).deps == ("_",)
 
 
 @over(

@@ -181,6 +181,7 @@ def check_what_parse_writes(folder, model, trees, *options):
     return found
 
 
+@pytest.mark.filterwarnings("ignore:DEPS and empty nodes")
 def test_what_parse_writes_of_sentences_comes_back(tmp_path, english):
     tokens, node = [MultiwordToken(1, 2, "xy", "A=b")], EmptyNode(1, tuple("_" * 9))
     given = english[0].with_multiword_tokens(tokens).with_empty_nodes([node])
@@ -192,6 +193,7 @@ def test_what_parse_writes_of_sentences_comes_back(tmp_path, english):
     assert len(check_what_parse_writes(tmp_path, model, trees, "--k-best", "3")) == 27
 
 
+@pytest.mark.filterwarnings("ignore:DEPS and empty nodes")
 @pytest.mark.parametrize("name", ["UD_English-EWT", "UD_French-Sequoia"])
 def test_what_parse_writes_of_a_test_set_comes_back(treebank, tmp_path, name):
     data = treebank(name)

@@ -19,7 +19,7 @@ def test_tokens_say_what_the_columns_say(english):
             assert [str(cell) for cell in cells] == row[:5]
             assert "|".join(f"{n}={v}" for n, v in token.feats.items()) == row[5].strip("_")
             assert (token.head.index if token.head else 0) == int(row[6])
-            assert token.deprel == row[7]
+            assert [token.deprel, token.deps] == row[7:9]
             assert "|".join(f"{n}={v}" for n, v in token.misc.items()) == row[9].strip("_")
             assert all(child.head == token for child in token.children)
             assert {token, *(t for c in token.children for t in c.subtree)} == {*token.subtree}
@@ -49,6 +49,7 @@ def test_text_is_at_the_span():
 def test_what_is_not_known():
     tree = DependencyTree(["a", "b"], [-1, 1])
     token = tree.tokens[0]
+    assert token.deps == "_"
     assert (token.lemma, token.upos, token.xpos, token.deprel) == (None, None, None, None)
     assert token.feats == token.misc == {}
     assert token.head is None

@@ -129,15 +129,21 @@ def test_standard_input_is_parsed_by_default(run, folder, monkeypatch):
 
 @over("by", ["arcs", "trees"])
 def test_known_heads_that_cross(run, tmp_path, by):
-    """They are left out, unless the decoder lets arcs cross."""
-    names = "bare.conllu", "crossing.conllu", "-n", 999, "--by", by
-    status, out, (err,) = run("suggest", "m.npz", *names)
-    assert (status, listed(out)) == (0, set(range(1, 9)))
-    assert err.startswith("warning: 2 of 16 sentences were left out, since no projective tree ")
-    assert err.endswith("; the first: sentence 1 of crossing.conllu (sent_id crossing-1)")
+    """They are kept as by the decoder "mst", and all other sentences are as without them."""
+    options = {"suggest": ["-n", 999, "--by", by, "-o", "-"], "parse": ["--keep-heads"]}
     save_model(load_model("m.npz").set_params(decoder="mst"), tmp_path / "mst.npz")
-    status, out, err = run("suggest", tmp_path / "mst.npz", *names)
-    assert (status, listed(out), err) == (0, set(range(1, 10)), [])
+    for command, own in options.items():
+        texts = []
+        for model, name in (("m", "crossing"), (tmp_path / "mst", "crossing"), ("m", "bare")):
+            status, out, err = run(command, f"{model}.npz", f"{name}.conllu", *own)
+            assert (status, err) == (0, [])
+            texts.append([re.sub("# sent_id.*\n", "", each) for each in out.split("\n\n")[:-1]])
+        found, spanning, bare = texts
+        assert (len(found), len(bare)) == (9, 7)
+        assert found[1:-1] == bare
+        assert [found[0], found[-1]] == [spanning[0], spanning[-1]]
+        (first, *_, last) = read_conllu(io.StringIO("\n\n".join([*found, ""])))
+        assert first.heads[:2].tolist() == last.heads[:2].tolist() == [3, 4]
 
 
 @over(("model", "n"), [("refined", 6), ("crf --set trees=projective", 5), ("crf", 6)])

@@ -232,6 +232,7 @@ def read_and_write(folder: Path) -> None:
     assert_type(from_token_list(to_token_list(tree)), DependencyTree)
     print(to_dataframe, from_spacy, to_spacy, tree.misc, tree.deps)
     print(tree.with_sent_id("a").with_text("b").with_comments(["# c"]).with_deps(tree.deps))
+    print(tree.with_heads(tree.heads, keep_deps=True), tree.tokens[0].deps)
     assert_type(trees, list[DependencyTree])
     words = read_dictionary(io.StringIO("dogs\tNOUN\t_\tNumber=Plur\tdog\n"))
     assert_type(words, Dictionary)

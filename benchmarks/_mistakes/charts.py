@@ -199,28 +199,19 @@ MISTAKES = [
     ),
     Mistake(
         f"model.predict(tags[:1], allowed=[{FORBIDDEN}])",
-        raises(ValueError, r"X\[0\] has no projective tree", r"allow more"),
+        raises(ValueError, r"X\[0\] .*has no tree with one root", r"allow more"),
     ),
     Mistake(
         f"model.predict_marginals(tags[:1], allowed=[{FORBIDDEN}])",
-        raises(ValueError, r"X\[0\] has no projective tree", r"allow more"),
+        raises(ValueError, r"X\[0\] .*has no tree with one root", r"allow more"),
     ),
     Mistake(
         f"model.parse(tags[:1], allowed=[{FORBIDDEN}])",
-        raises(ValueError, r"X\[0\] has no projective tree", r"allow more"),
+        raises(ValueError, r"X\[0\] .*has no tree with one root", r"allow more"),
     ),
     Mistake(
         "model.predict([['NOUN'] * 4], allowed=[np.eye(5, dtype=bool)[[3, 4, 0, 3]]])",
-        raises(ValueError, r"X\[0\] has no projective tree", r"decoder='mst'"),
-    ),
-    Mistake(
-        "model.set_params(decoder='mst').predict([['NOUN'] * 4], "
-        "allowed=[np.eye(5, dtype=bool)[[3, 4, 0, 3]]])",
         works("result[0].tolist() == [3, 4, 0, 3]"),
-    ),
-    Mistake(
-        f"model.set_params(decoder='mst').predict(tags[:1], allowed=[{FORBIDDEN}])",
-        raises(ValueError, r"X\[0\] has no tree with one root", r"allow more"),
     ),
     Mistake(
         "make_pipeline(TokenFeature(), model).fit(trees).predict(trees[:1], allowed=[None])",

@@ -71,8 +71,8 @@ MISTAKES = [
         raises(ValueError, r"X\[60\]", r"unknown", r"SpectralSHAG needs whole", r"keep_heads"),
     ),
     Mistake(
-        "model.parse([trees[0].with_heads([3, 4, *[-1] * (len(trees[0]) - 2)])], keep_heads=True)",
-        raises(ValueError, r"X\[0\]", r"3 -> 1 and 4 -> 2 cross", r"-1"),
+        "model.parse([trees[0].with_heads([0, 0, *[1] * (len(trees[0]) - 2)])], keep_heads=True)",
+        raises(ValueError, r"X\[0\]", r"tokens 1 and 2 are roots", r"-1"),
     ),
     Mistake(
         "trees[0].with_heads([-1] * len(trees[0])).depth(1)",

@@ -12,7 +12,6 @@ import numpy as np
 
 from sklearn_shag.cli._errors import ErrorCounts
 from sklearn_shag.metrics import is_punctuation, raw_text_scores, score_report
-from sklearn_shag.parsing import has_projective_completion
 from sklearn_shag.treebank import CONLLU, ConlluError, DependencyTree, list_sources
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
@@ -42,16 +41,10 @@ class LocatedTree(NamedTuple):
 
 
 class LeftOut:
-    """Sentences that a command leaves out: their number, and a description of the first.
+    """Invalid sentences that a command leaves out: their number, and a description of the first."""
 
-    Parameters
-    ----------
-    reason : str, default=" as invalid"
-        What follows "left out" in the warning.
-    """
-
-    def __init__(self, reason=" as invalid"):
-        self.reason, self.n_read, self.n_left_out, self.first = reason, 0, 0, None
+    def __init__(self):
+        self.n_read, self.n_left_out, self.first = 0, 0, None
 
     def drop(self, sentences, find_fault):
         """Yield the sentences in which `find_fault` finds no fault, and count all."""
@@ -70,7 +63,7 @@ class LeftOut:
             names = ("standard input" if path == STANDARD else path for path in files)
             raise ValueError(f"There are no sentences in {', '.join(names)}.")
         counted = f"{self.n_left_out} of {self.n_read} sentences were left out"
-        message = f"{counted}{self.reason}; the first: {self.first}"
+        message = f"{counted} as invalid; the first: {self.first}"
         if self.n_left_out == self.n_read:
             raise ValueError(message)
         if self.n_left_out:
@@ -134,14 +127,6 @@ def find_lack(sentence):
     if sentence.tree.heads is None:
         return "no heads"
     return "words without heads" if UNKNOWN in sentence.tree.heads else None
-
-
-def name_impossible(sentence):
-    """Name a sentence whose known heads no projective tree has; None if one completes them."""
-    if find_lack(sentence) != "words without heads":
-        return None
-    (possible,) = has_projective_completion([sentence.tree.heads])
-    return None if possible else describe_place(sentence)
 
 
 def evaluate(options):

@@ -246,8 +246,8 @@ def _add_parse(commands):
     parser.add_argument(
         "--keep-heads",
         action="store_true",
-        help="""keep the heads in the input, with their relations, and complete the rest
-        (default: heads are ignored)""",
+        help="""keep the heads in the input, with their relations, DEPS and empty nodes, and
+        complete the rest (default: heads are ignored, and DEPS left out)""",
     )
     parser.add_argument(
         "--confidence",

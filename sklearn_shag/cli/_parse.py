@@ -11,6 +11,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sklearn_shag import __version__
 from sklearn_shag.cli._models import check_output, choose_verbosity, open_model
 from sklearn_shag.network import SplitterFormat
@@ -18,6 +20,7 @@ from sklearn_shag.parsing import list_probabilities, make_trees
 from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
+    MISSING,
     ConlluError,
     check_marks,
     clear_marks,
@@ -31,6 +34,7 @@ from sklearn_shag.treebank import (
 )
 from sklearn_shag.utils._arrays import answer_each, in_chunks
 from sklearn_shag.utils._estimators import OpenMember, open_member
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import PARTIAL, STANDARD, UTF_8, expand_user, write_resumable
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import call_recorded, count_workers, map_in_processes, progress
@@ -53,8 +57,8 @@ class PieceParser(NamedTuple):
     """A callable that parses pieces of text together; each worker has a copy.
 
     It returns a list with a row for each sentence, of the place of its piece, the texts of its
-    trees, and numbers of words. Before it may be a row with its ConlluError. And it returns a list
-    of warnings.
+    trees and what to count. Before it may be a row with its ConlluError. And it returns a list of
+    warnings.
     """
 
     opened: OpenMember
@@ -75,21 +79,27 @@ class PieceParser(NamedTuple):
             for k, line, text, tree in sentences:
                 answer = tree if isinstance(tree, ConlluError) else next(answers)
                 if isinstance(answer, list):
-                    found.append((k, self._write(answer), *self._count_words(tree)))
+                    found.append((k, self._write(answer), self._count(tree)))
                     continue
                 if answer is not tree:  # the sentence is valid, but cannot be parsed
                     message = str(answer).replace("X[0]", "the sentence", 1)
                     answer = ConlluError(pieces[k].path, line, message)
-                found.append((k, answer, 0, 0))
+                found.append((k, answer, {}))
                 if not self.skips:
                     return found
-                found.append((k, self._pass_on(pieces[k], text, tree), 0, 0))
+                found.append((k, self._pass_on(pieces[k], text, tree), {}))
         return found
 
-    def _count_words(self, tree):
-        """Count the words of a sentence that begin with letters, and the unseen ones among them."""
+    def _count(self, tree):
+        """Count words that begin with letters, unseen ones among them, and what DEPS is about."""
         words = [form for form in tree.forms if form[0].isalpha()]
-        return len(words), sum(w not in self.known and w.lower() not in self.known for w in words)
+        unseen = sum(w not in self.known and w.lower() not in self.known for w in words)
+        counts = {"words": len(words), "unseen": unseen}
+        if self.form != CONLLU:
+            return counts
+        if self.options["keep_heads"]:
+            return counts | {"guessed": count_guessed(forget_heads(tree))}
+        return counts | {"bared": int(set(tree.deps) != {MISSING} or tree.empty_nodes != ())}
 
     def _list_sentences(self, pieces):
         """Yield the place of the piece, line, text, and tree or error of each sentence."""
@@ -166,6 +176,22 @@ def parse_trees(opened, trees, *, keep_heads, confidence, **options):
         yield answer, found, [*transform.list_columns(), *answer.columns]
 
 
+def count_guessed(tree):
+    """Count the words of a tree without guesses that have DEPS, but no head."""
+    heads = [UNKNOWN] * len(tree) if tree.heads is None else tree.heads
+    return int(np.sum(np.equal(heads, UNKNOWN) & np.not_equal(tree.deps, MISSING)))
+
+
+def warn_of_deps(n_words):
+    """Warn of words with DEPS whose heads are guessed."""
+    if n_words:
+        warn(
+            f"words with DEPS whose heads were guessed: {n_words}; their DEPS are as before, and "
+            f"may not fit these heads",
+            UserWarning,
+        )
+
+
 def _encode_json(content):
     """Return a value as JSON in bytes, on one line."""
     return json.dumps(content, ensure_ascii=False).encode()
@@ -194,8 +220,9 @@ class Output:
     has_documents : bool
         Whether sentences belong to documents, each a line of JSON, and are numbered there.
     counts : Counter
-        Of sentences, unparsed ones, documents, refused and empty ones, of sentences in the
-        document, and of words and unseen ones in the file.
+        Of sentences, unparsed ones, those whose DEPS were left out ("bared"), words with DEPS and
+        guessed heads, documents, refused and empty ones, of sentences in the document, and of words
+        and unseen ones in the file.
     empty : list of str
         Documents that are to be noted in the next one in CoNLL-U.
     """
@@ -213,9 +240,8 @@ class Output:
         for k, piece in enumerate(pieces):
             if piece.path != self.path:
                 self.tell_unseen()
-            for _, result, n_words, n_unseen in by_piece.get(k, ()):
-                self.counts["words"] += n_words
-                self.counts["unseen"] += n_unseen
+            for _, result, counted in by_piece.get(k, ()):
+                self.counts.update(counted)
                 if isinstance(result, ConlluError):
                     if not self.counts["unparsed"]:
                         self._tell_error(result, "the sentence is passed on as it is")
@@ -282,11 +308,18 @@ class Output:
         warn(f"{str(error).rstrip('.')}; {message}", UserWarning)
 
     def summarize(self):
-        """Warn of unseen words, sentences without a parse, and documents that were left out."""
+        """Warn of unseen words, sentences without a parse, DEPS, and documents left out."""
         self.tell_unseen()
         of, n = self.counts, self.counts["sentences"]
         if of["unparsed"]:
             warn(f"{of['unparsed']} of {n} sentences were passed on without a parse", UserWarning)
+        warn_of_deps(of["guessed"])
+        if of["bared"]:
+            warn(
+                f"DEPS and empty nodes of {of['bared']} of {n} sentences were left out, since they "
+                f"belong to other heads; --keep-heads keeps them, and the heads in the input",
+                UserWarning,
+            )
         if of["refused"]:
             warn(
                 f"{of['refused']} of {of['documents']} documents were left out; the others have "

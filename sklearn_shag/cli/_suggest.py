@@ -13,11 +13,17 @@ from sklearn_shag.cli._evaluate import (
     find_lack,
     is_conllu,
     iter_sentences,
-    name_impossible,
     print_json,
 )
 from sklearn_shag.cli._models import check_output, open_model
-from sklearn_shag.cli._parse import SUFFIXES, choose_form, parse_trees, read_items
+from sklearn_shag.cli._parse import (
+    SUFFIXES,
+    choose_form,
+    count_guessed,
+    parse_trees,
+    read_items,
+    warn_of_deps,
+)
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences, suspicious_arcs
 from sklearn_shag.network import BiaffineParser
@@ -80,20 +86,13 @@ def suggest(options):
     )
     opened, form = model.opened, choose_form(options, model.splitter)
     invalid = LeftOut()
-    impossible = LeftOut(
-        ", since no projective tree with one root has their known heads (correct them, or use a "
-        "model of train --set decoder=mst, which lets arcs cross)"
-    )
-    sentences = _iter_new(options, form, files, invalid)
-    find_fault = name_impossible if opened.parser._projective else lambda sentence: None
     found, part, place = [], [], 0
-    for part in in_chunks(impossible.drop(sentences, find_fault), SUGGESTED_CHUNK):
+    for part in in_chunks(_iter_new(options, form, files, invalid), SUGGESTED_CHUNK):
         if any(map(find_lack, part)):
             found = [*found, *_list_suggestions(options, opened, part, place)]
             found = sorted(found, key=itemgetter(0))[: options.number]
         place += len(part)
     invalid.tell(files)
-    impossible.tell(files)
     # An error is raised if no head is unknown.
     found = found or list(_list_suggestions(options, opened, part, place))
     if options.output is not None:
@@ -185,8 +184,8 @@ def _iter_new(options, form, files, invalid):
                 tree = mark_words(tree)
             tree = tree if tree.text else tree.with_text(join_text([tree]).strip())
             check_marks(tree, sentence.path, sentence.line)
-            tree = tree.with_heads(None) if options.ignore_heads else forget_heads(tree)
-            yield sentence._replace(tree=tree)
+            bare = tree.with_heads(None, keep_deps=True)
+            yield sentence._replace(tree=bare if options.ignore_heads else forget_heads(tree))
 
 
 def _read_file(options, form, path, skips):
@@ -239,6 +238,7 @@ def _write_for_annotators(options, opened, found):
         read[place] = tree
         tokens = [row["token"] - 1 for row in rows if "token" in row]
         asked.setdefault(place, []).extend(tokens or _find_unknown(tree))
+    warn_of_deps(sum(map(count_guessed, read.values())))
     written = []
     rows = parse_trees(opened, list(read.values()), keep_heads=True, confidence=True)
     for own, tokens, (_, (tree,), columns) in zip(read.values(), asked.values(), rows, strict=True):

@@ -7,18 +7,12 @@ from itertools import chain, islice
 
 import numpy as np
 
-from sklearn_shag.cli._evaluate import (
-    LeftOut,
-    find_invalid,
-    find_lack,
-    is_conllu,
-    iter_sentences,
-    name_impossible,
-)
+from sklearn_shag.cli._evaluate import LeftOut, find_invalid, find_lack, is_conllu, iter_sentences
 from sklearn_shag.cli._info import list_parts
 from sklearn_shag.cli._models import choose_verbosity
 from sklearn_shag.cli._recipe import LEARNERS
 from sklearn_shag.network import LEARNED, list_known_columns
+from sklearn_shag.parsing import has_projective_completion
 from sklearn_shag.treebank import (
     HORIZONTAL,
     check_marks,
@@ -164,7 +158,9 @@ class Treebank:
                     if lack != "no heads":
                         self.n_arcs += int(np.count_nonzero(sentence.tree.heads > UNKNOWN))
                         self.n_nonprojective += len(nonprojective_arcs(sentence.tree))
-                    self.n_impossible += bool(lack and name_impossible(sentence))
+                    if lack == "words without heads":
+                        (possible,) = has_projective_completion([sentence.tree.heads])
+                        self.n_impossible += not possible
                     yield sentence.tree
                 advance()
         if not self.files:  # there are helpers

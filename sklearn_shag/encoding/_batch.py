@@ -15,22 +15,24 @@ class Batch(NamedTuple):
     codes: np.ndarray | tuple | None
     indptr: np.ndarray  # (n_sentences + 1,)
     sentences: list | None = None  # as given by the user
-    # Arcs of projective trees that may be used, bool (N, N + 1) each; None for all.
-    allowed: list | None = None
-    # As `allowed`, for trees whose arcs may cross, which may use fewer arcs; else None.
-    crossing: list | None = None
+    allowed: list | None = None  # arcs that may be used, bool (N, N + 1) each; None for all
+    # Sentences whose allowed arcs make only trees that cross, bool (n_sentences,); None for none.
+    crossing: np.ndarray | None = None
     known: list | None = None  # given heads, (N,) each, -1 if unknown
     seeds: np.ndarray | list | None = None  # of the random trees of each sentence
 
     def take(self, chosen):
         """Return the Batch of the sentences `chosen`, an int array, in their order."""
         indptr, tokens = places_of(self.indptr, chosen)
+        crossing = take_entries(self.crossing, chosen)
+        if crossing is not None and not crossing.any():
+            crossing = None
         return Batch(
             codes=take_entries(self.codes, tokens),
             indptr=indptr,
             sentences=take_entries(self.sentences, chosen),
             allowed=take_entries(self.allowed, chosen),
-            crossing=take_entries(self.crossing, chosen),
+            crossing=crossing,
             known=take_entries(self.known, chosen),
             seeds=take_entries(self.seeds, chosen),
         )

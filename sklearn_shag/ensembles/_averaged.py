@@ -283,7 +283,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
     def _forest(self, batch):
         members = self._list_weighted()
         weights = [member.weight for member in members]
-        forests = [_forest_of_member(member, batch) for member in members]
+        forests = [member.parser._forest(batch.of_member(member.place)) for member in members]
         rows = [(w, forest.scored) for w, forest in zip(weights, forests, strict=True)]
         labels = [(w, own.labeller) for w, own in rows if own.labeller is not None]
         tags = [(w, own.tagging) for w, own in rows if own.tagging is not None]
@@ -427,14 +427,6 @@ def _choose_kind(trees, members):
     of_all = sum(member.weight for member in members if member.parser.trees_ == "all")
     total = sum(member.weight for member in members)
     return "all" if 2 * of_all >= total else "projective"
-
-
-def _forest_of_member(member, batch):
-    own = batch.of_member(member.place)
-    # Arcs that `crossing` forbids are removed from the mean, not from projective marginals.
-    if own.crossing is not None and member.parser._kinds != {"all"}:
-        own = own._replace(crossing=None)
-    return member.parser._forest(own)
 
 
 class AverageLabeller(Labeller):

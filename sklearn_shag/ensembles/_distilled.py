@@ -273,7 +273,7 @@ def _ask_teacher(teacher, sentences, kinds):
         The kinds of `kinds` that the teacher knows: "labels", given the heads of the tree, and
         columns. Each is a pair of values and their probabilities, (n_tokens, n_values).
     """
-    batch = teacher._batch(sentences, keep_heads=True, any_member=True)
+    batch = teacher._batch(sentences, keep_heads=True)
     groups = teacher._group_labels("auto")
     decoder = "mbr" if teacher.decoder == "mst" else teacher.decoder  # of the trees it sums over
     want = partial(_list_lessons, partial(list_best_rows, decoder), groups, kinds)

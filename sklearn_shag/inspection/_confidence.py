@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import entr
 from sklearn.base import BaseEstimator
 
-from sklearn_shag.encoding import check_heads, check_sentences, check_trees, describe_sentence
+from sklearn_shag.encoding import check_heads, check_sentences, check_trees
 from sklearn_shag.inspection._display import Display
 from sklearn_shag.inspection._grammars import ROWS_OR_ALL, known_tokens
 from sklearn_shag.inspection._tables import largest_first, shown_as_table, to_dataframe
-from sklearn_shag.parsing import ask, find_impossible, head_probabilities, list_best, list_corrected
+from sklearn_shag.parsing import ask, head_probabilities, list_best, list_corrected
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, allowed_arcs, list_known_heads
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._estimators import open_parser
@@ -551,8 +551,7 @@ def least_certain_arcs(
     TypeError
         If the estimator is not a parser.
     ValueError
-        If X is not valid, all heads in it are known, or no projective tree with one root has the
-        known heads of a sentence and the decoder is not "mst". The message names the sentence.
+        If X is not valid, or all heads in it are known.
 
     See Also
     --------
@@ -688,13 +687,6 @@ def _predict_rest(estimator, X):
         )
     known = [known[s] for s in chosen]
     part, allowed = transform([sentences[s] for s in chosen]), allowed_arcs(known)
-    impossible = find_impossible(allowed, parser._projective)
-    if impossible is not None:
-        raise ValueError(
-            f"{describe_sentence(sentences, chosen[impossible])} has heads that no projective tree "
-            f"with one root has, so the parser cannot predict the others. Leave the sentence out, "
-            f"or give -1 (in a file _) for some, or take decoder='mst', which lets arcs cross."
-        )
     found = ask(parser, partial(_list_predicted, parser.decoder), parser._batch(part, allowed))
     heads, marginals, of_trees = zip(*found, strict=True)
     unknown = [of_sentence == UNKNOWN for of_sentence in known]

@@ -7,7 +7,7 @@ first needed; only sentences without mass are scored again, by the next rung of 
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -156,8 +156,8 @@ class Forest:
 
     def __init__(self, score, batch):
         self._score, self.scored = score, score(batch)
-        if self.scored.trees == "all" and batch.crossing is not None:
-            batch = batch._replace(allowed=batch.crossing, crossing=None)
+        if batch.crossing is not None and self.scored.trees == "projective":
+            batch = batch._replace(allowed=None)  # which leaves no projective tree
         self.batch = batch
         self.out_of_range = np.zeros(batch.indptr.size - 1, dtype=bool)
         self.drawn_by = np.zeros(batch.indptr.size - 1, dtype=np.int64)
@@ -213,7 +213,7 @@ class Forest:
             else:
                 found[places_of(arc_begins(batch.indptr), rung.places)[1]] = results.arcs
         repair(found, of_first)
-        return found if batch.crossing is None else forbid_arcs(found, batch.crossing)
+        return found
 
     @property
     def exact(self):
@@ -359,7 +359,7 @@ class Mixture(Forest):
         for share, member in zip(self.shares, self.members, strict=True):
             means = means + share * member.corrected
             self.out_of_range |= member.out_of_range
-        return means if self.batch.crossing is None else forbid_arcs(means, self.batch.crossing)
+        return means
 
     @property
     def exact(self):
@@ -389,6 +389,49 @@ class MixtureSeeds(NamedTuple):
 
     members: np.ndarray  # (n_samples,), the place of the member that each tree is drawn from
     of_members: dict  # the seeds of each member that trees are drawn from
+
+
+class SpanningForest(Forest):
+    """The distribution over trees of sentences whose allowed arcs make only trees that cross.
+
+    Sums over projective trees know nothing of these. So arcs have their marginals without
+    constraints, divided among the arcs that are allowed, and a tree is worth their product.
+
+    Parameters
+    ----------
+    forest : Forest
+        The distribution of a parser over the trees of the same sentences, without constraints.
+    batch : Batch
+        With the allowed arcs.
+    """
+
+    def __init__(self, forest, batch):
+        arcs = forbid_arcs(forest.marginals, batch.allowed)
+        potentials = potentials_of_arcs(batch.indptr, log_of(arcs))
+        grammar = grammar_of_arcs("all")
+        scored = forest.scored._replace(grammar=grammar, potentials=potentials, trees="all")
+        super().__init__(partial(_score_first, scored), batch)
+        self.marginals, self.out_of_range = arcs, forest.out_of_range
+
+    def best(self, decoder):
+        """Heads of the best trees, (n_tokens,), as by the decoder "mst"."""
+        return super().best("mst")
+
+    def samples(self, n_samples, seeds):
+        """Heads of random trees, (n_samples, n_tokens), by one of the seeds of each sentence."""
+        return super().samples(n_samples, list(map(_choose_seed, seeds)))
+
+
+def _score_first(scored, batch, rung=0):
+    """Return the Scored of the first rung, the only one."""
+    return None if rung else scored
+
+
+def _choose_seed(seed):
+    """Choose one of the seeds of a mixture; a single one is returned as it is."""
+    while isinstance(seed, MixtureSeeds):
+        seed = next(iter(seed.of_members.values()))
+    return seed
 
 
 def ask(parser, want, batch, make=None):
@@ -421,10 +464,10 @@ def ask(parser, want, batch, make=None):
     lengths = batch.indptr[1:] - batch.indptr[:-1]
     if not lengths.size:
         return []
-    chunks = cut_chunks(lengths, CHUNK_COST) if lengths.size > 1 else [np.arange(1)]
+    chunks = _cut_batch(batch, CHUNK_COST) if lengths.size > 1 else [np.arange(1)]
     if len(chunks) > 1 and not verbose and count_workers(parser.n_jobs) == 1:
-        chunks = cut_chunks(lengths, CHUNK_COST_ALONE)
-    if len(chunks) == 1 and not verbose:
+        chunks = _cut_batch(batch, CHUNK_COST_ALONE)
+    if len(chunks) == 1 and not verbose and batch.crossing is None:
         forest = make(batch)
         results = want(forest)
         n_out, n_drawn = _count_exceptions(forest)
@@ -454,8 +497,19 @@ def ask(parser, want, batch, make=None):
     return results
 
 
+def _cut_batch(batch, cost):
+    """Cut a batch into chunks of about equal cost; sentences that only cross are apart."""
+    lengths = np.diff(batch.indptr)
+    if batch.crossing is None:
+        return cut_chunks(lengths, cost)
+    parts = np.flatnonzero(~batch.crossing), np.flatnonzero(batch.crossing)
+    return [part[chunk] for part in parts if part.size for chunk in cut_chunks(lengths[part], cost)]
+
+
 def _ask_chunk(make, want, batch):
     forest = make(batch)
+    if batch.crossing is not None:
+        forest = SpanningForest(forest, batch)
     return want(forest), _count_exceptions(forest)
 
 
@@ -545,48 +599,6 @@ def split_columns(batch, columns):
     return [dict(zip(columns, row, strict=True)) for row in zip(*parts, strict=True)]
 
 
-def list_samples(n_samples, forest):
-    """List random trees of each sentence: their heads, (n_samples, n_tokens_i)."""
-    samples = forest.samples(n_samples, forest.batch.seeds)
-    return np.split(samples, forest.batch.indptr[1:-1], axis=1)
-
-
-def list_derivations(k, forest):
-    """List the k most probable trees of each sentence: their heads, and log probabilities."""
-    heads, logs = forest.derivations(k)
-    n_found = np.count_nonzero(logs > -np.inf, axis=0)
-    by_sentence = np.split(heads, forest.batch.indptr[1:-1], axis=1)
-    rows = zip(by_sentence, logs.T, n_found, strict=True)
-    return [(of_sentence[:n].copy(), its_logs[:n].copy()) for of_sentence, its_logs, n in rows]
-
-
-def list_most_probable(k, n_samples, forest):
-    """List the k most probable of drawn trees: their heads, and log probabilities."""
-    drawn = [
-        np.unique(samples, axis=0, return_counts=True)
-        for samples in list_samples(n_samples, forest)
-    ]
-    logs = forest.log_proba([heads for heads, _ in drawn])
-    logs = np.split(logs, np.cumsum([len(heads) for heads, _ in drawn])[:-1])
-    found = []
-    for (heads, counts), its_logs in zip(drawn, logs, strict=True):
-        if its_logs.max() == -np.inf:  # they were drawn from a later rung
-            its_logs = np.log(counts / n_samples)
-        order = np.argsort(-its_logs, kind="stable")[:k]
-        found.append((heads[order], its_logs[order]))
-    return found
-
-
-def list_best_rows(decoder, forest):
-    """List the heads of the best tree of each sentence, as one row."""
-    return [heads[None] for heads in list_best(decoder, forest)]
-
-
-def list_rows(want, forest):
-    """List the heads of trees that `want` lists with their log probabilities."""
-    return [heads for heads, _ in want(forest)]
-
-
 def report_marginals(forest):
     """List, by sentence, a tuple with the fields of :class:`MarginalReport`, before repair."""
     batch, scored, report = forest.batch, forest.scored, []
@@ -654,7 +666,7 @@ def forbid_arcs(marginals, allowed):
     Parameters
     ----------
     marginals : ndarray of shape (n_arcs,)
-        Of the arcs that :func:`permit_projective` permits. Changed.
+        Of all arcs. Changed.
     allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
         Some head of every token.
 

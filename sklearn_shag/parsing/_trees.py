@@ -8,9 +8,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import check_allowed, describe_sentence
-from sklearn_shag.parsing._chart import name_tree
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
-from sklearn_shag.parsing._forest import list_corrected, list_heads, split_columns
+from sklearn_shag.parsing._forest import list_best, list_corrected, list_heads, split_columns
 from sklearn_shag.treebank import (
     MISSING,
     DependencyTree,
@@ -158,22 +157,6 @@ def keep_learnable(known, nonprojective, trees="projective"):
     return ProjectiveHeads(list(compress(known, kept)), kept, lifted)
 
 
-def permit_projective(allowed):
-    """Allow all arcs of sentences whose trees all cross, of which projective sums know nothing.
-
-    Parameters
-    ----------
-    allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
-        Each makes at least one tree, whose arcs may cross.
-
-    Returns
-    -------
-    permitted : list of bool ndarrays
-        :func:`forbid_arcs` takes arcs that are not allowed out of the marginals.
-    """
-    return [arcs if has_tree(arcs) else np.ones_like(arcs) for arcs in allowed]
-
-
 def head_probabilities(marginals, heads):
     """Look up the probabilities of given heads.
 
@@ -192,77 +175,66 @@ def head_probabilities(marginals, heads):
     ]
 
 
-def find_impossible(allowed, projective):
-    """Find the first sentence whose allowed arcs make no tree with one root; or None.
-
-    Parameters
-    ----------
-    allowed : sequence of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
-    projective : bool
-
-    Returns
-    -------
-    impossible : None or int
-    """
-    return next((s for s, arcs in enumerate(allowed) if not has_tree(arcs, projective)), None)
-
-
 def has_tree(allowed, projective=True):
     """Tell whether allowed arcs of a sentence make a tree with one root, by default projective."""
     _, score = (eisner if projective else maximum_arborescence)(np.where(allowed, 0.0, -np.inf))
     return score > -np.inf
 
 
-def allow_kept_heads(sentences, allowed, projective):
-    """Allow tokens with known heads no other head, and other tokens their allowed heads.
+def allow_arcs(sentences, allowed, keep_heads, projective):
+    """List the arcs that trees of sentences may have, and find sentences where they only cross.
 
     Parameters
     ----------
     sentences : list
         Trees, whole or partial, or sequences of symbols, which have no heads.
     allowed : None or sequence of length n_sentences
-        As users give it.
+        As users give it; not None if heads are not kept.
+    keep_heads : bool
+        Whether tokens with known heads may have no other head.
     projective : bool
-        Whether trees must not have arcs that cross.
+        Whether sums are over projective trees.
 
     Returns
     -------
     allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+    crossing : None or bool ndarray of shape (n_sentences,)
+        Sentences that have a tree of these arcs, but no projective one, where it should be
+        projective; None if there are none.
 
     Raises
     ------
     ValueError
-        If no tree with one root has the heads of a sentence, or none that is allowed.
+        If a sentence has no tree with one root of these arcs, whether or not they cross.
     """
-    known = list(map(_known_heads, sentences))
-    kept = arcs_left_by(known)
-    kind = name_tree(projective)
-    impossible = find_impossible(kept, projective)
-    if impossible is not None:
-        raise ValueError(
-            f"{describe_sentence(sentences, impossible)} has heads that no {kind} with one root "
-            f"has: {_find_reason(sentences[impossible], projective)}. Correct them, or give -1 (in "
-            f"a file _) for those that may change{advise_on_crossing(kept[impossible])}."
-        )
-    if allowed is None:
-        return kept
-    allowed = check_allowed(allowed, list(map(len, known)))
-    both = [one & other for one, other in zip(allowed, kept, strict=True)]
-    impossible = find_impossible(both, projective)
-    if impossible is not None:
-        raise ValueError(
-            f"{describe_sentence(sentences, impossible)} has no {kind} with one root that keeps "
-            f"its heads and whose arcs are all allowed: allow more in allowed[{impossible}], or "
-            f"keep fewer heads{advise_on_crossing(both[impossible])}."
-        )
-    return both
+    if allowed is not None:
+        allowed = check_allowed(allowed, list(map(len, sentences)))
+    if keep_heads:
+        kept = arcs_left_by(list(map(_known_heads, sentences)))
+        both = kept if allowed is None else map(np.logical_and, allowed, kept)
+        allowed = list(both)
+    crossing = np.array([not has_tree(arcs, projective) for arcs in allowed], dtype=bool)
+    for s in np.flatnonzero(crossing):
+        if not (projective and has_tree(allowed[s], projective=False)):
+            _refuse_arcs(sentences, s, keep_heads)
+    return allowed, crossing if crossing.any() else None
 
 
-def advise_on_crossing(allowed):
-    """Return advice for allowed arcs of which only crossing trees can be made; or nothing."""
-    if find_impossible([allowed], projective=False) is None:
-        return ", or take decoder='mst', or a parser with trees='all', which let arcs cross"
-    return ""
+def _refuse_arcs(sentences, s, keep_heads):
+    """Raise a ValueError for a sentence whose arcs make no tree with one root."""
+    name = describe_sentence(sentences, s)
+    roots = np.flatnonzero(_known_heads(sentences[s]) == 0) + 1
+    if keep_heads and roots.size > 1:
+        raise ValueError(
+            f"{name} has heads that no tree with one root has: the tokens "
+            f"{' and '.join(map(str, roots))} are roots. Correct them, or give -1 (in a file _) "
+            f"for those that may change."
+        )
+    raise ValueError(
+        f"{name} has no tree with one root {'that keeps its heads and ' if keep_heads else ''}"
+        f"whose arcs are all allowed: allow more of them in allowed[{s}]"
+        f"{', or keep fewer heads' if keep_heads else ''}."
+    )
 
 
 def kept_relations(sentence, heads, labels):
@@ -318,6 +290,48 @@ def list_answers(find, groups, with_logs, with_marginals, with_proba, forest):
     return list(map(Answer, rows, labels, columns, proba, logs, marginals))
 
 
+def list_samples(n_samples, forest):
+    """List random trees of each sentence: their heads, (n_samples, n_tokens_i)."""
+    samples = forest.samples(n_samples, forest.batch.seeds)
+    return np.split(samples, forest.batch.indptr[1:-1], axis=1)
+
+
+def list_derivations(k, forest):
+    """List the k most probable trees of each sentence: their heads, and log probabilities."""
+    heads, logs = forest.derivations(k)
+    n_found = np.count_nonzero(logs > -np.inf, axis=0)
+    by_sentence = np.split(heads, forest.batch.indptr[1:-1], axis=1)
+    rows = zip(by_sentence, logs.T, n_found, strict=True)
+    return [(of_sentence[:n].copy(), its_logs[:n].copy()) for of_sentence, its_logs, n in rows]
+
+
+def list_most_probable(k, n_samples, forest):
+    """List the k most probable of drawn trees: their heads, and log probabilities."""
+    drawn = [
+        np.unique(samples, axis=0, return_counts=True)
+        for samples in list_samples(n_samples, forest)
+    ]
+    logs = forest.log_proba([heads for heads, _ in drawn])
+    logs = np.split(logs, np.cumsum([len(heads) for heads, _ in drawn])[:-1])
+    found = []
+    for (heads, counts), its_logs in zip(drawn, logs, strict=True):
+        if its_logs.max() == -np.inf:  # they were drawn from a later rung
+            its_logs = np.log(counts / n_samples)
+        order = np.argsort(-its_logs, kind="stable")[:k]
+        found.append((heads[order], its_logs[order]))
+    return found
+
+
+def list_best_rows(decoder, forest):
+    """List the heads of the best tree of each sentence, as one row."""
+    return [heads[None] for heads in list_best(decoder, forest)]
+
+
+def list_rows(want, forest):
+    """List the heads of trees that `want` lists with their log probabilities."""
+    return [heads for heads, _ in want(forest)]
+
+
 def _label_rows(forest, rows, groups, with_proba):
     """List pairs of labels and their probabilities for the trees of each sentence."""
     if forest.scored.labeller is None:
@@ -344,7 +358,7 @@ def make_trees(sentence, answer, keep_heads=False):
         Symbols become the forms of trees.
     answer : Answer
     keep_heads : bool, default=False
-        Whether a tree keeps the relations to its known heads.
+        Whether a tree keeps the relations to its known heads, and the enhanced graph.
 
     Returns
     -------
@@ -355,9 +369,9 @@ def make_trees(sentence, answer, keep_heads=False):
         if keep_heads:
             labels = kept_relations(sentence, heads, labels)
         if trees:
-            tree = trees[0].with_heads(heads, labels)
+            tree = trees[0].with_heads(heads, labels, keep_deps=keep_heads)
         elif isinstance(sentence, DependencyTree):
-            tree = with_valid_heads(sentence, heads.astype(np.intp), labels)
+            tree = with_valid_heads(sentence, heads.astype(np.intp), labels, keep_heads)
         else:
             tree = DependencyTree(sentence, heads, deprels=labels)
         if answer.columns and not trees:
@@ -408,13 +422,3 @@ def _with_confidence(tree, marginals):
 def _known_heads(sentence):
     known = sentence.heads if isinstance(sentence, DependencyTree) else None
     return np.full(len(sentence), UNKNOWN) if known is None else known
-
-
-def _find_reason(tree, projective):
-    crossing = tree.crossing_arcs() if projective else ()
-    if crossing:
-        one, other = (f"{tree.heads[token - 1]} -> {token}" for token in crossing[0])
-        return f"the arcs {one} and {other} cross"
-    if len(tree.children(0)) > 1:
-        return f"the tokens {' and '.join(map(str, tree.children(0)))} are roots"
-    return "their arcs do not cross, but enclose a token whose head can only lie outside"

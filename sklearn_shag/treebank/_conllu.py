@@ -307,9 +307,9 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
 
     A tree that was read from a file is written exactly as it was there, with the line ends of the
     file. If its heads were replaced (:meth:`DependencyTree.with_heads`), HEAD and DEPREL have the
-    new values. DEPS and empty nodes are then dropped, since the enhanced graph belongs to the old
-    heads. Comments, multiword tokens and MISC are kept; :meth:`DependencyTree.with_misc` adds to
-    MISC.
+    new values. DEPS and empty nodes are then dropped, unless told otherwise, since the enhanced
+    graph belongs to the old heads. Comments, multiword tokens and MISC are kept;
+    :meth:`DependencyTree.with_misc` adds to MISC.
 
     A tree built in Python is written from its columns, with "_" for missing ones and for unknown
     heads (-1). If a tree has heads but no relations, DEPREL is `root` for roots and `dep`, the

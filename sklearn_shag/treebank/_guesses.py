@@ -50,7 +50,7 @@ def find_guesses(tree):
     if _is_set(comments, CHECKED):
         return guesses
     for t, line in enumerate(list_words(tree._source)):
-        marks = _read_line(line)
+        marks = _read_marks(line)
         guesses["head"][t] = _is_set(marks, "predicted", unclear=True)
         guesses[RELATION][t] = guesses["head"][t] and not _is_set(marks, "givendeprel")
         for name in guesses.keys() & marks.get("guessed", ()):
@@ -115,7 +115,8 @@ def forget_heads(tree):
         heads[roots] = 0
     if not guesses["head"].any() and np.array_equal(heads, own):
         return tree
-    return with_valid_heads(tree, heads if heads.max() > UNKNOWN else None, deprels.tolist())
+    known = heads if heads.max() > UNKNOWN else None
+    return with_valid_heads(tree, known, deprels.tolist(), keep_deps=True)
 
 
 def forget_guesses(tree):
@@ -164,7 +165,7 @@ def mark_guesses(tree, guesses):
     of_sentence = marks.get(GUESSED_SENTENCE, ())
     # Older files name columns in a comment, and a sentence with new guesses is no longer checked.
     if {*of_sentence} - {WORDS} or (_is_set(marks, CHECKED) and np.any(list(guesses.values()))):
-        tree = tree.with_comments([each for each in tree.comments if not _read_line(each)])
+        tree = tree.with_comments([each for each in tree.comments if not _read_marks(each)])
         tree = mark_words(tree) if WORDS in of_sentence else tree
     given = guesses["head"] & ~guesses[RELATION]
     columns = zip(*map(guesses.get, LEARNED), strict=True)
@@ -195,7 +196,7 @@ def check_marks(tree, path, first_line):
         return
     for number, line in enumerate(tree._source.split("\n"), start=first_line):
         known = _IN_COMMENTS if line.startswith("#") else _IN_MISC
-        for name, values in _read_line(line).items():
+        for name, values in _read_marks(line).items():
             wrong = [value for value in values if value not in known[name]]
             if wrong:
                 warn(
@@ -212,14 +213,14 @@ def _is_marked(tree):
 
 
 def _read_comments(tree):
-    """Read the marks in the comments of a tree, as :func:`_read_line` does."""
+    """Read the marks in the comments of a tree, as :func:`_read_marks` does."""
     marks = {}
     for comment in reversed(tree.comments):  # the first of several counts
-        marks |= _read_line(comment)
+        marks |= _read_marks(comment)
     return marks
 
 
-def _read_line(line):
+def _read_marks(line):
     """Read the marks of a comment or in MISC of a word: lists of values in lower case by name."""
     is_comment = line.startswith("#")
     items = [line[1:]] if is_comment else line.rpartition("\t")[2].split("|")

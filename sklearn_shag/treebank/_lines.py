@@ -369,8 +369,8 @@ def format_columns(tree):
     return "\n".join(map("\t".join, zip(*columns, strict=True)))
 
 
-def replace_heads(text, heads, deprels):
-    """Replace HEAD and DEPREL of the words, and drop the enhanced graph: DEPS and empty nodes.
+def replace_heads(text, heads, deprels, keep_deps=False):
+    """Replace HEAD and DEPREL of the words, by default without DEPS and empty nodes.
 
     Parameters
     ----------
@@ -378,6 +378,8 @@ def replace_heads(text, heads, deprels):
         The lines of a sentence.
     heads : int ndarray of shape (n_tokens,) or None
     deprels : sequence of str, length n_tokens, or None
+    keep_deps : bool, default=False
+        Whether to keep the enhanced graph, which belongs to the old heads.
 
     Returns
     -------
@@ -391,9 +393,10 @@ def replace_heads(text, heads, deprels):
         rows = map("\t".join, zip(names, deprels or map(unspecified_relation, heads), strict=True))
     lines = text.split("\n")
     for k, row in zip(_find_words(lines), rows, strict=False):  # faster than replace_columns
-        kept, _, _, _, misc = lines[k].rsplit("\t", 4)
-        lines[k] = f"{kept}\t{row}\t{MISSING}\t{misc}"
-    return _EMPTY_NODE.sub("", "\n".join(["", *lines]))[1:]
+        kept, _, _, deps, misc = lines[k].rsplit("\t", 4)
+        lines[k] = f"{kept}\t{row}\t{deps if keep_deps else MISSING}\t{misc}"
+    text = "\n".join(lines)
+    return text if keep_deps else _EMPTY_NODE.sub("", f"\n{text}")[1:]
 
 
 def replace_columns(text, columns):

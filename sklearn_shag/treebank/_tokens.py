@@ -20,6 +20,9 @@ class Token:
         The word.
     lemma, upos, xpos, deprel : str or None
         The other columns; None for each that the tree does not have.
+    deps : str
+        The column DEPS, its place in the enhanced graph, such as "2:nsubj|5:nsubj"; "_" if it is
+        empty.
     feats, misc : dict of str to str
         The values in these columns by their names; empty if there are none.
     head : Token or None
@@ -79,6 +82,11 @@ class Token:
     def deprel(self) -> str | None:
         """The relation to the head, or None if the tree has no relations."""
         return self._cell("deprels")
+
+    @property
+    def deps(self) -> str:
+        """The column DEPS, its place in the enhanced graph, or "_" if it is empty."""
+        return self._cell("deps")
 
     @property
     def feats(self) -> dict[str, str]:

@@ -212,13 +212,17 @@ class DependencyTree:
         return tuple(get_feature(feats, feature) for feats in values)
 
     def with_heads(
-        self, heads: IntArrayLike | None, deprels: Sequence[str] | None = None
+        self,
+        heads: IntArrayLike | None,
+        deprels: Sequence[str] | None = None,
+        *,
+        keep_deps: bool = False,
     ) -> "DependencyTree":
         """Copy the tree with other heads.
 
         Everything else is kept, including the comments, multiword tokens and MISC values of the
-        file that the tree was read from. The enhanced graph (DEPS and empty nodes) is dropped,
-        because it belongs to the old heads.
+        file that the tree was read from. By default, the enhanced graph (DEPS and empty nodes) is
+        dropped, because it belongs to the old heads.
 
         Parameters
         ----------
@@ -227,6 +231,9 @@ class DependencyTree:
 
         deprels : sequence of str, length n_tokens, default=None
             The relations to the new heads. The old ones are always dropped.
+
+        keep_deps : bool, default=False
+            Whether to keep the enhanced graph as it is, for example because heads were only added.
 
         Returns
         -------
@@ -244,7 +251,7 @@ class DependencyTree:
         >>> DependencyTree(["dogs", "bark"], deprels=["nsubj", "root"]).with_heads([0, 1])
         DependencyTree('dogs bark', heads=[0, 1])
         """
-        return with_valid_heads(self, check_heads(heads, self.forms), deprels)
+        return with_valid_heads(self, check_heads(heads, self.forms), deprels, keep_deps)
 
     def with_symbols(self, symbols: Sequence[str]) -> "DependencyTree":
         """Copy the tree with other symbols.
@@ -1072,10 +1079,13 @@ def with_tags(tree, tags):
     return _copy_with(tree, **changes)
 
 
-def with_valid_heads(tree, heads, deprels):
+def with_valid_heads(tree, heads, deprels, keep_deps=False):
     """Copy a tree with other heads, an array that is known to be valid, and relations."""
     deprels = check_column("deprels", deprels, len(tree))
-    return _copy_with(tree, heads=heads, deprels=deprels, _reparsed=True)
+    changed = _copy_with(tree, heads=heads, deprels=deprels, _reparsed=True)
+    if not keep_deps or tree._source is None:
+        return changed
+    return changed._with_source(lines.replace_heads(tree._written(), heads, deprels, keep_deps))
 
 
 def make_tree(state):
