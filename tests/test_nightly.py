@@ -628,6 +628,7 @@ def test_train_writes_lines_of_progress(tmp_path, english, monkeypatch, capsys):
     pattern = r"(Read|Train)ing: \d of [12] (file|iteration)s, (\d:\d\d:\d\d|an unknown time) left"
     assert len(lines) > 4
     assert all(re.fullmatch(pattern, line) for line in lines)
+    assert any(line.startswith("Training: 0 of 2 iterations") for line in lines)
     assert main([*command, "--model", "ensemble"]) == 0
     assert "Learning: 1 of 4 estimators, " in capsys.readouterr().err
     BiaffineParser(max_iter=1).fit(english[:20])
