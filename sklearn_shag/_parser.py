@@ -860,7 +860,7 @@ class Parser(BaseEstimator, ABC):
 
     @property
     def _projective(self):
-        """Whether predicted trees have no arcs that cross."""
+        """Whether predicted trees have no arcs that cross, where known heads leave such trees."""
         return self.decoder != "mst" and self.trees_ == "projective"
 
     @property
