@@ -208,12 +208,17 @@ class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
+        super().__init__(
+            max_length=max_length,
+            max_iter=max_iter,
+            tol=tol,
+            nonprojective=nonprojective,
+            decoder=decoder,
+            max_tokens=max_tokens,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.root_symbols = root_symbols
-        self.max_length = max_length
-        self.max_iter = max_iter
-        self.tol = tol
-        self.nonprojective = nonprojective
 
     @fit_context
     def fit(

@@ -230,7 +230,16 @@ class DMV(RawTextMixin, BaseSHAG):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
+        super().__init__(
+            max_length=max_length,
+            max_iter=max_iter,
+            tol=tol,
+            nonprojective=nonprojective,
+            decoder=decoder,
+            max_tokens=max_tokens,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.init = init
         self.algorithm = algorithm
         self.tied = tied
@@ -241,11 +250,7 @@ class DMV(RawTextMixin, BaseSHAG):
         self.root_symbols = root_symbols
         self.prior = prior
         self.prior_inference = prior_inference
-        self.max_length = max_length
-        self.max_iter = max_iter
-        self.tol = tol
         self.warm_start = warm_start
-        self.nonprojective = nonprojective
         self.random_state = random_state
 
     @property

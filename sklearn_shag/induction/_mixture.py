@@ -280,16 +280,16 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
         super().__init__(
             estimators=estimators,
             weights=weights,
+            max_length=max_length,
+            max_iter=max_iter,
+            tol=tol,
+            nonprojective=nonprojective,
             decoder=decoder,
             max_tokens=max_tokens,
             n_jobs=n_jobs,
             verbose=verbose,
         )
         self.tied = tied
-        self.max_length = max_length
-        self.max_iter = max_iter
-        self.tol = tol
-        self.nonprojective = nonprojective
 
     @fit_context
     def fit(

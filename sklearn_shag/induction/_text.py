@@ -1,7 +1,7 @@
 """Text to learn grammars from: sentences, known heads, and rules for arcs."""
 
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -108,6 +108,21 @@ class RawTextMixin:
     loss_curve_: list[float]
     n_iter_: int
     converged_: bool
+
+    def __init__(
+        self,
+        *,
+        max_length: int | None,
+        max_iter: int,
+        tol: float,
+        nonprojective: Literal["lift", "drop"],
+        **parser: Any,
+    ) -> None:
+        super().__init__(**parser)
+        self.max_length = max_length
+        self.max_iter = max_iter
+        self.tol = tol
+        self.nonprojective = nonprojective
 
     def _prepare_text(self, X, y, sample_weight, rules=None, rule_strength=0.0, symbols=None):
         """Check sentences and known heads as users give them, and encode them.
