@@ -141,14 +141,25 @@ class SequenceModel(NamesMixin, TransformerMixin, BaseEstimator):
         "mixing": [Interval(Real, 0, 1, closed="both"), None],
     }
 
-    max_context: int
-    n_contexts: int
-    smoothing: float
-    mixing: float | None
     symbols_: ObjectArray | IntArray
     operators_: Operators
     ngrams_: NGrams
     mixing_: float
+
+    def __init__(
+        self,
+        *,
+        n_states: int,
+        max_context: int,
+        n_contexts: int,
+        smoothing: float,
+        mixing: float | None,
+    ) -> None:
+        self.n_states = n_states
+        self.max_context = max_context
+        self.n_contexts = n_contexts
+        self.smoothing = smoothing
+        self.mixing = mixing
 
     @abstractmethod
     def _learn_automaton(self, sequences, gaps, symbols):

@@ -200,15 +200,17 @@ class EMAutomaton(SequenceModel):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_states = n_states
+        super().__init__(
+            n_states=n_states,
+            max_context=max_context,
+            n_contexts=n_contexts,
+            smoothing=smoothing,
+            mixing=mixing,
+        )
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.smoothing = smoothing
-        self.mixing = mixing
-        self.max_context = max_context
-        self.n_contexts = n_contexts
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -121,16 +121,18 @@ class SpectralAutomaton(SequenceModel):
         suffixes: Strings = None,
         mixing: float | None = None,
     ) -> None:
-        self.n_states = n_states
-        self.max_context = max_context
-        self.n_contexts = n_contexts
-        self.smoothing = smoothing
+        super().__init__(
+            n_states=n_states,
+            max_context=max_context,
+            n_contexts=n_contexts,
+            smoothing=smoothing,
+            mixing=mixing,
+        )
         self.shrinkage = shrinkage
         self.scaling = scaling
         self.alpha = alpha
         self.prefixes = prefixes
         self.suffixes = suffixes
-        self.mixing = mixing
 
     def _learn_automaton(self, sequences, gaps, symbols):
         strings = (
