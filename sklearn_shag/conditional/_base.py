@@ -109,7 +109,10 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         calibrate: bool,
         decoder: str,
         max_tokens: int | None,
+        n_jobs: int | None,
+        verbose: int,
     ) -> None:
+        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
         self.trees = trees
         self.nonprojective = nonprojective
         self.early_stopping = early_stopping
@@ -117,8 +120,6 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         self.n_iter_no_change = n_iter_no_change
         self.warm_start = warm_start
         self.calibrate = calibrate
-        self.decoder = decoder
-        self.max_tokens = max_tokens
 
     def _fit(self, X, y, sample_weight):
         """Learn from trees, some of which may be set aside to stop early or to calibrate."""

@@ -249,6 +249,8 @@ class CRFParser(ArcParser):
             calibrate=calibrate,
             decoder=decoder,
             max_tokens=max_tokens,
+            n_jobs=n_jobs,
+            verbose=verbose,
         )
         self.columns = columns
         self.templates = templates
@@ -259,8 +261,6 @@ class CRFParser(ArcParser):
         self.batch_size = batch_size
         self.min_count = min_count
         self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context
     def fit(

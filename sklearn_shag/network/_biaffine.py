@@ -273,6 +273,8 @@ class BiaffineParser(TagLearner, ArcParser):
             calibrate=calibrate,
             decoder=decoder,
             max_tokens=max_tokens,
+            n_jobs=n_jobs,
+            verbose=verbose,
         )
         self.tags = tags
         self.labels = labels
