@@ -46,14 +46,11 @@ class ComposedParser(BaseComposition, Parser):
 
     named_estimators_: Bunch
 
-    estimators: list[tuple[str, Any]]
-    weights: ArrayLike | None
-
     def __init__(
         self,
         *,
         estimators: list[tuple[str, Any]],
-        weights: Any,
+        weights: ArrayLike | None,
         decoder: str,
         max_tokens: int | None,
         n_jobs: int | None,
