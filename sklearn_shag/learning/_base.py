@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -180,13 +180,6 @@ class GenerativeMixin:
         return self._draw(n_samples, max_length, check_random_state(random_state))
 
 
-class Learned(NamedTuple):
-    """Operators and attributes that a learner returns, before they are set on the estimator."""
-
-    operators: Operators  # leading axes (n_symbols + 2, 2)
-    attributes: dict[str, Any] = {}
-
-
 class OperatorMixin:
     """Mixin of parsers that score by the operators of a grammar, and of its fallback.
 
@@ -286,7 +279,8 @@ class TreeLearner(BaseSHAG):
 
         Returns
         -------
-        learned : Learned
+        learned : dict
+            Fitted attributes by name, among them `operators_`.
         """
 
     @fit_context
@@ -332,14 +326,12 @@ class TreeLearner(BaseSHAG):
         All attributes are set at once: an estimator whose fit fails, or is interrupted, or warns
         where warnings are errors, is left as it was.
         """
-        learned = self._learn_operators(statistics, trees, sequences)
         vars(self).update(
             symbols_=statistics.symbols,
             labels_=statistics.labels,
             label_counts_=statistics.label_counts,
-            operators_=learned.operators,
             fallback_operators_=fallback_grammar(statistics.statistics),
-            **learned.attributes,
+            **self._learn_operators(statistics, trees, sequences),
             **others,
         )
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from sklearn_shag.learning._automata import learn_grammar
-from sklearn_shag.learning._base import IncrementalMixin, Learned, TreeLearner
+from sklearn_shag.learning._base import IncrementalMixin, TreeLearner
 from sklearn_shag.operators import Operators, operators_from_counts
 from sklearn_shag.utils._param_validation import LARGEST_NUMBER, Interval, StrOptions
 
@@ -156,4 +156,5 @@ class DeterministicSHAG(IncrementalMixin, TreeLearner):
 
     def _learn_operators(self, statistics, trees, sequences):
         learn = partial(deterministic_automaton, automaton=self.automaton)
-        return Learned(learn_grammar(statistics.statistics, learn, self.smoothing, self.n_jobs))
+        operators = learn_grammar(statistics.statistics, learn, self.smoothing, self.n_jobs)
+        return {"operators_": operators}

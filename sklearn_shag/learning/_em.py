@@ -17,7 +17,7 @@ from sklearn_shag.automata import (
 )
 from sklearn_shag.encoding import Alphabet, pair_of
 from sklearn_shag.learning._automata import pair_tasks
-from sklearn_shag.learning._base import Learned, TreeLearner
+from sklearn_shag.learning._base import TreeLearner
 from sklearn_shag.learning._deterministic import deterministic_counts
 from sklearn_shag.operators import (
     Operators,
@@ -378,7 +378,7 @@ class EMSHAG(TreeLearner):
             check_same_symbols(self, statistics.symbols, "automata")
             init = self.operators_
         operators, runs = learn_by_em(self, statistics, sequences, init)
-        return Learned(operators, self._report(runs))
+        return {"operators_": operators, **self._report(runs)}
 
     def _report(self, runs):
         """Return the attributes about the course of EM, over all heads and directions."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_shag.automata import Events, find_basis, project_events
 from sklearn_shag.learning._automata import learn_automata
-from sklearn_shag.learning._base import IncrementalMixin, Learned, TreeLearner
+from sklearn_shag.learning._base import IncrementalMixin, TreeLearner
 from sklearn_shag.learning._deterministic import deterministic_automaton
 from sklearn_shag.operators import Operators, join_automata, mixture
 from sklearn_shag.utils._param_validation import COUNT, LARGEST_NUMBER, Interval
@@ -261,10 +261,8 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         used = (np.arange(values.shape[1]) < ranks[:, None]) & (values > 0)
         squares = np.divide(values, values[:, :1], out=np.zeros_like(values), where=used) ** 2
         shares = np.divide(squares, squares + self.alpha, out=np.zeros_like(values), where=used)
-        return Learned(
-            join_automata(operators, statistics.statistics.roots),
-            {
-                "singular_values_": values.reshape(-1, 2, values.shape[1]),
-                "effective_rank_": shares.sum(axis=1).reshape(-1, 2),
-            },
-        )
+        return {
+            "operators_": join_automata(operators, statistics.statistics.roots),
+            "singular_values_": values.reshape(-1, 2, values.shape[1]),
+            "effective_rank_": shares.sum(axis=1).reshape(-1, 2),
+        }
