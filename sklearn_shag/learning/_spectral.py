@@ -2,7 +2,7 @@
 
 from functools import partial
 from numbers import Real
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -10,19 +10,12 @@ from sklearn_shag.automata import Events, find_basis, project_events
 from sklearn_shag.learning._automata import learn_automata
 from sklearn_shag.learning._base import IncrementalMixin, TreeLearner
 from sklearn_shag.learning._deterministic import deterministic_automaton
-from sklearn_shag.operators import Operators, join_automata, mixture
+from sklearn_shag.operators import join_automata, mixture
 from sklearn_shag.utils._param_validation import COUNT, LARGEST_NUMBER, Interval
 from sklearn_shag.utils._typing import FloatArray
 
 # Number of states of the deterministic automaton in a mixture.
 N_BASELINE_STATES = 2
-
-
-class Decomposed(NamedTuple):
-    """An automaton, and the singular values of its bigrams."""
-
-    operators: Operators
-    singular_values: FloatArray  # all of them, largest first
 
 
 def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0.0, mixing=0.0):
@@ -38,7 +31,10 @@ def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0
 
     Returns
     -------
-    automaton : Decomposed
+    operators : Operators
+        The automaton.
+    singular_values : ndarray
+        All singular values of its scaled bigrams, largest first.
 
     Notes
     -----
@@ -59,7 +55,7 @@ def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0
     if mixing > 0:
         baseline = deterministic_automaton(moments, "first")
         operators = mixture(baseline, operators, 1.0 - mixing)
-    return Decomposed(operators, basis.singular_values)
+    return operators, basis.singular_values
 
 
 # Parameters of the published algorithm, without later additions.
@@ -251,11 +247,10 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         automata = learn_automata(
             statistics.statistics, learn, self.smoothing, self.n_jobs, context, self.verbose
         )
-        sizes = [automaton.singular_values.size for automaton in automata]
-        values = np.zeros((len(automata), max(sizes)))
-        for row, automaton in zip(values, automata, strict=True):
-            row[: automaton.singular_values.size] = automaton.singular_values
-        operators = [automaton.operators for automaton in automata]
+        operators, spectra = zip(*automata, strict=True)
+        values = np.zeros((len(spectra), max(map(len, spectra))))
+        for row, singular_values in zip(values, spectra, strict=True):
+            row[: singular_values.size] = singular_values
         extra = N_BASELINE_STATES if self.mixing > 0 else 0
         ranks = np.array([part.alpha_1.size - extra for part in operators])
         used = (np.arange(values.shape[1]) < ranks[:, None]) & (values > 0)
