@@ -26,17 +26,6 @@ class Contexts(NamedTuple):
     n_contexts: int
 
 
-class SequenceMoments(NamedTuple):
-    """Expected counts of contexts and symbols in one sequence."""
-
-    bigrams: np.ndarray  # (n_rows, n_columns)
-    row_mass: np.ndarray  # (n_rows,)
-    column_mass: np.ndarray  # (n_columns,)
-    start: np.ndarray  # (n_rows,): the column of START
-    stop: np.ndarray  # (n_columns,): the row of STOP
-    events: Events
-
-
 class NGrams(NamedTuple):
     """Smoothed probabilities of the next symbol, given the longest known context.
 
@@ -150,27 +139,27 @@ def _find_strings(nearest, strings, symbols):
     return Contexts(numbers, 0, len(strings))
 
 
-def take_moments(gaps, weights):
-    """Count the contexts around the gaps and the symbols of sequences.
+def count_contexts(gaps, counts):
+    """Count the contexts around gaps.
 
     Parameters
     ----------
     gaps : Gaps
-    weights : ndarray of shape (n_sequences,)
-        Weights; sequences with weight 0 are left out.
+    counts : ndarray of shape (n_gaps,)
 
     Returns
     -------
-    moments : SequenceMoments
+    bigrams : ndarray of shape (n_rows, n_columns)
+        Counts of gaps between the context of a column and that of a row.
+    row_mass : ndarray of shape (n_rows,)
+        Counts of gaps before the context of a row, whatever is before them.
+    column_mass : ndarray of shape (n_columns,)
+        Counts of gaps behind the context of a column.
     """
-    (rows, stop, n_rows), (columns, start, n_columns) = gaps.rows, gaps.columns
-    counts = (weights / weights.sum())[gaps.sequences]
-    bigrams = np.zeros((n_rows, n_columns))
+    bigrams = np.zeros((gaps.rows.n_contexts, gaps.columns.n_contexts))
     row_mass, column_mass = map(np.zeros, bigrams.shape)
-    _add_pairs(rows, columns, counts, bigrams, row_mass, column_mass)
-    places = np.flatnonzero((gaps.behind != gaps.behind[-1]) & (counts > 0))
-    events = Events(rows[places + 1], gaps.behind[places], columns[places], counts[places])
-    return SequenceMoments(bigrams, row_mass, column_mass, bigrams[:, start], bigrams[stop], events)
+    _add_pairs(gaps.rows.numbers, gaps.columns.numbers, counts, bigrams, row_mass, column_mass)
+    return bigrams, row_mass, column_mass
 
 
 def learn_spectral(gaps, weights, n_symbols, n_states, *, scaling, shrinkage, alpha=0.0):
@@ -181,7 +170,7 @@ def learn_spectral(gaps, weights, n_symbols, n_states, *, scaling, shrinkage, al
     gaps : Gaps
         From :func:`list_gaps`.
     weights : ndarray of shape (n_sequences,)
-        Weights of the sequences.
+        Weights of the sequences; those with weight 0 are left out.
     n_symbols, n_states : int
         Numbers of symbols, and of states at most.
     scaling, shrinkage, alpha : float
@@ -194,15 +183,17 @@ def learn_spectral(gaps, weights, n_symbols, n_states, *, scaling, shrinkage, al
     singular_values : ndarray
         All singular values of the scaled bigrams, largest first.
     """
-    moments = take_moments(gaps, weights)
-    basis = find_basis(
-        moments.bigrams, moments.row_mass, moments.column_mass, n_states, scaling, alpha
-    )
+    (rows, stop, _), (columns, start, _) = gaps.rows, gaps.columns
+    counts = (weights / weights.sum())[gaps.sequences]
+    bigrams, *masses = count_contexts(gaps, counts)
+    basis = find_basis(bigrams, *masses, n_states, scaling, alpha)
+    places = np.flatnonzero((gaps.behind != gaps.behind[-1]) & (counts > 0))
+    events = Events(rows[places + 1], gaps.behind[places], columns[places], counts[places])
     operators = project_events(
         basis,
-        moments.start,
-        moments.stop,
-        moments.events,
+        bigrams[:, start],
+        bigrams[stop],
+        events,
         n_symbols,
         pseudo_count=shrinkage / weights.sum(),
     )
