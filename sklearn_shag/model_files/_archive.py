@@ -56,6 +56,12 @@ class ModelFileError(ValueError):
         super().__init__(message)
 
 
+def require(holds, problem):
+    """Refuse a file, of which something does not hold, with a message about the problem."""
+    if not holds:
+        raise ModelFileError(problem)
+
+
 class Archive:
     """The arrays of a model file, each read when it is asked for.
 
@@ -84,14 +90,13 @@ class Archive:
                 "it is no .npz archive, as save_model and the command train write it."
             )
         # zipfile makes objects of all entries, a hundred times as large, before any can be counted.
-        if data.count(_ENTRY) > _MAX_MEMBERS:
-            raise ModelFileError(f"its directory has more than {_MAX_MEMBERS:,} entries.")
+        n_entries = data.count(_ENTRY)
+        require(n_entries <= _MAX_MEMBERS, f"its directory has more than {_MAX_MEMBERS:,} entries.")
         self._max_bytes = self._left = math.inf if max_bytes is None else max_bytes
         self.same = {}  # arrays that are stored under the name of an equal one
         self._archive = zipfile.ZipFile(io.BytesIO(data))
         self._members = {info.filename: info for info in self._archive.infolist()}
-        if len(self._members) < len(self._archive.infolist()):
-            raise ModelFileError("it holds an array twice.")
+        require(len(self._members) == len(self._archive.infolist()), "it holds an array twice.")
 
     def read_header(self):
         """Read the JSON that describes the arrays.
@@ -101,11 +106,11 @@ class Archive:
         header : object
             Of strings, numbers, None, lists and dicts that are not nested deeply.
         """
-        if f"{HEADER}.npy" not in self._members:
-            raise ModelFileError(
-                "it is an archive without a header, which all files of save_model and the command "
-                "train have."
-            )
+        require(
+            f"{HEADER}.npy" in self._members,
+            "it is an archive without a header, which all files of save_model and the command "
+            "train have.",
+        )
         text = self.read(HEADER, np.uint8, self._max_bytes * _HEADER_SHARE)
         check_shape(text, (None,), "its header")
         header = json.loads(text.tobytes())
@@ -135,21 +140,19 @@ class Archive:
         array : ndarray
         """
         info = self._members.get(f"{self.same.get(name, name)}.npy")
-        if info is None:
-            raise ModelFileError(f"it holds no array {name}.")
-        if info.flag_bits & 1 or info.compress_type not in _METHODS:
-            raise ModelFileError(f"the array {name} is encrypted, or compressed in another way.")
-        if info.file_size > min(self._left, max_bytes):
-            raise ModelFileError(
-                f"it holds more than max_bytes={self._max_bytes:,} unpacked, or more than "
-                f"{_HEADER_SHARE:.0%} of that in its header. If you trust it, load it with a "
-                f"larger max_bytes, or None."
-            )
+        require(info is not None, f"it holds no array {name}.")
+        is_plain = not info.flag_bits & 1 and info.compress_type in _METHODS
+        require(is_plain, f"the array {name} is encrypted, or compressed in another way.")
+        require(
+            info.file_size <= min(self._left, max_bytes),
+            f"it holds more than max_bytes={self._max_bytes:,} unpacked, or more than "
+            f"{_HEADER_SHARE:.0%} of that in its header. If you trust it, load it with a "
+            f"larger max_bytes, or None.",
+        )
         self._left -= info.file_size
         with self._archive.open(info) as file:
             array = _read_npy(file, info.file_size, name)
-        if array.dtype != dtype:
-            raise ModelFileError(f"{name} holds {array.dtype}, not {np.dtype(dtype)}.")
+        require(array.dtype == dtype, f"{name} holds {array.dtype}, not {np.dtype(dtype)}.")
         return array
 
 
@@ -157,15 +160,17 @@ def _read_npy(file, n_bytes, name):
     """Read an .npy file whose size is known, so that its header cannot ask for more room."""
     version = format.read_magic(file)
     shape, _, dtype = format.read_array_header_1_0(file, _LONGEST_HEADER)
-    if version != (1, 0) or dtype not in _TYPES:
-        raise ModelFileError(
-            f"the array {name} is not in version 1.0 of the .npy format with one of the types "
-            f"{', '.join(_TYPES)}."
-        )
-    if file.tell() + math.prod(shape) * dtype.itemsize != n_bytes:
-        raise ModelFileError(f"the array {name} is longer or shorter than it should be.")
+    require(
+        version == (1, 0) and dtype in _TYPES,
+        f"the array {name} is not in version 1.0 of the .npy format with one of the types "
+        f"{', '.join(_TYPES)}.",
+    )
+    expected = file.tell() + math.prod(shape) * dtype.itemsize
+    require(n_bytes == expected, f"the array {name} is longer or shorter than it should be.")
     file.seek(0)
     array = format.read_array(file, allow_pickle=False)
-    if dtype == "bool" and array.view(np.uint8).max(initial=0) > 1:
-        raise ModelFileError(f"the array {name} is of bool, but holds bytes other than 0 and 1.")
+    require(
+        dtype != "bool" or array.view(np.uint8).max(initial=0) <= 1,
+        f"the array {name} is of bool, but holds bytes other than 0 and 1.",
+    )
     return array

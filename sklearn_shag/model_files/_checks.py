@@ -20,7 +20,7 @@ from sklearn_shag.ensembles import ComposedParser
 from sklearn_shag.features import LinearWeights, check_linear_weights
 from sklearn_shag.learning import OperatorMixin, RefinedSHAG
 from sklearn_shag.lexical import LexicalizedSHAG, LexicalStatistics, check_words
-from sklearn_shag.model_files._archive import ModelFileError
+from sklearn_shag.model_files._archive import ModelFileError, require
 from sklearn_shag.network import (
     LEARNED,
     OF_CHARACTERS,
@@ -126,8 +126,8 @@ def check_value(value, annotation, key):
     ------
     ModelFileError
     """
-    if not _fits_type(value, annotation):
-        raise ModelFileError(f"{key} is not of type {getattr(annotation, '__name__', annotation)}")
+    name = getattr(annotation, "__name__", annotation)
+    require(_fits_type(value, annotation), f"{key} is not of type {name}")
 
 
 def _fits_type(value, annotation):
@@ -154,6 +154,12 @@ def _all_fit(values, annotation):
     return all(_fits_type(value, annotation) for value in values)
 
 
+def _require_in_columns(values, key):
+    """Refuse values that the columns of CoNLL-U cannot hold."""
+    is_right = all(map(_IN_COLUMNS.fullmatch, values))
+    require(is_right, f"{key} holds values that have a tab or line end")
+
+
 def check_model(model, key, max_bytes):
     """Check a fitted estimator whose attributes have the right types.
 
@@ -176,12 +182,13 @@ def check_model(model, key, max_bytes):
         if isinstance(numbers, np.ndarray | int | float):
             check_shape(numbers, shape_of(model), f"{key}/{name}")
             check_range(numbers, low, high, f"{key}/{name}")
-    if not all(map(_IN_COLUMNS.fullmatch, getattr(model, "labels_", ()))):
-        raise ModelFileError(f"{key}/labels_ holds values that have a tab or line end")
+    _require_in_columns(getattr(model, "labels_", ()), f"{key}/labels_")
     if hasattr(model, "loss_curve_"):
         _check_history(model, key)
-    if getattr(model, "trees_", "all") not in TREES or len(getattr(model, "trees_scores_", ())) > 2:
-        raise ModelFileError(f"{key}/trees_ is none of {', '.join(TREES)}, or has other scores")
+    require(
+        getattr(model, "trees_", "all") in TREES and len(getattr(model, "trees_scores_", ())) <= 2,
+        f"{key}/trees_ is none of {', '.join(TREES)}, or has other scores",
+    )
     for kind, check in CHECKS.items():
         if isinstance(model, kind):
             check(model, key)
@@ -199,8 +206,10 @@ def _check_grammar(model, key):
     # Each automaton needs a state that can begin, go on with any symbol, and end.
     stays = np.diagonal(A, axis1=-2, axis2=-1).min(axis=2)
     possible = (np.minimum(alpha_1, alpha_inf) * stays > 0).any(axis=-1)
-    if not (possible[:-1].all() and possible[-1, RIGHT]):
-        raise ModelFileError(f"{key}/fallback_operators_ leaves sentences without a tree")
+    require(
+        possible[:-1].all() and possible[-1, RIGHT],
+        f"{key}/fallback_operators_ leaves sentences without a tree",
+    )
 
 
 def _check_vocabulary(model, key):
@@ -208,19 +217,23 @@ def _check_vocabulary(model, key):
     names = list(model.vocabulary_)
     if isinstance(model, TagLearner) and names[-1:] == [VECTOR]:
         names.pop()
-    if not names:
-        raise ModelFileError(f"{key}/vocabulary_ names no columns")
+    require(names, f"{key}/vocabulary_ names no columns")
     for name in names:
         if not (isinstance(model, TagLearner) and name == LETTERS):
             check_name(name, f"{key}/vocabulary_")
         kind, _, length = name.partition(".")
-        if kind in AFFIXES and not 0 < len(length) < 4:
-            raise ModelFileError(f"{key}/vocabulary_ has {name!r} with no length, or a long one")
+        require(
+            kind not in AFFIXES or 0 < len(length) < 4,
+            f"{key}/vocabulary_ has {name!r} with no length, or a long one",
+        )
     for name, values in model.vocabulary_.items():
-        if len(set(values)) < len(values):
-            raise ModelFileError(f"{key}/vocabulary_ has a value of {name!r} twice")
-    if tuple(model.vocabulary_) != getattr(model, "columns_", tuple(model.vocabulary_)):
-        raise ModelFileError(f"{key}/columns_ are not those of its vocabulary_")
+        is_unique = len(set(values)) == len(values)
+        require(is_unique, f"{key}/vocabulary_ has a value of {name!r} twice")
+    columns = tuple(model.vocabulary_)
+    require(
+        columns == getattr(model, "columns_", columns),
+        f"{key}/columns_ are not those of its vocabulary_",
+    )
 
 
 def _check_network(model, key):
@@ -228,52 +241,65 @@ def _check_network(model, key):
     for name, values in model.tag_values_.items():
         pattern = _SCRIPT if name == "lemma" else _IN_COLUMNS
         is_known = name in LEARNED and values and values == sorted(set(values))
-        if not (is_known and all(map(pattern.fullmatch, values))):
-            raise ModelFileError(f"{key}/tag_values_ has no values for {name!r}, or wrong ones")
+        require(
+            is_known and all(map(pattern.fullmatch, values)),
+            f"{key}/tag_values_ has no values for {name!r}, or wrong ones",
+        )
     model._network()  # the network, which fails for wrong weights and unknown combinations of tags
     if isinstance(model, Tagger):
         lemmas = model.lemmas_
-        if not (model.tag_values_ and all(map(_FORM_AND_TAG.fullmatch, lemmas))):
-            raise ModelFileError(f"{key} holds no tags, or a lemma not named by a form and its tag")
-        if not all(map(_IN_COLUMNS.fullmatch, lemmas.values())):
-            raise ModelFileError(f"{key}/lemmas_ holds values that have a tab or line end")
-    elif model.tagger_ is not None and not isinstance(model.tagger_, Tagger):
-        raise ModelFileError(f"{key}/tagger_ is not a Tagger")
+        require(
+            model.tag_values_ and all(map(_FORM_AND_TAG.fullmatch, lemmas)),
+            f"{key} holds no tags, or a lemma not named by a form and its tag",
+        )
+        _require_in_columns(lemmas.values(), f"{key}/lemmas_")
+    else:
+        require(isinstance(model.tagger_, Tagger | None), f"{key}/tagger_ is not a Tagger")
 
 
 def _check_splitter(model, key):
-    if tuple(model.vocabulary_) != OF_CHARACTERS:
-        raise ModelFileError(f"{key}/vocabulary_ has columns other than {', '.join(OF_CHARACTERS)}")
-    if model.tag_values_ != {"end": list(ENDS)}:
-        raise ModelFileError(f"{key}/tag_values_ holds other ends than {', '.join(ENDS)}")
+    require(
+        tuple(model.vocabulary_) == OF_CHARACTERS,
+        f"{key}/vocabulary_ has columns other than {', '.join(OF_CHARACTERS)}",
+    )
+    require(
+        model.tag_values_ == {"end": list(ENDS)},
+        f"{key}/tag_values_ holds other ends than {', '.join(ENDS)}",
+    )
     compile_patterns(model.patterns_)
     endings = {letters: words[1:] for letters, words in model.endings_.items()}
     tables = model.words_, model.ambiguous_, endings
     for form, words in chain.from_iterable(table.items() for table in tables):
         if not (words and all(map(_IN_COLUMNS.fullmatch, words))):
             raise ModelFileError(f"{key} has no words for {shorten(form)} that CoNLL-U can hold")
-    if not all(_IN_COLUMNS.fullmatch(f"-{first}") for first, *_ in model.endings_.values()):
-        raise ModelFileError(f"{key}/endings_ has a tab or line end")
+    require(
+        all(_IN_COLUMNS.fullmatch(f"-{first}") for first, *_ in model.endings_.values()),
+        f"{key}/endings_ has a tab or line end",
+    )
 
 
 def _check_linear(model, key):
     _check_vocabulary(model, key)
     for text in model.templates_:
         columns = {atom.partition(".")[2] for atom in text.split()} - {""}
-        if not columns <= set(model.columns_):
-            raise ModelFileError(f"{key}/templates_ has {text!r}, with columns not in columns_")
+        is_read = columns <= set(model.columns_)
+        require(is_read, f"{key}/templates_ has {text!r}, with columns not in columns_")
     _, templates = model._compiled()
-    if templates.texts != model.templates_:
-        raise ModelFileError(f"{key}/templates_ are not in order, or one is repeated")
+    require(
+        templates.texts == model.templates_,
+        f"{key}/templates_ are not in order, or one is repeated",
+    )
 
 
 def _check_history(model, key):
     """Check that curves have a value for each iteration, and after EM one for the start."""
     n_first = 0 if isinstance(model, CRFParser | NetworkLearner) else 1
-    if len(model.loss_curve_) != model.n_iter_ + n_first:
-        raise ModelFileError(f"{key}/loss_curve_ has {len(model.loss_curve_)} values")
-    if len(getattr(model, "validation_scores_", ())) not in (0, model.n_iter_):
-        raise ModelFileError(f"{key}/validation_scores_ does not have {model.n_iter_} values")
+    n_losses = len(model.loss_curve_)
+    require(n_losses == model.n_iter_ + n_first, f"{key}/loss_curve_ has {n_losses} values")
+    require(
+        len(getattr(model, "validation_scores_", ())) in (0, model.n_iter_),
+        f"{key}/validation_scores_ does not have {model.n_iter_} values",
+    )
 
 
 def _check_composed(model, key):
@@ -285,13 +311,14 @@ def _check_composed(model, key):
 def _check_refined(model, key):
     """Check that the grammars with and without refinements have equal numbers of states."""
     n_states = {part.A.shape[2] for part in (*model.stages_, model.refined_operators_)}
-    if n_states != {model.operators_.A.shape[-1]}:
-        raise ModelFileError(f"{key}/refined_operators_ and operators_ have different states")
+    require(
+        n_states == {model.operators_.A.shape[-1]},
+        f"{key}/refined_operators_ and operators_ have different states",
+    )
 
 
 def _check_feature(model, key):
-    if model.rare_symbol == "":
-        raise ModelFileError(f"{key} has an empty rare_symbol")
+    require(model.rare_symbol != "", f"{key} has an empty rare_symbol")
 
 
 def _check_size_of_tables(model, key, max_bytes):

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata import SequenceModel
 from sklearn_shag.encoding import split_embeddings
-from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
+from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError, require
 from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
 from sklearn_shag.network import TagLearner
 from sklearn_shag.operators import RefinedOperators
@@ -275,11 +275,11 @@ def _load_archive(data, max_bytes):
     archive = Archive(data, max_bytes)
     header = archive.read_header()
     version = header.get("format") if isinstance(header, dict) else None
-    if type(version) is not int or version != FORMAT_VERSION:
-        raise ModelFileError(
-            f"it has the format {version}; this version of sklearn_shag reads format "
-            f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again."
-        )
+    require(
+        type(version) is int and version == FORMAT_VERSION,
+        f"it has the format {version}; this version of sklearn_shag reads format "
+        f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again.",
+    )
     archive.same = header.get("same", {})
     check_value(archive.same, dict[str, str], "same")
     source = FileSource(archive, {}, {}, [], [], max_bytes)
@@ -305,8 +305,8 @@ def _keep_once(arrays):
 def _take_item(described, name, kind, key):
     """Return an item of a description in the header, which must be of type `kind`."""
     value = described.get(name) if isinstance(described, dict) else None
-    if type(value) is not kind:
-        raise ModelFileError(f"{key} has no {name!r}, or none that is a {kind.__name__}.")
+    is_right = type(value) is kind
+    require(is_right, f"{key} has no {name!r}, or none that is a {kind.__name__}.")
     return value
 
 
@@ -473,11 +473,10 @@ def _restore_value(value, key, source, fitted):
 def _restore_model(description, key, source, fitted):
     """Make a model of its description by `_describe_model`."""
     source.places.append(key)
-    if len(source.places) > _MAX_ESTIMATORS:
-        raise ModelFileError(f"it holds more than {_MAX_ESTIMATORS:,} estimators.")
+    is_small = len(source.places) <= _MAX_ESTIMATORS
+    require(is_small, f"it holds more than {_MAX_ESTIMATORS:,} estimators.")
     name = _take_item(description, "class", str, key)
-    if name not in _find_classes():
-        raise ModelFileError(f"{key} is a {name!r}, which model files cannot hold.")
+    require(name in _find_classes(), f"{key} is a {name!r}, which model files cannot hold.")
     cls = _find_classes()[name]
     if cls is FrozenEstimator:
         if "estimator" in description:
@@ -490,8 +489,8 @@ def _restore_model(description, key, source, fitted):
         for param, value in _take_item(description, "params", dict, key).items()
     }
     for unsaved in ("memory", *getattr(cls, "_unsaved_params", ())):
-        if params.get(unsaved) is not None:
-            raise ModelFileError(f"{key} has the parameter {unsaved!r}, which is never saved")
+        is_missing = params.get(unsaved) is None
+        require(is_missing, f"{key} has the parameter {unsaved!r}, which is never saved")
     model = cls(**params)
     check_params(model)
     if fitted and not of_steps:
@@ -506,8 +505,8 @@ def _restore_model(description, key, source, fitted):
 def _restore_attributes(cls, stored, key, source):
     expected, hints = _find_kinds(cls), _hints(cls)
     required = {name for name in expected if not hasattr(cls, name)}  # others are newer
-    if not required <= stored.keys() <= expected.keys():
-        raise ModelFileError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
+    is_right = required <= stored.keys() <= expected.keys()
+    require(is_right, f"the attributes of a {cls.__name__} are {', '.join(expected)}")
     restored = dict.fromkeys(stored)  # in their order
     known = ChainMap(restored, {name: getattr(cls, name) for name in expected.keys() - required})
     # Attributes whose checks need other attributes come after these.
@@ -563,16 +562,18 @@ def _find_dtype(annotation):
 
 def _restore_strings(values, annotation, key, max_bytes):
     if annotation == ObjectArray | IntArray and values and type(values[0]) is int:
-        if set(map(type, values)) != {int} or values != sorted(set(values)):
-            raise ModelFileError(
-                f"{key} holds symbols that are not integers, not sorted, or repeated"
-            )
+        require(
+            set(map(type, values)) == {int} and values == sorted(set(values)),
+            f"{key} holds symbols that are not integers, not sorted, or repeated",
+        )
         return np.array(values, dtype=np.int64)
     check_value(values, list[str], key)
     # Words are sorted with their tags, which their record checks.
     is_sorted = key.endswith("/words_") or values == sorted(set(values))
-    if not is_sorted or "" in values:
-        raise ModelFileError(f"{key} holds strings that are empty, not sorted, or repeated")
+    require(
+        is_sorted and "" not in values,
+        f"{key} holds strings that are empty, not sorted, or repeated",
+    )
     if annotation != StrArray:
         return np.array(values, dtype=object)
     # Each string takes the room of the longest.
