@@ -409,8 +409,7 @@ class ArcCalibrationDisplay(Display):
         ImportError
             If matplotlib is not installed.
         """
-        ax = self._make_axes(ax, figsize=(4.5, 4.5))
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._make_axes(ax, figsize=(4.5, 4.5), layout="constrained")
         if _REFERENCE not in ax.get_legend_handles_labels()[1]:
             ax.plot([0, 1], [0, 1], ":", color="black", label=_REFERENCE)
         error = f"ECE {self.bins.expected_error:.3f}"

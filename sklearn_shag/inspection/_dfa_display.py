@@ -171,7 +171,7 @@ class AutomatonDisplay(Display):
         extent = spaces * [len(layers) - 1, n_rows - 1] + 2 * _BORDER
         width, height = max(extent[0], 4.8), extent[1]
         below = _LINE * 1.3 * (n_states + 1)
-        self._make_canvas(plt, ax, width, height + below + 0.15)
+        self._make_canvas(ax, width, height + below + 0.15)
         centres = {}
         for k, layer in enumerate(layers):
             for row, state in enumerate(layer):

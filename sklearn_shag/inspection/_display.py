@@ -16,34 +16,33 @@ class Display:
         """Import matplotlib.pyplot, or raise an error that says how to install it."""
         return import_optional("matplotlib.pyplot", "plot", f"{type(self).__name__}.plot")
 
-    def _make_axes(self, ax, figsize):
-        """Return the given axes, or make a figure that leaves room for the labels of its axes."""
+    def _make_axes(self, ax, figsize, **options):
+        """Set `ax_` and `figure_` to the given axes, or to those of a new figure; return the axes.
+
+        A figure leaves room for the labels of its axes with ``layout="constrained"``.
+        """
         plt = self._import_pyplot()
         if ax is None:
-            _, ax = plt.subplots(figsize=figsize, layout="constrained")
+            _, ax = plt.subplots(figsize=figsize, **options)
+        self.ax_, self.figure_ = ax, ax.figure
         return ax
 
-    def _make_canvas(self, plt, ax, width, height):
+    def _make_canvas(self, ax, width, height):
         """Set `ax_` and `figure_`: axes whose unit is an inch at the natural size of the drawing.
 
         Texts and lines are then as much larger or smaller as the axes are.
 
         Parameters
         ----------
-        plt : matplotlib.pyplot
         ax : matplotlib axes or None
             None makes a figure of that size.
         width, height : float
             Inches.
         """
-        if ax is None:
-            _, ax = plt.subplots(
-                figsize=(width, height),
-                gridspec_kw={"left": 0, "right": 1, "bottom": 0, "top": 1},
-            )
+        whole = {"left": 0, "right": 1, "bottom": 0, "top": 1}
+        ax = self._make_axes(ax, figsize=(width, height), gridspec_kw=whole)
         ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
         ax.set_axis_off()
-        self.ax_, self.figure_ = ax, ax.figure
         box = ax.get_window_extent()
         self._scale = min(box.width / width, box.height / height) / ax.figure.dpi
 

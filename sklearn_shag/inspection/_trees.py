@@ -175,7 +175,7 @@ class DependencyTreeDisplay(Display):
         ImportError
             If matplotlib is not installed.
         """
-        plt = self._import_pyplot()
+        self._import_pyplot()  # which the widths of words need
         rows = self._rows()
         widths, heights = _measure_rows(rows)
         centres, width = place_words(widths + _GAP, _MARGIN)
@@ -184,7 +184,7 @@ class DependencyTreeDisplay(Display):
         is_compared = self.heads is not None and self.tree.heads is not None
         baseline = _MARGIN + (sum(heights) + 0.06) + (_LEGEND if is_compared else 0.0)
         height = baseline + step * layout.n_levels + _MARGIN
-        self._make_canvas(plt, ax, max(width, 3.0), height)
+        self._make_canvas(ax, max(width, 3.0), height)
         self._write(rows, layout.centres, heights, baseline)
         self.arcs_ = {}
         for kind, arcs in self.arcs.items():
@@ -364,8 +364,7 @@ class ArcMarginalsDisplay(Display):
         """
         words = [cut_word(word, _LETTERS) for word in self.words]
         side = max(_CELL * len(words), _SMALLEST)
-        ax = self._make_axes(ax, figsize=(side + 2.4, side + 1.8))
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._make_axes(ax, figsize=(side + 2.4, side + 1.8), layout="constrained")
         self.im_ = ax.imshow(self.marginals, vmin=0.0, vmax=1.0, cmap=cmap)
         self.marks_ = None
         if self.heads is not None:
