@@ -410,16 +410,17 @@ class SequenceModel(NamesMixin, TransformerMixin, BaseEstimator):
         check_whole_number(max_length, "max_length", least=0)
         rng, predictor, symbols = check_random_state(random_state), self._predictor(), self.symbols_
         (state,), (outcomes,), moved = make_room(predictor, 1, 1)
-        codes, drawn, n_rejected = np.empty(max_length, dtype=np.int64), [], 0
-        while len(drawn) < n_samples:
-            uniforms = rng.uniform(size=max_length + 1)
-            length = draw_one(predictor, uniforms, codes, state, outcomes, moved)
-            n_rejected = n_rejected + 1 if length < 0 else 0
-            if length >= 0:
-                drawn.append(symbols[codes[:length]].tolist())
-            elif n_rejected == MAX_REJECTED:
+        codes, drawn = np.empty(max_length, dtype=np.int64), []
+        for _ in range(n_samples):
+            for _ in range(MAX_REJECTED):
+                uniforms = rng.uniform(size=max_length + 1)
+                length = draw_one(predictor, uniforms, codes, state, outcomes, moved)
+                if length >= 0:
+                    break
+            else:
                 raise ValueError(
                     f"{MAX_REJECTED} sequences in a row grew beyond max_length={max_length}. Raise "
                     f"max_length, or use an automaton whose sequences end sooner."
                 )
+            drawn.append(symbols[codes[:length]].tolist())
         return drawn

@@ -193,14 +193,15 @@ def _sum_events(
                     operators.A[b, i, j] += follows[b, i] * came[b, j] / mass[b]
 
 
-def leading_states(operators, n_states):
+def leading_states(operators, n):
     """Cut an automaton down to its first states.
 
     Parameters
     ----------
     operators : Operators
         From :func:`project_events`.
-    n_states : int
+    n : int
+        Number of states.
 
     Returns
     -------
@@ -208,5 +209,4 @@ def leading_states(operators, n_states):
         To the last bit the operators of a smaller basis: the singular vectors of a smaller rank are
         the first ones of a larger rank.
     """
-    n = n_states
     return Operators(operators.alpha_1[:n], operators.alpha_inf[:n], operators.A[:, :n, :n])
