@@ -494,12 +494,11 @@ def _share_nonprojective(heads, lessons):
 
 def tell_trees(trees, share, scores):
     """Tell in a sentence the chosen kind of trees, and why; arguments are as in KnownTrees."""
-    kind = "sums are over all trees" if trees == "all" else "sums are over projective trees"
     why = ""
     if len(scores):
         of_projective, of_all = (f"{100 * score:.1f}" for score in scores)
         why = f" (UAS on a tenth set aside: projective {of_projective}, all {of_all})"
-    return f"{100 * share:.2g} % of the arcs are not projective: {kind}{why}."
+    return f"{100 * share:.2g} % of the arcs are not projective: sums are over {trees} trees{why}."
 
 
 def _leave_out_long(lengths, weights, max_length):

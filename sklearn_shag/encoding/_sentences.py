@@ -218,8 +218,7 @@ def check_sentences(X, allow_empty=False):
     """
     if isinstance(X, CheckedSentences) and X.symbols is not None:
         return X, X.symbols
-    if hasattr(X, "columns"):
-        X = unpack_column(X)  # as transformers of trees make it after set_output
+    X = unpack_column(X)  # as transformers of trees make it after set_output
     refuse_set(X, "X")
     if not is_collection(X):
         raise TypeError(
