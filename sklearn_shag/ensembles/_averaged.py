@@ -531,7 +531,6 @@ class TakenTagger(NamedTuple):
     name: str  # of the member
     tagger: Tagger
     sample_weight: np.ndarray | None  # that it learns with
-    key: tuple  # equal for taggers that would learn the same
 
 
 def learn_taggers(members, sentences, sample_weight, n_jobs):
@@ -558,7 +557,7 @@ def learn_taggers(members, sentences, sample_weight, n_jobs):
     piped = [each for each in taken if isinstance(members[each.name], Pipeline)]
     ones = np.ones(len(sentences))
     tasks = [delayed(each.tagger._tag_folds)(sentences, ones) for each in piped]
-    firsts, group = group_equal([each.key for each in taken])
+    firsts, group = group_equal(list(map(_key_of, taken)))
     for each in (taken[k] for k in firsts):
         tasks.append(delayed(each.tagger.fit)(sentences, sample_weight=each.sample_weight))
     done = run_parallel(tasks, n_jobs)
@@ -584,11 +583,13 @@ def _take_taggers(members, sample_weight):
         else:
             continue
         tagger._validate_params()
-        taken.append(TakenTagger(name, tagger, weights, _key_of(tagger, weights)))
+        taken.append(TakenTagger(name, tagger, weights))
     return taken
 
 
-def _key_of(tagger, weights):
+def _key_of(taken):
+    """Return a key of a TakenTagger that is equal for taggers that would learn the same."""
+    _, tagger, weights = taken
     if tagger.random_state is None:
         return id(tagger), weights is None
     large = {name: id(getattr(tagger, name)) for name in ("embeddings", "dictionary")}

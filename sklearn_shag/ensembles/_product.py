@@ -251,16 +251,15 @@ class ProductParser(Ensemble):
     def _score(self, batch, rung=0):
         """Score by all members, then without the one with states, and last by their fallbacks."""
         members = self._list_weighted()
-        parsers = [member.parser for member in members]
-        batches = [batch.of_member(member.place) for member in members]
-        alone = list(map(_has_memory_alone, parsers))
+        asked = [(member.parser, batch.of_member(member.place)) for member in members]
+        alone = [_has_memory_alone(parser) for parser, _ in asked]
         n_best = any(alone) + (not all(alone))
         if rung > n_best:
             return None
-        known = [p._score_jointly(own) for p, own in zip(parsers, batches, strict=True)]
+        known = [parser._score_jointly(own) for parser, own in asked]
         with_states = None
         if rung == n_best:
-            last = [p._score_jointly(own, 1) for p, own in zip(parsers, batches, strict=True)]
+            last = [parser._score_jointly(own, 1) for parser, own in asked]
             if not any(last):
                 return None
             known = [of_last or best for of_last, best in zip(last, known, strict=True)]
