@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -399,12 +398,13 @@ def count_treebank(
 
 
 def check_statistics(value, name):
-    """Check that a value is TreebankStatistics."""
+    """Check that a value is TreebankStatistics, and return it."""
     if not isinstance(value, TreebankStatistics):
         raise TypeError(
             f"{name} must be TreebankStatistics, got {type(value).__name__}. Count trees with "
             f"count_treebank, or pass them to fit."
         )
+    return value
 
 
 def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
@@ -444,12 +444,8 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
     >>> merged.statistics.roots
     array([0., 1., 1.])
     """
-    return add_in_pairs(map(_check_part, count(), parts), _merge_parts)
-
-
-def _check_part(index, part):
-    check_statistics(part, f"parts[{index}]")
-    return part
+    checked = (check_statistics(part, f"parts[{k}]") for k, part in enumerate(parts))
+    return add_in_pairs(checked, _merge_parts)
 
 
 def _merge_parts(parts):
