@@ -8,6 +8,8 @@ import shutil
 import tempfile
 import zipfile
 import zlib
+from functools import partial
+from itertools import chain
 from numbers import Real
 from pathlib import Path
 
@@ -186,12 +188,9 @@ def fetch_treebank(
         timeout=timeout,
         max_bytes=max_bytes,
     )
+    read = partial(read_conllu, symbols=symbols, max_bytes=max_bytes)
     splits = {
-        split: [
-            tree
-            for path in find_files(folder, f"-ud-{split}")
-            for tree in read_conllu(path, symbols=symbols, max_bytes=max_bytes)
-        ]
+        split: list(chain.from_iterable(map(read, find_files(folder, f"-ud-{split}"))))
         for split in SPLITS
     }
     return FetchedTreebank(**splits, name=name, folder=folder)

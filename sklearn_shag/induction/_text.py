@@ -1,5 +1,6 @@
 """Text to learn grammars from: sentences, known heads, and rules for arcs."""
 
+from itertools import product
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +19,7 @@ UD_RULES = (
     (ROOT_WORD, "VERB"),
     *(("VERB", modifier) for modifier in ("VERB", "NOUN", "PROPN", "PRON", "ADV", "AUX")),
     ("ADJ", "ADV"),
-    *((head, modifier) for head in ("NOUN", "PROPN") for modifier in (*_OF_NOUNS, "PROPN")),
+    *product(("NOUN", "PROPN"), (*_OF_NOUNS, "PROPN")),
 )
 _SIDES = {"left": LEFT, "right": RIGHT}
 

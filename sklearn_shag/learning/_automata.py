@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product, starmap
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def _learn_from_moments(statistics, learn, smoothing, context, head, direction):
 
 def pair_tasks(learn, heads):
     """Delay ``learn(head, direction)`` for both directions of every head."""
-    return (delayed(learn)(head, direction) for head in heads for direction in (LEFT, RIGHT))
+    return starmap(delayed(learn), product(heads, (LEFT, RIGHT)))
 
 
 def fallback_grammar(statistics: SequenceStatistics) -> Operators:
