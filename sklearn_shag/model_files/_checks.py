@@ -72,23 +72,23 @@ _SCRIPT = re.compile(  # how a form is edited to its lemma
     r"whole\t[^\t\n\r]+|(?:kept|lower)(?:\t[0-9]{1,9}\t[^\t\n\r]*){2}", flags=re.ASCII
 )
 _LARGEST_DOUBLE = float(np.finfo(float).max)  # float, since numpy's cannot be compared with all int
-# Numbers outside of records, by attribute: their shape, in which None is any size, and their
-# smallest and largest value.
+# Numbers outside of records, by attribute: their shape, or a function of the model that returns it,
+# in which None is any size, and their smallest and largest value.
 _NUMBERS = {
     "singular_values_": (lambda model: (*_learned_axes(model), None), -np.inf, np.inf),
     "effective_rank_": (_learned_axes, -np.inf, np.inf),
-    "mixing_": (lambda _: (), 0, 1),
+    "mixing_": ((), 0, 1),
     "weights_": (
         lambda model: (len(model.estimators_), *model.operators_.alpha_1.shape[:2]),
         0,
         _LARGEST_DOUBLE,
     ),
     "shares_": (lambda model: (len(model.estimators_),), 0, 1),
-    "seed_": (lambda _: (), 0, np.iinfo(np.int32).max),
-    "rare_share_": (lambda _: (), 0, 1),
-    "nonprojective_share_": (lambda _: (), 0, 1),
-    "temperatures_": (lambda _: (2,), 1 / LARGEST_TEMPERATURE, LARGEST_TEMPERATURE),
-    "uniform_shares_": (lambda _: (2,), 0, LARGEST_SHARE),
+    "seed_": ((), 0, np.iinfo(np.int32).max),
+    "rare_share_": ((), 0, 1),
+    "nonprojective_share_": ((), 0, 1),
+    "temperatures_": ((2,), 1 / LARGEST_TEMPERATURE, LARGEST_TEMPERATURE),
+    "uniform_shares_": ((2,), 0, LARGEST_SHARE),
 }
 
 
@@ -177,10 +177,11 @@ def check_model(model, key, max_bytes):
     ValueError, TypeError
         ModelFileError, or as `fit` of a composed parser.
     """
-    for name, (shape_of, low, high) in _NUMBERS.items():
+    for name, (shape, low, high) in _NUMBERS.items():
         numbers = getattr(model, name, None)
         if isinstance(numbers, np.ndarray | int | float):
-            check_shape(numbers, shape_of(model), f"{key}/{name}")
+            shape = shape(model) if callable(shape) else shape
+            check_shape(numbers, shape, f"{key}/{name}")
             check_range(numbers, low, high, f"{key}/{name}")
     _require_in_columns(getattr(model, "labels_", ()), f"{key}/labels_")
     if hasattr(model, "loss_curve_"):
