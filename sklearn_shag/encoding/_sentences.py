@@ -116,7 +116,7 @@ def encode_trees(X, y=None, sample_weight=None, learner=None, *, partial=False):
     labels = list_labels(sentences, heads, y)
     kept = weights > 0
     if not partial:
-        require_whole(sentences, heads, kept, "X" if y is None else "y", learner)
+        require_whole(sentences, heads, kept, y, learner=learner)
     if not kept.all():
         heads = heads[np.repeat(kept, [len(sentence) for sentence in symbols])]
         symbols, labels = list(compress(symbols, kept)), list(compress(labels, kept))
@@ -317,7 +317,7 @@ def check_heads(sentences, y, name="y", *, partial=False):
     heads = _collect_heads(sentences, y, name, partial)
     if not partial:
         everything = np.ones(len(sentences), dtype=bool)
-        require_whole(sentences, heads, everything, "X" if y is None else name)
+        require_whole(sentences, heads, everything, y, name)
     return heads
 
 
@@ -345,7 +345,7 @@ def _join(heads):
     return np.concatenate([np.zeros(0, dtype=np.int64), *heads])
 
 
-def require_whole(sentences, heads, kept, name, learner=None):
+def require_whole(sentences, heads, kept, y, name="y", learner=None):
     """Refuse heads that are not known.
 
     Parameters
@@ -354,8 +354,10 @@ def require_whole(sentences, heads, kept, name, learner=None):
     heads : int ndarray of shape (n_tokens,)
     kept : bool ndarray of shape (n_sentences,)
         Sentences in which all heads must be known.
+    y : object
+        Where the heads are from, None for X.
     name, learner : str
-        Names of the heads, and of the estimator that needs them, in messages.
+        Names of `y`, and of the estimator that needs whole trees, in messages.
     """
     if heads.min(initial=0) > UNKNOWN:
         return
@@ -364,8 +366,9 @@ def require_whole(sentences, heads, kept, name, learner=None):
     if partial:
         part = parts[partial[0]]
         advice = advise_on_convention(part.tolist())
+        source = "X" if y is None else name
         raise ValueError(
-            f"{describe_sentence(sentences, partial[0], name)} has unknown heads (-1), "
+            f"{describe_sentence(sentences, partial[0], source)} has unknown heads (-1), "
             f"{np.count_nonzero(part == UNKNOWN)} of {part.size}, the first at token "
             f"{np.argmax(part == UNKNOWN) + 1}, and {len(partial)} of {len(sentences)} sentences "
             f"have some; {learner or 'this call'} needs whole trees. Leave these sentences out, or "

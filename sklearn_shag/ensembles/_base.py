@@ -198,13 +198,7 @@ class Ensemble(ComposedParser):
             sentences, heads = check_trees(X, y, partial=learner is None)
         weights = check_sample_weight(sample_weight, sentences)
         if learner is not None:
-            require_whole(
-                sentences,
-                np.concatenate(heads),
-                weights > 0,
-                "X" if y is None else "y",
-                learner,
-            )
+            require_whole(sentences, np.concatenate(heads), weights > 0, y, learner=learner)
         if sample_weight is not None:
             sample_weight = weights
         for source in collect_sources(self._list_unfrozen()):
