@@ -28,6 +28,7 @@ from sklearn_shag.encoding import (
     forget_rare,
     list_labels,
     places_of,
+    take_entries,
 )
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
@@ -177,7 +178,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         held_out = annotated[set_aside(annotated.size, TRIED_ON, check_random_state(0))]
         chosen = np.setdiff1d(np.arange(trees.kept.size), held_out)
         own, scores = trees.kept[chosen], []
-        part = X.take(own), None if y is None else [y[s] for s in own]
+        part = X.take(own), take_entries(y, own)
         weights = None if sample_weight is None else np.asarray(sample_weight)[own]
         rest, known = X.take(trees.kept[held_out]), trees.take(held_out).given
         for kind in TREES:

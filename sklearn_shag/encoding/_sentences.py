@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from sklearn_shag.encoding._alphabet import Alphabet
+from sklearn_shag.encoding._batch import take_entries
 from sklearn_shag.treebank import MISSING, DependencyTree, check_share, fill_unknown
 from sklearn_shag.treebank import heads as heads_of
 from sklearn_shag.utils._arrays import is_collection, refuse_set, unpack_column
@@ -183,7 +184,7 @@ class CheckedSentences(list):
 
     def take(self, chosen):
         """Return the sentences `chosen`, an int array, in their order, with all but columns."""
-        symbols = None if self.symbols is None else [self.symbols[s] for s in chosen]
+        symbols = take_entries(self.symbols, chosen)
         vectors = (of_source.take(chosen) for of_source in self.vectors)
         lessons = [self.lessons[s] for s in chosen] if self.lessons else ()
         return CheckedSentences(map(self.__getitem__, chosen), symbols, vectors, lessons)

@@ -11,7 +11,13 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag._parser import CalibratedMixin
-from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
+from sklearn_shag.encoding import (
+    check_sentences,
+    check_trees,
+    encode_labels,
+    list_labels,
+    take_entries,
+)
 from sklearn_shag.ensembles._base import ComposedParser, Ensemble, fit_member
 from sklearn_shag.network import BiaffineParser, Tagger, TagLookup, join_values, pick_proba
 from sklearn_shag.parsing import (
@@ -389,9 +395,8 @@ class AveragedParser(CalibratedMixin, Ensemble):
             )
             with warnings.catch_warnings():  # the fit to all trees has warned
                 warnings.simplefilter("ignore")
-                of_own = None if y is None else [y[s] for s in own]
                 of_weights = None if (weights == 1).all() else weights[own]
-                model.fit(sentences.take(own), of_own, of_weights)
+                model.fit(sentences.take(own), take_entries(y, own), of_weights)
                 batch = model._batch(sentences.take(firsts[other]))
             true = np.concatenate([heads[s] for s in firsts[other]])
             of_other = encode_labels([labels[s] for s in firsts[other]], model.labels_)

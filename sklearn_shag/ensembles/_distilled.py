@@ -13,7 +13,7 @@ from sklearn.utils import Tags, check_random_state
 
 from sklearn_shag._parser import Parser
 from sklearn_shag.conditional import ArcParser, Lesson
-from sklearn_shag.encoding import check_sentences, check_trees
+from sklearn_shag.encoding import check_sentences, check_trees, take_entries
 from sklearn_shag.ensembles._averaged import AveragedParser, without_calibration
 from sklearn_shag.ensembles._base import check_member, fit_member
 from sklearn_shag.ensembles._pipeline import ParserMethods, of_parser
@@ -172,7 +172,7 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
         sentences, heads = check_trees(sentences, y)
         weights = check_sample_weight(sample_weight, sentences)
         known = np.flatnonzero([own.max() > UNKNOWN for own in heads])
-        of_known = None if y is None else [y[s] for s in known]
+        of_known = take_entries(y, known)
         given = sentences.take(known), of_known, None if sample_weight is None else weights[known]
         self.teacher_ = self.teacher if is_frozen else fit_member(self._make_teacher(), *given)
         # Partial trees that the teacher finds impossible stay as they are.
