@@ -222,9 +222,8 @@ class TextParser(TreeTransformer):
 
 def _is_missing(text):
     """Tell whether a value stands for a text that is missing, as data frames have it."""
-    if isinstance(text, str):
-        return False
-    return text is None or is_scalar_nan(text) or is_pandas_na(text)
+    is_text = isinstance(text, str)
+    return not is_text and (text is None or is_scalar_nan(text) or is_pandas_na(text))
 
 
 @lru_cache(maxsize=4)
