@@ -96,8 +96,8 @@ class Examples(NamedTuple):
 def find_places(lessons, labels, tag_values):
     """Find the labels and tags of a student among its teacher's, for the field `places`."""
     names = {}
-    for lesson in lessons:
-        names |= {} if lesson is None else lesson.names
+    for lesson in filter(None, lessons):
+        names |= lesson.names
     own = {"labels": ("labels", labels), **dict(enumerate(tag_values.items()))}
     found = {}
     for key, (kind, values) in own.items():
