@@ -283,9 +283,8 @@ class Forest:
             logs[:, rung.places] = values
         return heads, logs
 
-    def samples(self, n_samples, seeds=None):
-        """Heads of random trees, (n_samples, n_tokens), by seeds; None takes the batch's seeds."""
-        seeds = self.batch.seeds if seeds is None else seeds
+    def samples(self, n_samples, seeds):
+        """Heads of random trees, (n_samples, n_tokens), by the seeds of the sentences."""
         samples = np.empty((n_samples, self.batch.indptr[-1]), dtype=np.int64)
         for rung in self._rungs(with_uniform=True):
             own = [seeds[s] for s in rung.places]
@@ -373,9 +372,8 @@ class Mixture(Forest):
         values = [member.log_proba(trees) for member in self.members]
         return np.logaddexp.reduce(np.log(self.shares)[:, None] + values, axis=0)
 
-    def samples(self, n_samples, seeds=None):
+    def samples(self, n_samples, seeds):
         """Heads of random trees, (n_samples, n_tokens), of members drawn with the seeds."""
-        seeds = self.batch.seeds if seeds is None else seeds
         samples = np.empty((n_samples, self.batch.indptr[-1]), dtype=np.int64)
         chosen = seeds[0].members
         for k in np.unique(chosen):
@@ -498,8 +496,8 @@ def list_totals(forest):
 
 def list_log_proba(decoder, forest):
     """List log probabilities of the best trees, or with decoder=None of known ones."""
-    known = forest.batch.known if decoder is None else list_best(decoder, forest)
-    return forest.log_proba([heads[None] for heads in known]).tolist()
+    trees = list_heads(forest.batch, _find_heads(decoder, forest))
+    return forest.log_proba([heads[None] for heads in trees]).tolist()
 
 
 def list_arc_labels(decoder, groups, forest):
@@ -549,7 +547,8 @@ def split_columns(batch, columns):
 
 def list_samples(n_samples, forest):
     """List random trees of each sentence: their heads, (n_samples, n_tokens_i)."""
-    return np.split(forest.samples(n_samples), forest.batch.indptr[1:-1], axis=1)
+    samples = forest.samples(n_samples, forest.batch.seeds)
+    return np.split(samples, forest.batch.indptr[1:-1], axis=1)
 
 
 def list_derivations(k, forest):
