@@ -185,11 +185,6 @@ class Call(NamedTuple):
     counts: Any
 
 
-def takes_all(call):
-    """Say that a route applies to any call."""
-    return True
-
-
 class Route(NamedTuple):
     """A way to sum over trees, for sentences out of the range of the routes before."""
 
@@ -197,7 +192,7 @@ class Route(NamedTuple):
     # WITHOUT_MASS where no tree is possible; or OUT_OF_RANGE where values are too large or too
     # small, or cancel.
     run: Callable[[Call, np.ndarray], np.ndarray]
-    applies: Callable[[Call], bool] = takes_all
+    applies: Callable[[Call], bool] | None = None  # None for any call
 
 
 # Sentences of grammars of one state run in lockstep, with kernels of their own, which take ten
@@ -260,7 +255,7 @@ def run_charts(
     call = Call(grammar, factors, results, weights, counts)
     results.route[pending] = OUT_OF_RANGE
     for route in grammar.routes:
-        if pending.size and route.applies(call):
+        if pending.size and (route.applies is None or route.applies(call)):
             states = results.route[pending] = route.run(call, pending)
             pending = pending[states == OUT_OF_RANGE]
     for s in (results.route != DONE).nonzero()[0]:
