@@ -57,7 +57,16 @@ ROOT_FORM = "ROOT"
 CONTENT_TAGS = frozenset(("ADJ", "ADV", "NOUN", "NUM", "PROPN", "VERB"))
 
 
-class TextParser(TreeTransformer):
+class StatelessTransformer(TreeTransformer):
+    """Base class of transformers that learn nothing, so that they need no fit."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class TextParser(StatelessTransformer):
     """Parse texts into trees, as the first step of a pipeline.
 
     It takes texts as scikit-learn's vectorizers do, and makes a list of trees of each. A
@@ -213,11 +222,6 @@ class TextParser(TreeTransformer):
     def __sklearn_clone__(self) -> Self:
         # The parser is fitted, and the usual clone of it would not be.
         return deepcopy(self, {id(self.parser): self.parser})
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
 
 
 def _is_missing(text):

@@ -6,10 +6,13 @@ from collections import Counter
 from typing import Self
 
 import numpy as np
-from sklearn.utils import Tags
 
-from sklearn_shag.documents._features import Documents, iter_documents, require_heads
-from sklearn_shag.treebank import TreeTransformer
+from sklearn_shag.documents._features import (
+    Documents,
+    StatelessTransformer,
+    iter_documents,
+    require_heads,
+)
 from sklearn_shag.utils._heads import UNKNOWN, follow_heads
 from sklearn_shag.utils._typing import FloatArray, ObjectArray
 
@@ -51,7 +54,7 @@ OF_NOUNS = frozenset(("amod", "nmod", "nummod", "acl", "compound"))
 PASSIVE = frozenset(("nsubj:pass", "csubj:pass", "aux:pass"))
 
 
-class SyntaxStatistics(TreeTransformer):
+class SyntaxStatistics(StatelessTransformer):
     """Measure the syntax of documents, as studies of readability, style and learners do.
 
     It takes trees in Universal Dependencies with UPOS, and makes a table with a row for each
@@ -165,11 +168,6 @@ class SyntaxStatistics(TreeTransformer):
             The columns of the table.
         """
         return np.array(NAMES, dtype=object)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
 
 
 def _measure(counts):
