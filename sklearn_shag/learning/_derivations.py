@@ -333,8 +333,7 @@ def _make_steps(parts, first, last, moves, subtrees, steps):
     """step[q] = sum_g moves[g, q] subtree[g]. In BLAS, bits would depend on the other rows."""
     for a in range(first, last):
         block, subtree = parts.blocks[a], subtrees[parts.subtrees[a]]
-        for q in range(steps.shape[1]):
-            steps[a, q] = 0.0
+        steps[a] = 0.0
         for g in range(subtree.size):
             for q in range(steps.shape[1]):
                 steps[a, q] += subtree[g] * moves[block, g, q]
@@ -347,8 +346,7 @@ def _extend_paths(parts, first, last, sums):
     for p in range(first, last):
         before, arc, path, largest = parts.previous[p], parts.last[p], sums.paths[p], 0.0
         for u in range(n_states):
-            for h in range(k):
-                path[u, h] = 0.0
+            path[u] = 0.0
             for v in range(n_states):
                 for h in range(k):
                     path[u, h] += sums.steps[arc, v, u, h] * sums.paths[before, v, h]
