@@ -164,8 +164,7 @@ def _sum_events(
     # moments of contexts behind b and before b, given b                              (eq. 35)
     for t in range(events.symbols.size):
         b, count = events.symbols[t], events.counts[t]
-        for i in range(n_states):
-            behind[i] = before[i] = unrelied[i] = 0.0
+        sums[:] = 0.0
         for c in range(events.rows.shape[1]):
             if events.rows[t, c] >= 0:
                 for i in range(n_states):

@@ -172,8 +172,7 @@ def _substitute(rows, sums, slopes):
     slopes[0, 0], slopes[0, 1] = 1.0 / rows[0, 0], 0.0
     for k in range(1, rows.shape[0]):
         pivot, of_pivot, used = rows[k], slopes[k], 0.0
-        for h in range(k + 1):
-            of_pivot[h] = 0.0
+        of_pivot[: k + 1] = 0.0
         for m in range(k):
             of_row, slope, weight = slopes[m], 0.0, rows[m, k + 1]
             for h in range(k + 1):

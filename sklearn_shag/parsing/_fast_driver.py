@@ -182,8 +182,7 @@ def _attach_roots(group):
     """Z = sum_m w(m) closed[m, 1] closed[m, N + 1] and its derivatives (eqs. 23, 24)."""
     numbers = group.numbers
     d_closed = shaped(numbers[D_CLOSED], (numbers[D_CLOSED].size,))
-    for k in range(d_closed.size):
-        d_closed[k] = 0.0
+    d_closed[:] = 0.0
     for member in range(group.lengths.size):
         n = group.lengths[member] + 1
         z = 0.0

@@ -128,8 +128,7 @@ def put_sentence(grammar, factors, s, group, member):
     n_states, in_arcs = group.stops.shape[2] // (n_classes * n_members), grammar.in_arcs.size > 0
     if not in_arcs:
         scores = shaped(group.arc_scores, (group.arc_scores.size,))
-        for k in range(scores.size):
-            scores[k] = 1.0
+        scores[:] = 1.0
     for h in range(1, group.roots.shape[0]):
         code = factors.codes[begin + h - 1] if h <= n_tokens else -1
         group.roots[h, member] = grammar.roots[code] if code >= 0 else 0.0

@@ -204,11 +204,9 @@ WINDOW, NEXT_WINDOW, SMALLEST_SHARE = np.int64(48), np.int64(4), np.int64(4)
 @inlined_kernel
 def choose_longer(group, longest):
     """Mark sentences longer than `longest` in n_wrong, to be scaled; return whether any is."""
-    n_long = 0
     for member in range(group.lengths.size):
         group.n_wrong[member] = group.lengths[member] > longest
-        n_long += group.n_wrong[member]
-    return n_long > 0
+    return group.n_wrong.any()
 
 
 @inlined_kernel
@@ -294,10 +292,7 @@ def all_in_range(group, n_tokens):
         _count_out_of_range(row, 0.0, group.n_wrong)
         row = shaped(group.numbers[CLOSED, h], ((n_tokens + 2) * n_members,))[n_members:]
         _count_out_of_range(row, SMALLEST_IN_RANGE, group.n_wrong)
-    n_wrong = 0
-    for member in range(n_members):
-        n_wrong += group.n_wrong[member]
-    return n_wrong == 0
+    return not group.n_wrong.any()
 
 
 @inner_table_kernel

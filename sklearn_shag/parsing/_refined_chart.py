@@ -145,10 +145,8 @@ def _fill_inside(tables, sentence, space, n):
     width = space.open.shape[2] * space.rows.shape[1]
     for j in range(1, n + 1):
         to_left = shaped(space.open[j], (j * width,))
-        for q in range(to_left.size):
-            to_left[q] = 0.0
-        for g in range(space.closed.shape[2]):
-            space.closed[j, 0, g] = 0.0
+        to_left[:] = 0.0
+        space.closed[j, 0] = 0.0
         _start_half_of(tables, sentence, space, j, j, LEFT_SIDE)
         _start_half_of(tables, sentence, space, j, j + 1, RIGHT_SIDE)
         for i in range(j - 1, 0, -1):
@@ -334,13 +332,10 @@ def _clear_derivatives(space, uses, n):
     width = space.open.shape[2] * space.rows.shape[1]
     for m in range(1, n + 1):
         d_open = shaped(space.d_open[m], ((n + 2) * width,))
-        for q in range(width, d_open.size):
-            d_open[q] = 0.0
+        d_open[width:] = 0.0
         d_closed = shaped(space.d_closed[m], ((n + 2) * space.closed.shape[2],))
-        for g in range(d_closed.size):
-            d_closed[g] = 0.0
-        for h in range(n + 1):
-            uses.marginals[h, m] = 0.0
+        d_closed[:] = 0.0
+        uses.marginals[: n + 1, m] = 0.0
     uses.arcs[:], uses.stops[:] = 0.0, 0.0
 
 

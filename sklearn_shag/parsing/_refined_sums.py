@@ -212,8 +212,7 @@ def sum_outer(sentence, space, out, head, modifier, n_listed):
 def spread_matrix(sentence, space, matrices, place, head, modifier, n_listed):
     """Set sums[t, q] = sum_g closed[m, b_t, g] matrices[place, g, q], for listed b_t."""
     closed, listed = space.closed, space.listed
-    for t in range(n_listed, n_listed + ROWS - 1):
-        listed[t] = 0
+    listed[n_listed : n_listed + ROWS - 1] = 0
     for t in range(0, n_listed, ROWS):
         b_0, b_1, b_2, b_3 = listed[t], listed[t + 1], listed[t + 2], listed[t + 3]
         for q in range(0, sentence.widths[head], LANES):

@@ -336,8 +336,7 @@ def _best_choice(grammar, sentence, step, best, limit):
 def _rank_derivations(grammar, sentence, best, agenda, ranking, heads, scores):
     """Find the best derivations of a sentence: each leaves one before it at some step."""
     n_steps = 4 * heads.shape[1] - 1
-    for rank in range(scores.size):
-        scores[rank] = -np.inf
+    scores[:] = -np.inf
     scores[0], root = _best_root(grammar, sentence, best, ANY)
     ranking.choices[0, 0] = root
     _follow_to_end(grammar, sentence, best, agenda, ranking, 0, 0, scores[0], scores[0], heads[0])

@@ -200,8 +200,7 @@ def _list_breadth_first(heads, indptr, first, following, tokens, sequence_indptr
     for s in range(indptr.size - 1):
         start = indptr[s]
         n_tokens = indptr[s + 1] - start
-        for position in range(n_tokens + 1):
-            first[position, LEFT] = first[position, RIGHT] = 0
+        first[: n_tokens + 1] = 0
         for token in range(1, n_tokens + 1):
             head = heads[start + token - 1]
             if token < head:

@@ -273,8 +273,7 @@ def _list_trigrams(sequences, pairs, n_symbols, space, codes, counts):
     for s in range(pairs.size):
         x = sequences.modifiers[sequences.indptr[s] : sequences.indptr[s + 1]]
         n_present = 0
-        for symbol in range(n_symbols):
-            earlier[symbol] = later[symbol] = 0
+        earlier[:] = later[:] = 0
         for symbol in x:
             if later[symbol] == 0:
                 present[n_present] = symbol
