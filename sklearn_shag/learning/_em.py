@@ -2,7 +2,7 @@
 
 from functools import partial, reduce
 from numbers import Integral, Real
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -216,7 +216,45 @@ def split_prefix_trees(sequences, n_symbols, held_out, rng):
     ]
 
 
-class EMSHAG(TreeLearner):
+class HiddenStatesMixin:
+    """Mixin of learners of automata with hidden states by EM: their shared parameters."""
+
+    _parameter_constraints = {
+        "n_states": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
+        "init": [StrOptions({"random", "moments", "deterministic"}), Operators],
+        "n_init": COUNT,
+        "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
+        "tol": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
+        "smoothing": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_states: int,
+        init: Literal["random", "moments", "deterministic"] | Operators,
+        n_init: int,
+        max_iter: int,
+        tol: float,
+        smoothing: float,
+        warm_start: bool,
+        random_state: RandomSeed,
+        **parser: Any,
+    ) -> None:
+        super().__init__(**parser)
+        self.n_states = n_states
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.smoothing = smoothing
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+
+class EMSHAG(HiddenStatesMixin, TreeLearner):
     """Split head-automata grammar with hidden states, learned by expectation maximisation.
 
     Every head and direction gets its own probabilistic automaton over modifier sequences. EM raises
@@ -323,17 +361,10 @@ class EMSHAG(TreeLearner):
 
     _parameter_constraints = {
         **TreeLearner._parameter_constraints,
-        "n_states": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
-        "init": [StrOptions({"random", "moments", "deterministic"}), Operators],
-        "n_init": COUNT,
-        "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
-        "tol": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
-        "smoothing": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
+        **HiddenStatesMixin._parameter_constraints,
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": COUNT,
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
     }
 
     loss_curve_: list[float]
@@ -359,18 +390,23 @@ class EMSHAG(TreeLearner):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
-        self.n_states = n_states
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.smoothing = smoothing
+        super().__init__(
+            n_states=n_states,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            smoothing=smoothing,
+            warm_start=warm_start,
+            random_state=random_state,
+            decoder=decoder,
+            max_tokens=max_tokens,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
 
     def _learn_operators(self, statistics, trees, sequences):
         init = self.init

@@ -25,7 +25,7 @@ from sklearn_shag.learning._derivations import (
     token_posteriors,
     tree_logs,
 )
-from sklearn_shag.learning._em import EMSHAG, learn_by_em
+from sklearn_shag.learning._em import EMSHAG, HiddenStatesMixin, learn_by_em
 from sklearn_shag.operators import (
     Operators,
     RefinedGrammar,
@@ -53,14 +53,7 @@ from sklearn_shag.utils._estimators import check_same_symbols, keep
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import progress
-from sklearn_shag.utils._param_validation import (
-    COUNT,
-    LARGEST_COUNT,
-    LARGEST_NUMBER,
-    Interval,
-    StrOptions,
-    fit_context,
-)
+from sklearn_shag.utils._param_validation import LARGEST_COUNT, Interval, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
 NOISE = 0.02  # relative difference between the halves of a refinement at first
@@ -269,7 +262,7 @@ def refine_grammar(
         refined = split_refinements(stages[-1], uses, pairs, np.minimum(sizes, 2 * k), rng)
 
 
-class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
+class RefinedSHAG(HiddenStatesMixin, OperatorMixin, GenerativeMixin, Parser):
     """Split head-automata grammar whose symbols have hidden refinements.
 
     Hidden states pass information along the modifiers of one head. Here, every token also has a
@@ -379,17 +372,10 @@ class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
 
     _parameter_constraints = {
         **Parser._parameter_constraints,
-        "n_states": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
+        **HiddenStatesMixin._parameter_constraints,
         "n_refinements": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
-        "init": [StrOptions({"random", "moments", "deterministic"}), Operators],
-        "smoothing": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
         "mixing": [Interval(Real, 0, 1, closed="left")],
-        "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
-        "tol": [Interval(Real, 0, LARGEST_NUMBER, closed="both")],
-        "n_init": COUNT,
         "prune": [Interval(Real, 0, 1, closed="left")],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
     }
     _needs_whole_trees = None  # unknown heads are summed over
     _parsing_parameters = (*Parser._parsing_parameters, "prune")
@@ -418,18 +404,23 @@ class RefinedSHAG(OperatorMixin, GenerativeMixin, Parser):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(decoder=decoder, max_tokens=max_tokens, n_jobs=n_jobs, verbose=verbose)
-        self.n_states = n_states
+        super().__init__(
+            n_states=n_states,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            smoothing=smoothing,
+            warm_start=warm_start,
+            random_state=random_state,
+            decoder=decoder,
+            max_tokens=max_tokens,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.n_refinements = n_refinements
-        self.init = init
-        self.smoothing = smoothing
         self.mixing = mixing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
         self.prune = prune
-        self.warm_start = warm_start
-        self.random_state = random_state
 
     def truncate(self, n_refinements: int) -> Self:
         """Return a copy that uses an intermediate grammar with fewer refinements.
