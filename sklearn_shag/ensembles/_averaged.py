@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from itertools import chain
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -512,7 +513,8 @@ def _join_tags(*parts):
     """Return values by column and combinations of tags that any member knows, and their codes."""
     columns, lists = parts[::2], parts[1::2]
     values = {name: join_names(own[name] for own in columns) for name in columns[0]}
-    known = [*map(list, {tuple(row) for own in lists for row in own})] if all(lists) else []
+    rows = set(map(tuple, chain.from_iterable(lists)))
+    known = list(map(list, rows)) if all(lists) else []
     return values, known, encode_combinations(values, known)
 
 

@@ -1,6 +1,6 @@
 """Features of arcs in words, to compare two heads or to list the largest weights."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -149,7 +149,7 @@ def _find_row(rank, n_of_arcs, head, modifier):
 
 
 def _name_rows(templates):
-    return [text + suffix for text in templates.texts for suffix in ("", " distance")]
+    return ["".join(name) for name in product(templates.texts, ("", " distance"))]
 
 
 def compare_heads(weights, templates, columns, codes, modifier, head, rival):

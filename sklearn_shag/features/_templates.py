@@ -128,7 +128,7 @@ def compile_templates(templates, names):
             f"other templates or columns."
         )
     between = {text for text in compiled if any(side == BETWEEN for side, *_ in compiled[text])}
-    texts = sorted(compiled, key=lambda text: text in between)
+    texts = sorted(compiled, key=between.__contains__)
     atoms = [(number, *place) for number, text in enumerate(texts) for place in compiled[text]]
     return Templates(
         tuple(texts), np.array(atoms, dtype=np.int64).reshape(-1, 4), len(texts) - len(between)

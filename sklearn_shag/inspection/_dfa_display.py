@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -19,7 +20,10 @@ _FONT = 7
 # Bends of arrows, relative to their length, the best first. Two arrows between a pair of states
 # bend to different sides; a single one may be straight, or bend to either side.
 _BENDS = (0.12, 0.22, 0.32, 0.05, 0.42, 0.52)
-_BENDS_OF_ONE = (0.0, *(side * bend for bend in (0.12, 0.22, 0.32, 0.42, 0.52) for side in (1, -1)))
+_BENDS_OF_ONE = (
+    0.0,
+    *(side * bend for bend, side in product((0.12, 0.22, 0.32, 0.42, 0.52), (1, -1))),
+)
 _MAX_ROWS = 4  # of a layer; further states make another one
 # Places of a label along its arrow, the best first.
 _PLACES = (0.4, 0.5, 0.33, 0.6, 0.27, 0.67, 0.2, 0.75, 0.45, 0.55, 0.3, 0.64, 0.24, 0.71, 0.16, 0.8)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -251,7 +252,7 @@ def _list_rows(s, tree, heads, values, found):
         for t in np.flatnonzero((true >= 0) & (scores > 0)).tolist():
             pair = [true[t], others[t]]
             row = (column, *(str(names[k]) for k in pair), *table[t, pair], scores[t])
-            best[t] = max(best.get(t, row), row, key=lambda each: each[-1])
+            best[t] = max(best.get(t, row), row, key=itemgetter(-1))
     return [(s, t + 1, *row) for t, row in sorted(best.items())]
 
 
