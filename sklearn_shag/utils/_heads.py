@@ -147,10 +147,9 @@ def _find_error(heads):
             f"head {shorten(heads[token - 1])} is outside 0..{n_tokens}",
             "a head is the position of a token, counted from 1, or 0 for the root",
         )
-    if UNKNOWN not in heads:
-        if n_tokens and 0 not in heads:
-            return 1, "no token has head 0, so the tree has no root", "give its root the head 0"
-    elif heads.count(0) > 1:
+    if n_tokens and 0 not in heads and UNKNOWN not in heads:
+        return 1, "no token has head 0, so the tree has no root", "give its root the head 0"
+    if UNKNOWN in heads and heads.count(0) > 1:
         first = heads.index(0) + 1
         second = heads.index(0, first) + 1
         problem = f"it has head 0, and so has token {first}, but a tree has one root"
