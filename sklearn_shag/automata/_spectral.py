@@ -171,8 +171,9 @@ class SpectralAutomaton(SequenceModel):
             If the automaton does not have as many states.
         """
         check_is_fitted(self)
-        largest = self.operators_.alpha_1.size
-        check_scalar(n_states, "n_states", Integral, min_val=1, max_val=largest)
+        check_scalar(
+            n_states, "n_states", Integral, min_val=1, max_val=self.operators_.alpha_1.size
+        )
         model = clone(self).set_params(n_states=n_states)
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
         vars(model).update(fitted, operators_=leading_states(self.operators_, n_states))

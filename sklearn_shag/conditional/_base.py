@@ -498,8 +498,7 @@ def _share_nonprojective(heads, lessons):
 
     Where a teacher has guessed heads, its lesson holds those that are known.
     """
-    pairs = zip_longest(heads, lessons)
-    known = [own if lesson is None else lesson.heads for own, lesson in pairs]
+    known = [own if lesson is None else lesson.heads for own, lesson in zip_longest(heads, lessons)]
     known = known if max((own.max() for own in known), default=UNKNOWN) > UNKNOWN else heads
     n_known = sum(np.count_nonzero(own > UNKNOWN) for own in known)
     return sum(len(nonprojective_arcs(own)) for own in known) / max(int(n_known), 1)

@@ -317,8 +317,7 @@ def check_heads(sentences, y, name="y", *, partial=False):
     """
     heads = _collect_heads(sentences, y, name, partial)
     if not partial:
-        everything = np.ones(len(sentences), dtype=bool)
-        require_whole(sentences, heads, everything, y, name)
+        require_whole(sentences, heads, kept=np.ones(len(sentences), dtype=bool), y=y, name=name)
     return heads
 
 

@@ -298,8 +298,16 @@ def score_arcs(weights, templates, batch, arcs):
     """
     scores = np.zeros((arcs.heads.size, weights.shape[1]))
     memory = allocate_memory(templates, batch.indptr, weights.shape[1])
-    atoms, n_of_arcs = templates.atoms, templates.n_of_arcs
-    add_scores(batch.codes, batch.indptr, atoms, n_of_arcs, arcs, weights, memory, scores)
+    add_scores(
+        batch.codes,
+        batch.indptr,
+        templates.atoms,
+        templates.n_of_arcs,
+        arcs,
+        weights,
+        memory,
+        scores,
+    )
     return scores
 
 

@@ -39,8 +39,11 @@ class Display:
         width, height : float
             Inches.
         """
-        whole = {"left": 0, "right": 1, "bottom": 0, "top": 1}
-        ax = self._make_axes(ax, figsize=(width, height), gridspec_kw=whole)
+        ax = self._make_axes(
+            ax,
+            figsize=(width, height),
+            gridspec_kw={"left": 0, "right": 1, "bottom": 0, "top": 1},
+        )
         ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
         ax.set_axis_off()
         box = ax.get_window_extent()

@@ -38,20 +38,16 @@ from sklearn_shag.utils._param_validation import check_whole_number, fit_context
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray, RandomSeed
 
 
-class CountedLabels:
-    """Base class of mixins of parsers that learn symbols, and labels by counting them."""
-
-    symbols_: ObjectArray
-    labels_: ObjectArray
-    label_counts_: LabelCounts
-
-
-class GenerativeMixin(CountedLabels):
+class GenerativeMixin:
     """Mixin of parsers whose trees have probabilities together with their sentences.
 
     A subclass draws trees in the hook ``_draw``. It learns `symbols_`, `labels_` and
     `label_counts_`.
     """
+
+    symbols_: ObjectArray
+    labels_: ObjectArray
+    label_counts_: LabelCounts
 
     @abstractmethod
     def _draw(self, n_samples, max_length, rng):
@@ -184,13 +180,16 @@ class GenerativeMixin(CountedLabels):
         return self._draw(n_samples, max_length, check_random_state(random_state))
 
 
-class OperatorMixin(CountedLabels):
+class OperatorMixin:
     """Mixin of parsers that score by the operators of a grammar, and of its fallback.
 
     A subclass learns `operators_` and, for sentences without mass under them,
     `fallback_operators_`, beside `symbols_` and labels.
     """
 
+    symbols_: ObjectArray
+    labels_: ObjectArray
+    label_counts_: LabelCounts
     operators_: Operators
     fallback_operators_: Operators
 

@@ -597,8 +597,9 @@ class RefinedSHAG(HiddenStatesMixin, OperatorMixin, GenerativeMixin, Parser):
         return (logs > -np.inf).astype(np.int8), logs
 
     def _draw(self, n_samples, max_length, rng):
-        grammar = unfold(self._grammar)
-        codes, *trees = sample_derivations(grammar, n_samples, rng, max_length=max_length)
+        codes, *trees = sample_derivations(
+            unfold(self._grammar), n_samples, rng, max_length=max_length
+        )
         return decode_trees(self.symbols_, codes // self.refined_operators_.roots.shape[1], *trees)
 
 

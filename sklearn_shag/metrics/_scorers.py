@@ -170,8 +170,9 @@ def las_scorer(
     >>> cross_val_score(DeterministicSHAG(), trees, cv=3, scoring=las_scorer).round(2)
     array([0.69, 0.71, 0.67])
     """
-    advice = " The estimator comes first: las_scorer(estimator, X)."
-    transform, parser = open_parser(estimator, "predict_labels", advice)
+    transform, parser = open_parser(
+        estimator, "predict_labels", " The estimator comes first: las_scorer(estimator, X)."
+    )
     sentences, _ = check_sentences(X)
     y_true = _true_trees(sentences, y)
     y_pred = parser.parse(transform(sentences))

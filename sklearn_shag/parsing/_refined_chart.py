@@ -35,6 +35,7 @@ from sklearn_shag.utils._simd import (
     multiply,
     multiply_add,
     put_sum,
+    shaped,
     store,
     weight,
     zeros,
@@ -141,8 +142,10 @@ def _start_half_of(tables, sentence, space, head, boundary, direction):
 
 @inner_table_kernel
 def _fill_inside(tables, sentence, space, n):
+    width = space.open.shape[2] * space.rows.shape[1]
     for j in range(1, n + 1):
-        space.open[j, :j] = 0.0
+        to_left = shaped(space.open[j], (j * width,))
+        to_left[:] = 0.0
         space.closed[j, 0] = 0.0
         _start_half_of(tables, sentence, space, j, j, LEFT_SIDE)
         _start_half_of(tables, sentence, space, j, j + 1, RIGHT_SIDE)
@@ -326,9 +329,12 @@ def _largest_log(factors, begin, m, n):
 
 @inner_table_kernel
 def _clear_derivatives(space, uses, n):
+    width = space.open.shape[2] * space.rows.shape[1]
     for m in range(1, n + 1):
-        space.d_open[m, 1 : n + 2] = 0.0
-        space.d_closed[m, : n + 2] = 0.0
+        d_open = shaped(space.d_open[m], ((n + 2) * width,))
+        d_open[width:] = 0.0
+        d_closed = shaped(space.d_closed[m], ((n + 2) * space.closed.shape[2],))
+        d_closed[:] = 0.0
         uses.marginals[: n + 1, m] = 0.0
     uses.arcs[:], uses.stops[:] = 0.0, 0.0
 
