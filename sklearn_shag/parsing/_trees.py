@@ -16,6 +16,7 @@ from sklearn_shag.treebank import (
     Heads,
     allowed_arcs,
     arcs_left_by,
+    keep_given,
     lift,
     list_known_heads,
     unspecified_relation,
@@ -358,7 +359,7 @@ def make_trees(sentence, answer, keep_heads=False):
         Symbols become the forms of trees.
     answer : Answer
     keep_heads : bool, default=False
-        Whether a tree keeps the relations to its known heads, and the enhanced graph.
+        Whether a tree keeps relations and tags that the sentence has, and the enhanced graph.
 
     Returns
     -------
@@ -376,6 +377,8 @@ def make_trees(sentence, answer, keep_heads=False):
             tree = DependencyTree(sentence, heads, deprels=labels)
         if answer.columns and not trees:
             tree = with_tags(tree, answer.columns)
+        if keep_heads and isinstance(sentence, DependencyTree):
+            tree = keep_given(tree, sentence)
         trees.append(tree)
     if answer.logs is not None:
         rows = zip(trees, answer.logs, strict=True)

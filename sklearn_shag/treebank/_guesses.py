@@ -102,21 +102,14 @@ def keep_given(tree, own):
 
 
 def forget_heads(tree):
-    """Remove heads and relations of a tree that are only guessed; their marks stay.
-
-    A token with the relation root is known to be the root, even if nobody has given its head.
-    """
-    guesses, own = find_guesses(tree), tree.heads
-    own = np.full(len(tree), UNKNOWN) if own is None else own
-    heads = np.where(guesses["head"], UNKNOWN, own)
-    deprels = np.where(guesses[RELATION], MISSING, tree.deprels or MISSING)
-    roots = deprels == ROOT
-    if np.count_nonzero(roots | (heads == 0)) == 1:
-        heads[roots] = 0
-    if not guesses["head"].any() and np.array_equal(heads, own):
+    """Remove heads and relations of a tree that are only guessed; their marks stay."""
+    guesses = find_guesses(tree)
+    if not guesses["head"].any() or tree.heads is None:
         return tree
+    heads = np.where(guesses["head"], UNKNOWN, tree.heads)
+    deprels = np.where(guesses[RELATION], MISSING, tree.deprels).tolist()
     known = heads if heads.max() > UNKNOWN else None
-    return with_valid_heads(tree, known, deprels.tolist(), keep_deps=True)
+    return with_valid_heads(tree, known, deprels, keep_deps=True)
 
 
 def forget_guesses(tree):
