@@ -31,7 +31,7 @@ def text(name):
 
 def requirements(lines):
     """What is required, by distribution: ``{"numpy": ">=2.0"}``."""
-    pairs = (re.fullmatch(r"([a-z-]+)([=>]=[0-9.]+)", line) for line in lines.strip().split("\n"))
+    pairs = (re.fullmatch(r"([a-z-]+)([=>~]=[0-9.]+)", line) for line in lines.strip().split("\n"))
     return dict(pair.groups() for pair in pairs)
 
 

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 from sklearn_shag import __version__
 from sklearn_shag.cli._models import check_output, choose_verbosity, open_model
 from sklearn_shag.network import SplitterFormat
-from sklearn_shag.parsing import list_probabilities, make_trees
+from sklearn_shag.parsing import describe_answers
 from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
     ConlluError,
+    describe_tree,
     forget_guesses,
     group_pieces,
     list_sources,
@@ -38,8 +39,6 @@ FEWEST_ITEMS = 4  # items that processes are started for: they take as long to s
 SUFFIXES = {"conllu": ".conllu", "jsonl": ".jsonl"}  # of files in folders; others end in .txt
 # Options that do not change the output, or that are described by themselves.
 OTHERS = {"command", "module", "program", "model", "context", "file", "output", "n_jobs", "resume"}
-
-_OF_OWN = re.compile(r"#\s*(sent_id|text)\s*=")  # comments that have a key of their own
 
 
 class PieceParser(NamedTuple):
@@ -98,20 +97,14 @@ class PieceParser(NamedTuple):
             trees = [forget_guesses(tree) or tree.with_heads(None) for tree in trees]
         # Steps before the parser change tags, which are written, and symbols, which are not.
         rows = parser._find_answers(transform(trees), None, **self.options)
-        keeps, found = self.options["keep_heads"], []
-        for sentence, answer in rows:
-            if self.options["confidence"] == "all":
-                own = make_trees(sentence, answer._replace(marginals=None), keeps)
-                found.append(list(zip(own, list_probabilities(answer, own), strict=True)))
-            else:
-                found.append([(tree, {}) for tree in make_trees(sentence, answer, keeps)])
-        return found
+        with_proba = self.options["confidence"] == "all"
+        return describe_answers(rows, self.options["keep_heads"], with_proba)
 
     def _write(self, found):
         """Return the texts of the trees of a sentence; of no document, JSON is a line for all."""
         if not self.is_json:
             return [tree.to_conllu().encode() for tree, _ in found]
-        rows = [_describe_tree(*pair) for pair in found]
+        rows = [describe_tree(*pair) for pair in found]
         if isinstance(self.form, SplitterFormat) or not rows:
             return list(map(_encode_json, rows))
         tree, _ = found[0]
@@ -121,15 +114,6 @@ class PieceParser(NamedTuple):
 def _encode_json(content):
     """Return a value as JSON in bytes, on one line."""
     return json.dumps(content, ensure_ascii=False).encode()
-
-
-def _describe_tree(tree, probabilities):
-    """Describe a tree as a dict for JSON, with the places and probabilities of its words."""
-    content = tree.to_dict()
-    del content["sent_id"]  # has its own place
-    comments = [each for each in content["comments"] if not _OF_OWN.match(each)]
-    begin, end = zip(*(span or (None, None) for span in tree.spans), strict=True)
-    return content | {"comments": comments, "begin": begin, "end": end} | probabilities
 
 
 class Output:

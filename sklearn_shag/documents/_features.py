@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.datasets import PARSERS, load_parser
+from sklearn_shag.datasets import find_model
 from sklearn_shag.ensembles import ParserPipeline
 from sklearn_shag.model_files import load_model
 from sklearn_shag.treebank import (
@@ -192,8 +192,8 @@ class TextParser(TreeTransformer):
     def _opened_parser(self):
         if not isinstance(self.parser, str | os.PathLike):
             return self.parser
-        path = os.fspath(self.parser)
-        return _open_file(path, None if path in PARSERS else os.stat(path).st_mtime_ns)
+        path = find_model(os.fspath(self.parser))
+        return _open_file(path, os.stat(path).st_mtime_ns)
 
     def get_feature_names_out(self, input_features: object = None) -> ObjectArray:
         """Name the column of documents, for the names of pipelines.
@@ -229,7 +229,7 @@ def _is_missing(text):
 
 @lru_cache(maxsize=4)
 def _open_file(path, changed):
-    return load_parser(path) if changed is None else load_model(path)
+    return load_model(path)
 
 
 class DependencyVectorizer(TreeTransformer):

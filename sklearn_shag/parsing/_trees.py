@@ -399,6 +399,33 @@ def list_probabilities(answer, trees):
     return found
 
 
+def describe_answers(rows, keep_heads=False, with_proba=False):
+    """List pairs of a tree and its probabilities for each sentence.
+
+    Parameters
+    ----------
+    rows : iterable of pairs of a sentence and its Answer
+    keep_heads : bool, default=False
+        As for :func:`make_trees`.
+    with_proba : bool, default=False
+        Whether probabilities stand beside the trees, as from :func:`list_probabilities`, and not in
+        their MISC.
+
+    Returns
+    -------
+    found : list of list of pairs of a DependencyTree and a dict
+        The dicts are empty without `with_proba`.
+    """
+    found = []
+    for sentence, answer in rows:
+        if with_proba:
+            own = make_trees(sentence, answer._replace(marginals=None), keep_heads)
+            found.append(list(zip(own, list_probabilities(answer, own), strict=True)))
+        else:
+            found.append([(tree, {}) for tree in make_trees(sentence, answer, keep_heads)])
+    return found
+
+
 def _with_confidence(tree, marginals):
     (probabilities,) = head_probabilities([marginals], [tree.heads])
     return tree.with_misc("Confidence", [f"{probability:.4f}" for probability in probabilities])
