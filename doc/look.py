@@ -184,6 +184,11 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+def find_browser():
+    """The path of Chromium, None where it is not installed."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 def browser_command(browser, profile):
     """Chromium without a window, and without any host but this one."""
     command = [
@@ -229,7 +234,7 @@ def main():
     parser.add_argument("--screenshots", type=Path, metavar="FOLDER", help="keep pictures there")
     arguments = parser.parse_args()
     folder = arguments.folder.resolve()
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    browser = find_browser()
     if browser is None:
         print(f"Chromium is not installed (none of {', '.join(BROWSERS)}): nothing was looked at.")
         return 0
