@@ -53,7 +53,8 @@ async function type(text, isDone) {
   const area = one("#text");
   area.value = text;
   area.dispatchEvent(new frame.contentWindow.Event("input", { bubbles: true }));
-  if (!(await until(isDone, 20))) throw new Error(`No ${text.slice(0, 50)}: ${one("#status").textContent}`);
+  if (!(await until(isDone, 20)))
+    throw new Error(`It does not show ${text.slice(0, 50)}, but ${one("#status").textContent}`);
 }
 
 function see(figure) {

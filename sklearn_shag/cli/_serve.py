@@ -24,9 +24,12 @@ def serve(options):
     OSError
         If a file cannot be read, or the port is taken.
     """
-    models, given = {}, {"context": options.context, "dictionary": options.dictionary, "n_jobs": 1}
-    for name, path in name_models(options.model).items():
-        models[name] = open_model(path, **given).estimator
+    models = {
+        name: open_model(
+            path, context=options.context, dictionary=options.dictionary, n_jobs=1
+        ).estimator
+        for name, path in name_models(options.model).items()
+    }
     app = make_app(
         models,
         confidence=options.confidence,

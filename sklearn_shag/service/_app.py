@@ -17,8 +17,6 @@ from time import monotonic
 from typing import Any
 from wsgiref.types import WSGIApplication
 
-from sklearn_shag.datasets import find_model
-from sklearn_shag.model_files import load_model
 from sklearn_shag.service._formats import (
     INPUTS,
     OUTPUTS,
@@ -51,14 +49,14 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'self'",
     "X-Content-Type-Options": "nosniff",
 }
+# Statuses of errors, with what is said instead of their messages.
 STATUSES = {
-    TimeoutError: 503,
-    OverflowError: 413,
-    ValueError: 400,
-    RecursionError: 400,
-    Exception: 500,
+    TimeoutError: (503, "It takes too long; send less text."),
+    OverflowError: (413, None),
+    ValueError: (400, None),
+    RecursionError: (400, None),
+    Exception: (500, "The server failed; its log says why."),
 }
-REASONS = {500: "The server failed; its log says why.", 503: "It takes too long; send less text."}
 
 
 @cache
@@ -94,10 +92,10 @@ class ParserApp:
         try:
             status, headers, body = self._reply_to(environ)
         except Exception as error:
-            status = next(STATUSES[kind] for kind in STATUSES if isinstance(error, kind))
+            status, reason = next(STATUSES[kind] for kind in STATUSES if isinstance(error, kind))
             if status == 500:
                 traceback.print_exc(file=environ["wsgi.errors"])
-            status, headers, body = _say(REASONS.get(status) or printable(error), status)
+            status, headers, body = _say(reason or printable(error), status)
         headers = HEADERS | headers | {"Content-Length": str(len(body))}
         start_response(f"{status} {HTTPStatus(status).phrase}", list(headers.items()))
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
@@ -290,9 +288,5 @@ def make_app(
     >>> [token["deprel"] for token in json.loads(answer)[0]["trees"][0]["tokens"]]
     ['nsubj', 'root', 'punct']
     """
-    served = {}
-    for name, model in name_models(models).items():
-        if isinstance(model, str | os.PathLike):
-            model = load_model(find_model(model))
-        served[name] = open_served(model, max_tokens)
+    served = {name: open_served(model, max_tokens) for name, model in name_models(models).items()}
     return ParserApp(served, confidence, max_bytes, answering)

@@ -24,9 +24,8 @@ def write_json(content):
     return json.dumps(content, ensure_ascii=False)
 
 
-def _write_line(tree, probabilities):
-    sentences = [describe_tree(tree, probabilities)]
-    return write_json({"id": tree.sent_id, "sentences": sentences, "text": tree.text}) + "\n"
+def _write_object(name, sentences, text):
+    return write_json({"id": name, "sentences": sentences, "text": text}) + "\n"
 
 
 # Functions of a tree and a dict of its probabilities.
@@ -35,7 +34,9 @@ OUTPUTS = {
     "horizontal": lambda tree, _: " ".join(f.replace(" ", "\xa0") for f in tree.forms) + "\n",
     "vertical": lambda tree, _: "\n".join([*tree.forms, "", ""]),
     "plaintext": lambda tree, _: join_text([tree]),
-    "jsonl": _write_line,
+    "jsonl": lambda tree, proba: _write_object(
+        tree.sent_id, [describe_tree(tree, proba)], tree.text
+    ),
 }
 
 
@@ -45,8 +46,7 @@ def write_document(rows, text):
     The text is written as it is read: without a byte order mark, and with "\\n" as line end.
     """
     sentences = [{"sent_id": tree.sent_id, **describe_tree(tree, proba)} for tree, proba in rows]
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    return write_json({"id": None, "sentences": sentences, "text": text}) + "\n"
+    return _write_object(None, sentences, text.removeprefix("\ufeff").replace("\r\n", "\n"))
 
 
 def list_best_trees(pairs):

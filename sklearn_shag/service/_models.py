@@ -6,7 +6,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sklearn_shag.datasets import load_english
+from sklearn_shag.datasets import find_model, load_english
+from sklearn_shag.model_files import load_model
 from sklearn_shag.network import LEARNED
 from sklearn_shag.parsing import describe_answers
 from sklearn_shag.service._formats import normalize_spaces
@@ -48,14 +49,15 @@ class ServedModel(NamedTuple):
         -------
         found : list of pairs of a DependencyTree and a dict of its probabilities
         """
-        parsed, proba = given, [{}] * len(given)
-        if tasks & {"tagger", "parser"}:
-            found = [pairs[0] for pairs in self.find_trees(confidence, None, given)]
-            parsed, proba = [tree for tree, _ in found], [each for _, each in found]
-        tree_of, tags_of = (parsed if task in tasks else given for task in ("parser", "tagger"))
-        if tree_of is not tags_of:
-            tree_of = list(map(with_tags, tree_of, map(_read_tags, tags_of)))
-        return list(zip(tree_of, proba, strict=True))
+        if not tasks & {"tagger", "parser"}:
+            return [(tree, {}) for tree in given]
+        found = [pairs[0] for pairs in self.find_trees(confidence, None, given)]
+        rows = zip(given, found, strict=True)
+        if "tagger" not in tasks:
+            return [(with_tags(tree, _read_tags(own)), proba) for own, (tree, proba) in rows]
+        if "parser" not in tasks:
+            return [(with_tags(own, _read_tags(tree)), proba) for own, (tree, proba) in rows]
+        return found
 
     def find_trees(self, confidence, n_best, given):
         """List the best trees of sentences, with their probabilities.
@@ -73,8 +75,16 @@ class ServedModel(NamedTuple):
         found : list of list of pairs of a DependencyTree and a dict
         """
         transform, parser = self.opened
-        trees = {"n_best": n_best, "n_samples": None, "random_state": 0}
-        rows = parser._find_answers(transform(given), None, False, "auto", confidence, **trees)
+        rows = parser._find_answers(
+            transform(given),
+            None,
+            False,
+            "auto",
+            confidence,
+            n_best=n_best,
+            n_samples=None,
+            random_state=0,
+        )
         return describe_answers(rows, with_proba=confidence == "all")
 
     def _compile(self, examples):
@@ -102,8 +112,8 @@ def open_served(model, max_tokens):
 
     Parameters
     ----------
-    model : estimator
-        The parameters of its parser are set.
+    model : str, path-like or estimator
+        A file or a name as for `make_app`, or a model, whose parser's parameters are set.
     max_tokens : int
         The longest sentence that is not refused.
 
@@ -111,6 +121,8 @@ def open_served(model, max_tokens):
     -------
     served : ServedModel
     """
+    if isinstance(model, str | os.PathLike):
+        model = load_model(find_model(model))
     opened, splitter = open_parser(model, "parse"), find_splitter(model)
     tasks = [] if splitter is None else ["tokenizer"]
     if any(v is not None for k, v in model.get_params().items() if k.endswith("tags")):

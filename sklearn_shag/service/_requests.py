@@ -48,8 +48,8 @@ def read_body(environ, max_bytes):
 
 def read_fields(environ, body):
     """Make a dict of the parameters in the address and in the body of a request."""
-    query = environ.get("QUERY_STRING", "").encode("latin-1").decode()
-    return dict(_read_form(query) + _read_parts(environ.get("CONTENT_TYPE", ""), body))
+    of_query = _read_form(environ.get("QUERY_STRING", "").encode("latin-1").decode())
+    return dict(of_query + _read_parts(environ.get("CONTENT_TYPE", ""), body))
 
 
 def _read_parts(kind, body):

@@ -2,7 +2,6 @@
 
 import logging
 import socket
-from select import select
 from time import time
 
 from sklearn_shag.service._requests import SKIPPED
@@ -39,6 +38,7 @@ class AppServer:
             channel_timeout=30,  # seconds after which a silent one is closed
             cleanup_interval=1,
             log_socket_errors=False,
+            recv_bytes=2**16,
             max_request_body_size=SKIPPED * app.max_bytes,
         )
         self.port, self._stops = int(self._server.effective_port), False
@@ -65,19 +65,11 @@ class AppServer:
     def _drain(self):
         """Close the port, drop requests that are half sent, and answer all others."""
         server, channels = self._server, self._server.active_channels
-        while _has_come(server.socket):
-            server.handle_accept()
+        # Accepts connections and reads all that has come, without waiting for more.
+        server.asyncore.loop(timeout=0.0, map=server._map, count=100)
         server.asyncore.dispatcher.close(server)
-        for channel in list(channels.values()):
-            while channel.connected and channel.readable() and _has_come(channel.socket):
-                channel.handle_read_event()
         while channels:
             server.maintenance(time())  # closes connections that do not take their answers
             for channel in channels.values():
                 channel.will_close |= not (channel.requests or channel.total_outbufs_len)
             self._turn()
-
-
-def _has_come(connection):
-    """Tell whether there is something to read or to accept."""
-    return bool(select([connection], [], [], 0)[0])
