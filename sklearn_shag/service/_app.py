@@ -135,7 +135,8 @@ class ParserApp:
         sentences = form.trees([StringIO(text)])  # does not read yet
         if "tokenizer" in tasks:  # clients send the input, too
             sentences = model.split(text, tasks["tokenizer"].split(";"))
-        confidence = "all" if self.confidence and is_json else self.confidence
+        # JSON has probabilities beside the trees.
+        confidence = self.confidence and {"jsonl": "all"}.get(output, True)
         rows = self._take_turns(sentences, partial(model.analyse, tasks.keys(), confidence))
         if is_json and "tokenizer" in tasks:
             result = write_document(rows, text)
@@ -202,7 +203,11 @@ def _say(line, status, headers=()):
 
 
 def _as_json(content):
-    return 200, {"Content-Type": "application/json"}, write_json(content).encode()
+    return (
+        200,
+        {"Content-Type": "application/json"},
+        write_json(content).encode(),
+    )
 
 
 def _refuse_unknown(given, known):

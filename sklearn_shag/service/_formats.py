@@ -2,9 +2,11 @@
 
 import json
 import re
+from functools import partial
 
 from sklearn_shag.treebank import CONLLU, HORIZONTAL, VERTICAL, describe_tree, join_text
 
+write_json = partial(json.dumps, ensure_ascii=False)
 INPUTS = {"conllu": CONLLU, "horizontal": HORIZONTAL, "vertical": VERTICAL}
 _OF_TOKENS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "probability")
 # What splitters write into MISC of the white space around tokens, but for SpaceAfter=No.
@@ -17,11 +19,6 @@ _SPACES = re.compile(
 def normalize_spaces(tree):
     """Drop white space from MISC of a tree that a splitter made, but for SpaceAfter=No."""
     return tree._with_source(_SPACES.sub(r"\1", tree._written()))
-
-
-def write_json(content):
-    """Write a value as JSON, on one line."""
-    return json.dumps(content, ensure_ascii=False)
 
 
 def _write_object(name, sentences, text):

@@ -6,7 +6,6 @@ from urllib.parse import parse_qsl
 
 MAX_FIELDS = 20  # of a request
 SKIPPED = 16  # times the largest body: what is read of one that is too large
-_AT_ONCE = 2**16  # bytes of it
 _read_form = partial(parse_qsl, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
 
 
@@ -35,11 +34,12 @@ def read_body(environ, max_bytes):
     # Servers that end the stream may not know how long it is: the body comes in chunks.
     is_open = not given and environ.get("wsgi.input_terminated", False)
     length = SKIPPED * max_bytes if is_open else max(int(given or 0), 0)
-    body = stream.read(min(length, max_bytes + 1))
-    if len(body) > max_bytes:
-        # Most clients send all before they read an answer.
-        for _ in range(max_bytes, min(length, SKIPPED * max_bytes), _AT_ONCE):
-            stream.read(_AT_ONCE)
+    is_large = length > max_bytes and not is_open
+    body = b"" if is_large else stream.read(min(length, max_bytes + 1))
+    if is_large or len(body) > max_bytes:
+        # Most clients send all before they read an answer. Some kilobytes are in memory at once.
+        for left in range(min(length, SKIPPED * max_bytes) - len(body), 0, -(2**16)):
+            stream.read(min(left, 2**16))
         raise OverflowError(f"The body has more than {max_bytes:,} bytes.")
     if len(body) < length and not is_open:
         raise ValueError("The body ends early.")
