@@ -20,6 +20,12 @@ MISTAKES = [
         raises(TypeError, r"X\[0\]", r"str", r"DependencyTree"),
     ),
     Mistake("DependencyVectorizer().fit(trees[0])", raises(TypeError, r"\[tree\]")),
+    Mistake("make_app([])", raises(ValueError, r"at least one model")),
+    Mistake("make_app('english')", raises(ValueError, r"'models'", r"list", r"'english'")),
+    Mistake("make_app(['missing.npz'])", raises(OSError, r"missing\.npz")),
+    Mistake("make_app([model])", raises(TypeError, r"PathLike", r"DeterministicSHAG")),
+    Mistake("make_app({'a': Tagger()})", raises(TypeError, r"got a Tagger, which has no parse")),
+    Mistake("make_app(['english'], answering=0)", raises(ValueError, r"'answering'", r"0")),
     Mistake("TextParser().fit_transform('The cat sat.')", raises(TypeError, r"\[text\]")),
     Mistake("SpectralSHAG().fit(tags)", raises(ValueError, r"X\[0\] has no heads", r"as y")),
     Mistake(

@@ -235,7 +235,7 @@ def make_app(
     """Make a WSGI application that parses texts, with a page that shows their trees.
 
     It speaks UDPipe's protocol, and runs on any WSGI server: ``sklearn-shag serve`` runs it on
-    waitress. The models are loaded, and their code is compiled, before it returns.
+    ``waitress``. The models are loaded, and their code is compiled, before it returns.
 
     Parameters
     ----------

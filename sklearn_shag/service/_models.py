@@ -13,6 +13,7 @@ from sklearn_shag.parsing import describe_answers
 from sklearn_shag.service._formats import normalize_spaces
 from sklearn_shag.treebank import ATTRIBUTES, MISSING, DependencyTree, with_tags
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_parser
+from sklearn_shag.utils._io import expand_user
 from sklearn_shag.utils._parallel import call_recorded
 
 # The tasks, with the options that each may have, separated by ";"; some clients send 1 for none.
@@ -139,7 +140,7 @@ def name_models(models):
     if models and isinstance(models, Mapping):
         return models
     named = {}
-    for given in map(str, models):
+    for given in map(expand_user, models):
         name, equals, path = given.partition("=")
         if not equals or os.path.exists(given):
             name, path = Path(given).name.removesuffix(".npz"), given

@@ -111,7 +111,6 @@ class SentenceFigure {
   constructor(sentence) {
     this.sentence = sentence;
     this.seen = 0; // number of the tree that is seen
-    this.isDrawn = false;
     this.drawing = make("div", { className: "drawing" });
     this.table = make("div", { className: "scrolled", tabIndex: 0 });
     this.number = make("span");
@@ -171,7 +170,7 @@ const views = new IntersectionObserver(
 /** Write the trees that are seen as CoNLL-U or JSON, if that is what is shown. */
 function write() {
   const view = new FormData(find("question")).get("view");
-  find("trees").hidden = view !== "trees";
+  for (const id of ["legend", "trees"]) find(id).hidden = view !== "trees";
   find("written").hidden = view === "trees";
   if (view === "trees") return;
   const seen = shown.map(({ sentence, tree }) => [sentence, tree]);
