@@ -351,6 +351,8 @@ def test_nothing_comes_from_elsewhere(seen):
         text = (FILES / name).read_text(encoding="utf-8")
         addresses = set(re.findall(r"(?:https?:)?//[\w.-]+\.\w+[^\s\"'`]*", text))
         assert addresses <= {"http://www.w3.org/2000/svg"}, name
+        # Nor does anything stand in the page itself that the policy forbids.
+        assert not re.search(r"<style|\sstyle=|<script(?! type=\"module\" src)|\son\w+=", text)
         links = re.findall(r"(?:src|href)=\"([^\"]+)\"", text)
         links += re.findall(r"(?:from|fetch\(|request\() ?\"([^\"]+)\"", text)
         assert all(re.fullmatch(r"(\./)?[\w.]+", link) for link in links), links

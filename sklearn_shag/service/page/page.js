@@ -72,7 +72,6 @@ async function ask() {
   try {
     for (const paragraph of paragraphs) {
       const sentences = await askParagraph(model, k, paragraph, signal);
-      if (signal.aborted) return;
       found.push(...sentences);
       done += 1;
       if (paragraphs.length > 1) find("progress").value = done;
