@@ -165,6 +165,11 @@ try {
   results.hosts = [...new Set(entries().map((entry) => new URL(entry.name).host))];
   results.host = location.host;
   results.harmed = Boolean(window.harmed);
+  const other = document.createElement("iframe");
+  other.style = frame.style.cssText;
+  other.src = "/below/";
+  document.body.prepend(other);
+  results.below = await until(() => other.contentDocument.querySelector(".tree"), 20);
 } catch (error) {
   results.error = `${error}\\n${error.stack}`;
 }
@@ -180,6 +185,8 @@ class Harness:
         self.app, self.max_bytes, self.results = app, app.max_bytes, queue.Queue()
 
     def __call__(self, environ, start_response):
+        # A proxy that has the page at a path of its own.
+        environ["PATH_INFO"] = environ["PATH_INFO"].removeprefix("/below")
         path, body = environ["PATH_INFO"], environ["wsgi.input"].read()
         if path == "/results":
             self.results.put(json.loads(body))
@@ -346,6 +353,7 @@ def test_long_texts_on_a_phone(seen):
 
 def test_nothing_comes_from_elsewhere(seen):
     assert seen["hosts"] == [seen["host"]]
+    assert seen["below"]
     assert seen["violations"] == []
     for name, _ in PAGE.values():
         text = (FILES / name).read_text(encoding="utf-8")
