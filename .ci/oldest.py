@@ -8,5 +8,5 @@ config = configparser.ConfigParser()
 config.read(Path(__file__).parent.parent / "setup.cfg")
 requirements = [config["options"]["install_requires"], *config["options.extras_require"].values()]
 for requirement in "\n".join(requirements).split("\n"):
-    if ">=" in requirement:
-        print(re.sub(">=", "==", requirement.strip()))
+    if re.search("[>~]=", requirement):
+        print(re.sub("[>~]=", "==", requirement.strip()))

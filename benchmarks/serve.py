@@ -1,11 +1,13 @@
-"""The command serve under load: speed, memory, and answers that are those of the command parse.
+"""The web service under load: speed, memory, and answers that are those of the command parse.
 
-    python benchmarks/serve.py [--requests 10000] [--threads 8] [--idle 200]
+    python benchmarks/serve.py [--requests 10000] [--threads 8] [--idle 20] [--server gunicorn]
 
-The server of the bundled parser gets short texts of the bundled treebank from several threads of
-another process, each request on a connection of its own, first alone, then beside connections that
-are idle or send a byte a second. Each answer is compared with the output of `parse --input text`
-for its text. The server's memory is read after a tenth of the requests and at the end (Linux only).
+A server of the bundled parser gets short texts of the bundled treebank from several threads of
+another process, each request on a connection of its own. Each answer is compared with the output of
+`parse --input text` for its text. The command `serve` also gets requests that must be refused:
+bodies of 6 MB, bad UTF-8 and wrong parameters. Some clients leave without an answer, and beside all
+these are connections that are idle or send a byte a second. The memory of the server, or of the
+worker that grows most, is compared with that at the start (Linux only).
 """
 
 import argparse
@@ -16,16 +18,21 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 from threading import Event, Thread
 from urllib.parse import urlencode
 
 from sklearn_shag.datasets import load_english
 
 COMMAND = [sys.executable, "-m", "sklearn_shag"]
+GUNICORN = [sys.executable, "-m", "gunicorn", "sklearn_shag.service:make_app(['english'])"]
+GUNICORN += ["--workers=2", "--threads=8", "--preload", "--bind=127.0.0.1:0", "--timeout=130"]
+FORM = "application/x-www-form-urlencoded"
 N_TEXTS = 100
 
 
@@ -48,12 +55,31 @@ def parse_one_by_one(texts):
     return [re.sub(r"^# sent_id = \d+-", "# sent_id = ", d, flags=re.MULTILINE) for d in documents]
 
 
-def ask(address, text):
-    """Send a text, and return the answer and the seconds it took."""
-    fields = {"tokenizer": "", "tagger": "", "parser": "", "data": text}
+def ask(address, body):
+    """Send a form, and return status, answer and the seconds it took."""
     began = time.perf_counter()
-    with urllib.request.urlopen(f"{address}/process", urlencode(fields).encode()) as answer:
-        return json.loads(answer.read())["result"], time.perf_counter() - began
+    try:
+        with urllib.request.urlopen(f"{address}/process", body, timeout=120) as answer:
+            status, text = answer.status, json.loads(answer.read())["result"]
+    except urllib.error.HTTPError as error:
+        with error:
+            status, text = error.code, None
+    return status, text, time.perf_counter() - began
+
+
+def leave(address, body):
+    """Send a form, and close the connection."""
+    host, port = address.removeprefix("http://").split(":")
+    head = f"POST /process HTTP/1.1\r\nContent-Type: {FORM}\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head.encode() + body)
+    return 0, None, 0.0
+
+
+def list_workers(pid):
+    """The processes that parse: the children of a process, or itself."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    return (children.exists() and children.read_text().split()) or [str(pid)]
 
 
 def read_memory(pid):
@@ -65,7 +91,7 @@ def read_memory(pid):
 
 def drip(connections, stop):
     """Send a byte on every second connection each second, which never completes a request."""
-    for connection in connections:
+    for connection in connections[::2]:
         connection.sendall(b"POST /process HTTP/1.1\r\nContent-Length: 4000\r\n\r\n")
     while not stop.wait(1.0):
         for connection in connections[::2]:
@@ -73,25 +99,47 @@ def drip(connections, stop):
                 connection.sendall(b"d")
 
 
-def load(process, address, texts, expected, n_requests, n_threads):
+def make_requests(texts, expected, n_requests, is_mixed):
+    """Yield functions to call, with bodies, statuses and answers; every fiftieth is hard."""
+    tasks = {"tokenizer": "", "tagger": "", "parser": ""}
+    bodies = [urlencode(tasks | {"data": text}).encode() for text in texts]
+    hard = [
+        (ask, b"data=" + 6_000_000 * b"x", 413),
+        (ask, b"tokenizer&data=%ff\xff", 400),
+        (ask, bodies[0] + b"&format=conllu", 400),
+        (leave, bodies[0], 0),
+    ]
+    for k in range(n_requests):
+        if is_mixed and k % 50 == 49:
+            yield *hard[k // 50 % len(hard)], None
+        else:
+            place = k % len(texts)
+            yield ask, bodies[place], 200, expected[place]
+
+
+def load(process, address, requests, n_threads):
     """Send requests, and print their number, time and memory."""
-    memory, seconds, wrong = [], [], 0
+    seconds, wrong, refused = [], 0, 0
+    ask(address, b"tokenizer&tagger&parser&data=It+is+ready.")
+    workers = list_workers(process.pid)
+    start = {worker: read_memory(worker) for worker in workers}
     began = time.perf_counter()
     with ThreadPoolExecutor(n_threads) as threads:
-        places = [k % len(texts) for k in range(n_requests)]
-        answers = threads.map(lambda k: ask(address, texts[k]), places)
-        for number, (place, (result, took)) in enumerate(zip(places, answers, strict=True)):
-            wrong += result != expected[place]
-            seconds.append(took)
-            if number in (n_requests // 10, n_requests - 1):
-                memory.append(read_memory(process.pid))
+        answers = threads.map(lambda request: request[0](address, request[1]), requests)
+        for (_, _, status, text), found in zip(requests, answers, strict=True):
+            wrong += found[:2] != (status, text)
+            refused += status != 200
+            if status == 200:
+                seconds.append(found[2])
     wall = time.perf_counter() - began
     seconds.sort()
+    growth = max(read_memory(worker) - start[worker] for worker in workers)
     print(
-        f"{len(seconds):,} answers, {wrong} of them wrong; {n_requests / wall:.0f} a second, "
+        f"{len(requests):,} requests, of which {refused} are refused or left, and {wrong} have a "
+        f"wrong answer; {len(requests) / wall:.0f} a second, "
         f"median {1000 * seconds[len(seconds) // 2]:.1f} ms, 99 % under "
-        f"{1000 * seconds[len(seconds) * 99 // 100]:.1f} ms; {memory[0]:.0f} MiB after a tenth, "
-        f"{memory[-1]:.0f} at the end ({100 * (memory[-1] / max(memory[0], 1) - 1):+.1f} %)",
+        f"{1000 * seconds[len(seconds) * 99 // 100]:.1f} ms; {growth:+.0f} MiB from "
+        f"{max(start.values()):.0f}",
         flush=True,
     )
 
@@ -100,31 +148,35 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--threads", type=int, default=8)
-    parser.add_argument("--idle", type=int, default=200)
+    parser.add_argument("--idle", type=int, default=20)
+    parser.add_argument("--server", choices=["serve", "gunicorn"], default="serve")
     options = parser.parse_args()
+    is_mixed = options.server == "serve"
+    command = [*COMMAND, "serve", "english", "--port", "0"] if is_mixed else GUNICORN
     texts = make_texts()
-    expected = parse_one_by_one(texts)
-    command = [*COMMAND, "serve", "english", "--port", "0"]
+    requests = [*make_requests(texts, parse_one_by_one(texts), options.requests, is_mixed)]
     with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+        subprocess.Popen(command, stdout=PIPE, stderr=STDOUT, text=True) as process,
         ExitStack() as stack,
     ):
         stack.callback(process.terminate)
-        address = process.stdout.readline().partition(": ")[2].strip()
-        load(process, address, texts, expected, options.requests, options.threads)
-        print(f"beside {options.idle} connections that are idle or slow:", flush=True)
+        line = next(filter(re.compile("https?://").search, process.stdout))
+        address = re.search(r"http://[\d.:]+", line)[0]
         host, port = address.removeprefix("http://").split(":")
+        n_open = options.idle if is_mixed else 0
         connections = [
-            stack.enter_context(socket.create_connection((host, int(port))))
-            for _ in range(options.idle)
+            stack.enter_context(socket.create_connection((host, int(port)))) for _ in range(n_open)
         ]
         stop = Event()
         stack.callback(stop.set)
-        Thread(target=drip, args=(connections[: options.idle // 2], stop)).start()
-        load(process, address, texts, expected, max(options.requests // 10, 10), options.threads)
+        Thread(target=drip, args=(connections, stop)).start()
+        load(process, address, requests, options.threads)
         stop.set()
         process.terminate()
+        rest = process.stdout.read()
         print(f"exit status {process.wait()}")
+        if is_mixed:
+            print(rest, end="")  # nothing is expected
 
 
 if __name__ == "__main__":

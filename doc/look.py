@@ -1,5 +1,9 @@
 """Open the built pages in Chromium, without network: `python doc/look.py doc/_build/html`.
 
+    python doc/look.py --service doc/_static
+
+keeps pictures of the page of the web service, in light and dark colours, for the guide.
+
 Every page is laid out as wide as a desktop and as a phone. All figures must be there, all formulae
 drawn, nothing wider than the window, nothing loaded from other hosts. The search must find
 SpectralSHAG, and for the words of `_extensions/terms.py` the right page among the first three. With
@@ -184,6 +188,11 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+def find_browser():
+    """The path of Chromium, None where it is not installed."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 def browser_command(browser, profile):
     """Chromium without a window, and without any host but this one."""
     command = [
@@ -223,16 +232,38 @@ def take_pictures(command, address, folder):
             subprocess.run([*command, picture, size, url], check=True, capture_output=True)
 
 
+def take_pictures_of_service(command, folder):
+    """Keep what the page of the web service looks like, in light and dark colours."""
+    serve = [sys.executable, "-m", "sklearn_shag", "serve", "english", "--port", "0"]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as process:
+        url = process.stdout.readline().partition(": ")[2].strip()
+        for kind, scheme in {"dark": 0, "light": 1}.items():
+            options = [
+                f"--screenshot={folder / f'service-{kind}.png'}",
+                f"--blink-settings=preferredColorScheme={scheme}",
+                "--virtual-time-budget=5000",
+                "--window-size=1000,1110",
+            ]
+            subprocess.run([*command, *options, url], check=True, capture_output=True)
+        process.terminate()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="of the built pages")
+    parser.add_argument("folder", type=Path, nargs="?", help="of the built pages")
     parser.add_argument("--screenshots", type=Path, metavar="FOLDER", help="keep pictures there")
+    parser.add_argument("--service", type=Path, metavar="FOLDER", help="keep its pictures there")
     arguments = parser.parse_args()
-    folder = arguments.folder.resolve()
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    browser = find_browser()
     if browser is None:
         print(f"Chromium is not installed (none of {', '.join(BROWSERS)}): nothing was looked at.")
         return 0
+    if arguments.service:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+            command = browser_command(browser, profile)
+            take_pictures_of_service(command, arguments.service.resolve())
+        return 0
+    folder = Path(arguments.folder or "").resolve()
     pages = [path.relative_to(folder) for path in sorted(folder.rglob("*.html"))]
     pages = [page.as_posix() for page in pages if page.parts[0] != "_static"]
     if not pages:

@@ -57,6 +57,7 @@ _FOLDERS = (
     "operators",
     "parsing",
     "sequences",
+    "service",
     "treebank",
 )
 

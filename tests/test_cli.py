@@ -14,7 +14,6 @@ import warnings
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from socketserver import TCPServer
 
 import numpy as np
 import pytest
@@ -86,18 +85,20 @@ def make_networks_small(monkeypatch):
     monkeypatch.setattr(_recipe, "Splitter", small)
 
 
+class StoppedServer(_serve.AppServer):
+    """A server at any free port, which ends before the first request."""
+
+    def __init__(self, app, host, port, threads):
+        super().__init__(app, host, 0, threads)
+
+    def run(self):
+        self.stop()
+        super().run()
+
+
 def stop_servers(monkeypatch):
-    """Let the command serve take any free port, and be interrupted before the first request."""
-
-    def bind(server):
-        server.server_address = ("127.0.0.1", 0)
-        TCPServer.server_bind(server)
-
-    def interrupt(server):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(_serve.ParserServer, "server_bind", bind)
-    monkeypatch.setattr(_serve.ParserServer, "serve_forever", interrupt)
+    """Let the command serve end at once."""
+    monkeypatch.setattr(_serve, "AppServer", StoppedServer)
     monkeypatch.setattr(_serve.signal, "signal", lambda *_: None)
 
 

@@ -31,7 +31,7 @@ def text(name):
 
 def requirements(lines):
     """What is required, by distribution: ``{"numpy": ">=2.0"}``."""
-    pairs = (re.fullmatch(r"([a-z-]+)([=>]=[0-9.]+)", line) for line in lines.strip().split("\n"))
+    pairs = (re.fullmatch(r"([a-z-]+)([=>~]=[0-9.]+)", line) for line in lines.strip().split("\n"))
     return dict(pair.groups() for pair in pairs)
 
 
@@ -168,3 +168,17 @@ def test_the_module_calls_itself_as_it_was_called():
     ).stdout
     assert out.startswith("usage: python -m sklearn_shag ")
     assert "\n  python -m sklearn_shag demo\n" in out
+
+
+def test_all_files_of_the_package_are_installed():
+    """Modules are found; other files are listed."""
+    patterns = {
+        PACKAGE.joinpath(*package.split(".")[1:]): lines.strip().split("\n")
+        for package, lines in CONFIG["options.package_data"].items()
+    }
+    listed = {
+        path for folder, globs in patterns.items() for glob in globs for path in folder.glob(glob)
+    }
+    files = {path for path in PACKAGE.rglob("*") if path.is_file()}
+    assert PACKAGE / "service" / "page" / "tree.js" in files
+    assert {path for path in files if path.suffix not in (".py", ".pyc")} == listed

@@ -8,11 +8,13 @@ import io
 import json
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, assert_type
+from wsgiref.types import WSGIApplication
+from wsgiref.util import setup_testing_defaults
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,6 +179,7 @@ from sklearn_shag.sequences import (
     merge_statistics,
     pair_moments,
 )
+from sklearn_shag.service import make_app
 from sklearn_shag.treebank import (
     ConlluError,
     DependencyTree,
@@ -787,6 +790,22 @@ def use_operators() -> None:
     assert grammar.A[0, RIGHT, 0, 0, 0] == 0.5
 
 
+def serve() -> None:
+    """The web service, for any server."""
+
+    def start(
+        status: str, headers: list[tuple[str, str]], error: object = None
+    ) -> Callable[[bytes], object]:
+        assert status == "200 OK"
+        return print
+
+    app = make_app({"en": "english"}, confidence=True, answering=60)
+    assert_type(app, WSGIApplication)
+    environ: dict[str, Any] = {"PATH_INFO": "/models"}
+    setup_testing_defaults(environ)
+    assert b'"default_model": "en"' in b"".join(app(environ, start))
+
+
 def main() -> None:
     """Do everything, in a folder that is removed."""
     with tempfile.TemporaryDirectory() as name:
@@ -801,6 +820,7 @@ def main() -> None:
     look_at_pictures()
     count_and_learn()
     use_operators()
+    serve()
 
 
 if __name__ == "__main__":

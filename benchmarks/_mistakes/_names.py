@@ -36,6 +36,7 @@ from sklearn_shag.metrics import *
 from sklearn_shag.operators import *
 from sklearn_shag.parsing import *
 from sklearn_shag.sequences import *
+from sklearn_shag.service import *
 from sklearn_shag.treebank import *
 """
 

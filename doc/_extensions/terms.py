@@ -37,7 +37,8 @@ TERMS = {
     ),
     "guide/answers": "ambiguity, attachment, question, sum over trees",
     "guide/service": (
-        "web service, server, serve, REST, HTTP, API server, async, asynchronous, asyncio, FastAPI"
+        "web service, server, serve, REST, HTTP, API server, WSGI, gunicorn, browser, async, "
+        "asynchronous, asyncio, FastAPI"
     ),
     "guide/speed": "Docker, container, image, compile, kernel cache, start-up, slow, numba",
     "guide/cluster": "Dask, parallel, multiprocessing, many machines, n_jobs, big data",

@@ -14,7 +14,7 @@ from sklearn_shag.cli._recipe import LEARNERS
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.datasets import load_english, make_sequences
 from sklearn_shag.network import Splitter, Tagger
-from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.service import make_examples
 from sklearn_shag.utils._estimators import find_splitter, open_member
 from sklearn_shag.utils._heads import UNKNOWN
 
@@ -70,10 +70,7 @@ def _parse_in_all_ways(model):
     transform, parser = open_member(model)
     if find_splitter(model) is not None:
         model.parse_text("It sleeps.")
-    trees = load_english().data
-    # A long sentence, and many sentences at once, have kernels of their own.
-    long = {n: 20 * getattr(trees[0], n) for n in ("forms", "lemmas", "upos", "xpos", "feats")}
-    trees = transform([*trees, DependencyTree(**long)])
+    trees = transform(make_examples())
     parser.set_params(max_tokens=1000).parse(trees)
     few = [tree.with_heads([*tree.heads[:1], *[UNKNOWN] * (len(tree) - 1)]) for tree in trees[:20]]
     few.append(few[0].with_heads([3, 4, *[UNKNOWN] * (len(few[0]) - 2)]))  # these cross

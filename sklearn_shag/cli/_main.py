@@ -470,14 +470,14 @@ def _add_draw(commands):
 
 
 def _add_serve(commands):
-    """Serve models over HTTP, with the protocol of UDPipe.
+    """Serve models over HTTP: a page that draws trees, and the protocol of UDPipe.
 
     examples:
       %(prog)s english
-      %(prog)s english fr.npz --port 8002 --confidence
+      %(prog)s english french=fr.npz --port 8002 --confidence
     """
     parser = add_command(commands, "serve", "cli._serve", _add_serve)
-    add_model(parser, nargs="+")
+    add_model(parser, nargs="+", more=", or NAME=FILE to give it another name than its file")
     parser.add_argument(
         "--host",
         metavar="ADDRESS",
@@ -495,6 +495,20 @@ def _add_serve(commands):
         action="store_true",
         help="answer with probabilities and scores, as of the command parse (default: without)",
     )
+    limits = {
+        "threads": (16, "requests that are answered at once; one thread parses for all"),
+        "max-bytes": (2**22, "largest body of a request"),
+        "max-tokens": (500, "longest sentence of those that are split when they come"),
+        "answering": (120, "seconds that an answer may take"),
+    }
+    for name, (default, text) in limits.items():
+        parser.add_argument(
+            f"--{name}",
+            type=parse_count,
+            metavar="N",
+            default=default,
+            help=f"{text} (default: %(default)s)",
+        )
 
 
 def _add_info(commands):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from joblib import Memory
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.datasets import PARSERS, find_parser
+from sklearn_shag.datasets import find_model
 from sklearn_shag.features import TransformerVectors
 from sklearn_shag.model_files import load_model
 from sklearn_shag.treebank import read_dictionary
@@ -51,11 +51,6 @@ class LoadedModel(NamedTuple):
     estimator: Any
     opened: OpenMember
     splitter: Any
-
-
-def find_model(name):
-    """Return the path of a model file, given by its path or by the name of a parser."""
-    return find_parser(name) if name in PARSERS and not os.path.exists(name) else name
 
 
 def open_model(name, files=(), *, context=None, dictionary=None, n_jobs=None):

@@ -211,13 +211,13 @@ def make_help(function):
     return {"description": description, "epilog": examples, "formatter_class": formatter}
 
 
-def add_model(parser, **options):
+def add_model(parser, more="", **options):
     """Add the model file of a command, with its transformer and dictionary."""
     parser.add_argument(
         "model",
         metavar="MODEL",
-        help="""model file made by the command train, or - for standard input; or english, the
-        model that comes with the package, if no file has that name""",
+        help=f"""model file made by the command train, or - for standard input; or english, the
+        model that comes with the package, if no file has that name{more}""",
         **options,
     )
     add_context(parser)

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn_shag import __version__
 from sklearn_shag.cli._models import check_output, choose_verbosity, open_model
 from sklearn_shag.network import SplitterFormat
-from sklearn_shag.parsing import list_probabilities, make_trees
+from sklearn_shag.parsing import parse_trees
 from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
@@ -24,9 +24,9 @@ from sklearn_shag.treebank import (
     ConlluError,
     check_marks,
     clear_marks,
+    describe_tree,
     forget_heads,
     group_pieces,
-    keep_given,
     list_sources,
     read_json_lines,
     read_text_file,
@@ -48,9 +48,6 @@ FEWEST_ITEMS = 4  # items that processes are started for: they take as long to s
 SUFFIXES = {"conllu": ".conllu", "jsonl": ".jsonl"}  # of files in folders; others end in .txt
 # Options that do not change the output, or that are described by themselves.
 OTHERS = {"command", "module", "program", "model", "context", "file", "output", "n_jobs", "resume"}
-
-# Comments that have a key of their own, or follow from the text of the document.
-_OF_OWN = re.compile(r"#\s*(sent_id|text|space_after_document)\s*=")
 
 
 class PieceParser(NamedTuple):
@@ -123,57 +120,22 @@ class PieceParser(NamedTuple):
             return []
         keeps, found = self.options["keep_heads"], []
         trees = list(map(forget_heads, trees)) if keeps else trees
-        for answer, made, columns in parse_trees(self.opened, trees, **self.options):
+        for pairs, columns in parse_trees(self.opened, trees, **self.options):
             if self.form == CONLLU:
-                made = [clear_marks(tree, ("head", *columns)) for tree in made]
-            is_json = self.options["confidence"] == "all"
-            proba = list_probabilities(answer, made) if is_json else [{}] * len(made)
-            found.append(list(zip(made, proba, strict=True)))
+                predicted = "head", *columns
+                pairs = [(clear_marks(tree, predicted), proba) for tree, proba in pairs]
+            found.append(pairs)
         return found
 
     def _write(self, found):
         """Return the texts of the trees of a sentence; of no document, JSON is a line for all."""
         if not self.is_json:
             return [tree.to_conllu().encode() for tree, _ in found]
-        rows = [_describe_tree(*pair) for pair in found]
+        rows = [describe_tree(*pair) for pair in found]
         if isinstance(self.form, SplitterFormat) or not rows:
             return list(map(_encode_json, rows))
         tree, _ = found[0]
         return [_encode_json({"id": tree.sent_id, "sentences": rows, "text": tree.text}) + b"\n"]
-
-
-def parse_trees(opened, trees, *, keep_heads, confidence, **options):
-    """Parse trees; with their heads, the tags are kept that they have.
-
-    Parameters
-    ----------
-    opened : OpenMember
-    trees : list of DependencyTree
-    keep_heads, confidence, **options
-        Of the method `parse`. With "all" as confidence there are no probabilities in MISC.
-
-    Yields
-    ------
-    answer : Answer
-    found : list of DependencyTree
-        One tree, or several as `options` say.
-    columns : list of str
-        The columns of tags that were predicted.
-    """
-    transform, parser = opened
-    # Steps before the parser change tags, which are written, and symbols, which are not. The parser
-    # reads these tags even where others are given, which may be of another tag set.
-    default = dict.fromkeys(["n_best", "n_samples", "random_state"])
-    options = default | {"unique_relations": "auto"} | options
-    rows = parser._find_answers(
-        transform(trees), None, keep_heads=keep_heads, confidence=confidence, **options
-    )
-    for tree, (sentence, answer) in zip(trees, rows, strict=True):
-        shown = answer._replace(marginals=None) if confidence == "all" else answer
-        found = make_trees(sentence, shown, keep_heads)
-        if keep_heads:
-            found = [keep_given(each, tree) for each in found]
-        yield answer, found, [*transform.list_columns(), *answer.columns]
 
 
 def count_guessed(tree):
@@ -195,15 +157,6 @@ def warn_of_deps(n_words):
 def _encode_json(content):
     """Return a value as JSON in bytes, on one line."""
     return json.dumps(content, ensure_ascii=False).encode()
-
-
-def _describe_tree(tree, probabilities):
-    """Describe a tree as a dict for JSON, with the places and probabilities of its words."""
-    content = tree.to_dict()
-    del content["sent_id"]  # has its own place
-    comments = [each for each in content["comments"] if not _OF_OWN.match(each)]
-    begin, end = zip(*(span or (None, None) for span in tree.spans), strict=True)
-    return content | {"comments": comments, "begin": begin, "end": end} | probabilities
 
 
 class Output:

@@ -16,17 +16,11 @@ from sklearn_shag.cli._evaluate import (
     print_json,
 )
 from sklearn_shag.cli._models import check_output, open_model
-from sklearn_shag.cli._parse import (
-    SUFFIXES,
-    choose_form,
-    count_guessed,
-    parse_trees,
-    read_items,
-    warn_of_deps,
-)
+from sklearn_shag.cli._parse import SUFFIXES, choose_form, count_guessed, read_items, warn_of_deps
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences, suspicious_arcs
 from sklearn_shag.network import BiaffineParser
+from sklearn_shag.parsing import parse_trees
 from sklearn_shag.treebank import (
     ASKED,
     CONLLU,
@@ -241,7 +235,8 @@ def _write_for_annotators(options, opened, found):
     warn_of_deps(sum(map(count_guessed, read.values())))
     written = []
     rows = parse_trees(opened, list(read.values()), keep_heads=True, confidence=True)
-    for own, tokens, (_, (tree,), columns) in zip(read.values(), asked.values(), rows, strict=True):
+    for own, tokens, row in zip(read.values(), asked.values(), rows, strict=True):
+        ((tree, _),), columns = row
         guesses, given, words = find_guesses(own), find_given(own), np.arange(len(own))
         guesses |= {name: ~given[name] for name in given.keys() & columns}
         guesses["head"] = np.isin(words, _find_unknown(own))

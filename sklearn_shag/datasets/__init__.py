@@ -4,7 +4,7 @@ What other folders use of it is listed here.
 """
 
 from sklearn_shag.datasets._generated import load_english, make_sequences, make_treebank
-from sklearn_shag.datasets._parsers import PARSERS, find_parser, load_parser
+from sklearn_shag.datasets._parsers import PARSERS, find_model, load_parser
 from sklearn_shag.datasets._universal_dependencies import (
     TREEBANK_NAME,
     fetch_treebank,

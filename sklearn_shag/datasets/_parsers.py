@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,3 +119,8 @@ def find_parser(name, known_hash=None, data_home=None):
     if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == known:
         return path
     return retrieve(address, path, known)
+
+
+def find_model(name):
+    """Return the path of a model file, given by its path or by the name of a parser."""
+    return find_parser(name) if name in PARSERS and not os.path.exists(name) else name

@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.datasets import PARSERS, load_parser
+from sklearn_shag.datasets import PARSERS, find_model
 from sklearn_shag.ensembles import ParserPipeline
 from sklearn_shag.model_files import load_model
 from sklearn_shag.treebank import (
@@ -201,9 +201,7 @@ class TextParser(StatelessTransformer):
     def _opened_parser(self):
         if not isinstance(self.parser, str | os.PathLike):
             return self.parser
-        path = os.fspath(self.parser)
-        if path in PARSERS:
-            return _open_file(path, None)
+        path = find_model(os.fspath(self.parser))
         if not os.path.exists(path):
             raise FileNotFoundError(
                 f"There is no model file {printable(path)}, and no parser has this name; the names "
@@ -239,7 +237,7 @@ def _is_missing(text):
 
 @lru_cache(maxsize=4)
 def _open_file(path, changed):
-    return load_parser(path) if changed is None else load_model(path)
+    return load_model(path)
 
 
 class DependencyVectorizer(TreeTransformer):

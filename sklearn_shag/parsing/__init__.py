@@ -63,10 +63,10 @@ from sklearn_shag.parsing._trees import (
     list_best_rows,
     list_derivations,
     list_most_probable,
-    list_probabilities,
     list_rows,
     list_samples,
     make_trees,
+    parse_trees,
     projectivize,
 )
 from sklearn_shag.parsing._viterbi import best_trees

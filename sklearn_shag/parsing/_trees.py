@@ -417,6 +417,44 @@ def list_probabilities(answer, trees):
     return found
 
 
+def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options):
+    """Parse trees by the parser of a model, behind its steps.
+
+    Parameters
+    ----------
+    opened : OpenMember
+    trees : list of DependencyTree
+    keep_heads, confidence, **options
+        Of the method `parse`. With "all" as confidence, probabilities stand beside the trees, as
+        from :func:`list_probabilities`, and not in their MISC.
+
+    Yields
+    ------
+    found : list of pairs of a DependencyTree and a dict
+        One pair for each sentence, or several as `options` say. The dicts of probabilities are
+        empty if they are not wanted.
+    columns : list of str
+        The columns of tags that were predicted.
+    """
+    transform, parser = opened
+    # Steps before the parser change tags, which are written, and symbols, which are not. The parser
+    # reads these tags even where others are given, which may be of another tag set.
+    default = dict.fromkeys(["n_best", "n_samples", "random_state"])
+    options = default | {"unique_relations": "auto"} | options
+    rows = parser._find_answers(
+        transform(trees), None, keep_heads=keep_heads, confidence=confidence, **options
+    )
+    for tree, (sentence, answer) in zip(trees, rows, strict=True):
+        beside = confidence == "all"
+        found = make_trees(
+            sentence, answer._replace(marginals=None) if beside else answer, keep_heads
+        )
+        if keep_heads:
+            found = [keep_given(each, tree) for each in found]
+        proba = list_probabilities(answer, found) if beside else [{}] * len(found)
+        yield list(zip(found, proba, strict=True)), [*transform.list_columns(), *answer.columns]
+
+
 def _with_confidence(tree, marginals):
     (probabilities,) = head_probabilities([marginals], [tree.heads])
     return tree.with_misc("Confidence", [f"{probability:.4f}" for probability in probabilities])

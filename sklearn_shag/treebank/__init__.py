@@ -26,6 +26,7 @@ from sklearn_shag.treebank._columns import (
     unspecified_relation,
 )
 from sklearn_shag.treebank._conllu import (
+    describe_tree,
     iter_conllu,
     iter_jsonl,
     read_conllu,
@@ -91,6 +92,7 @@ from sklearn_shag.treebank._text import (
     HORIZONTAL,
     SENTENCE,
     TOKEN,
+    VERTICAL,
     TextPiece,
     check_text,
     correct_ends,

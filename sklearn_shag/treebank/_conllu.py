@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, TextIO
 
@@ -20,6 +21,8 @@ from sklearn_shag.utils._typing import FilePath, Files, Symbols
 
 _CHECKED = {"symbols": [str, list, tuple], "on_error": [StrOptions({"raise", "skip", "warn"})]}
 _SIZE = [*COUNT, None]
+# Comments that have a key of their own, or follow from the text of the document.
+_OF_OWN = re.compile(r"#\s*(sent_id|text|space_after_document)\s*=")
 
 
 @validate_params({**_CHECKED, "max_bytes": _SIZE})
@@ -285,6 +288,18 @@ def _list_sentences(content):
             comments.append(NO_SPACE_BEHIND)
         first["comments"] = comments
     return [{"sent_id": name, **sentence} for sentence in sentences]
+
+
+def describe_tree(tree, probabilities):
+    """Describe a tree as a dict for JSON, with the places and probabilities of its words.
+
+    Its sent_id is left out: it belongs to the line, or to the document.
+    """
+    content = tree.to_dict()
+    del content["sent_id"]
+    comments = [each for each in content["comments"] if not _OF_OWN.match(each)]
+    begin, end = zip(*(span or (None, None) for span in tree.spans), strict=True)
+    return content | {"comments": comments, "begin": begin, "end": end} | probabilities
 
 
 JSON_LINES = TextFormat(".jsonl", b"\n", split_lines, _parse_json, unit="line")

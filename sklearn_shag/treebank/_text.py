@@ -14,6 +14,7 @@ import numpy as np
 
 from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING
 from sklearn_shag.treebank._graphemes import find_joined, remove_invisible
+from sklearn_shag.treebank._lines import split_sentences
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
 from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
@@ -161,6 +162,14 @@ def _parse_line(path, number, line):
 
 
 HORIZONTAL = TextFormat(".txt", b"\n", split_lines, _parse_line)
+
+
+def _parse_vertical(path, number, text):
+    return DependencyTree(decode_lines(path, number, text).rstrip("\n").split("\n"))
+
+
+# A token per line, and a blank line after each sentence.
+VERTICAL = TextFormat(".txt", b"\n\n", split_sentences, _parse_vertical)
 
 
 class TextPiece(NamedTuple):
