@@ -11,7 +11,7 @@ from conllu.serializer import serialize_field
 
 from sklearn_shag.treebank._columns import MISSING
 from sklearn_shag.treebank._conllu import read_conllu
-from sklearn_shag.treebank._text import list_ends
+from sklearn_shag.treebank._text import find_document_ends
 from sklearn_shag.treebank._tokens import split_pairs
 from sklearn_shag.treebank._tree import DependencyTree, Highlight, Trees, require_trees
 from sklearn_shag.utils._arrays import as_list
@@ -325,7 +325,7 @@ def to_spacy(trees: Iterable[DependencyTree], vocab: Any = None) -> Any:
     }
     empty["words"] = [form for tree in trees for form in tree.forms]
     empty["spaces"] = spaces = []
-    for tree, is_end in zip(trees, list_ends(trees), strict=True):
+    for tree, is_end in zip(trees, find_document_ends(trees), strict=True):
         spaces += ["SpaceAfter=No" not in misc for misc in tree.misc]
         spaces[-1] = spaces[-1] and not is_end
     if any(tree.heads is None for tree in trees):

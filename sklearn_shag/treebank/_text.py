@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING
-from sklearn_shag.treebank._graphemes import find_joined, remove_invisible
+from sklearn_shag.treebank._graphemes import find_joined, measure_blank, remove_invisible
 from sklearn_shag.treebank._lines import split_sentences
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
@@ -209,28 +209,46 @@ def iter_text(path_or_file, **reading):
 
 def _read_pieces(sources, reading):
     for source in sources:
-        n_characters, space, tells = 0, "\n\n", False  # a file begins a paragraph
-        blank, n_read = "", 0  # space that no sentence can hold goes before the next piece
-        for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES, **reading):
-            text = decode_lines(piece.path, piece.n_lines + 1, piece.text)
-            if "\0" in text:
-                line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
-                raise ConlluError(piece.path, line, "NUL is not a character of a text; remove it")
-            text, n_read = blank + text, n_read + piece.n_read
-            visible = remove_invisible(text)
-            if not visible.strip():
-                blank = text
-                continue
-            if not n_characters:
-                tells = _ends_with_word(source, visible, reading)
-            space += visible[: len(visible) - len(visible.lstrip())]
-            begins = _BLANK_LINES.search(space) is not None
-            place = piece.path, piece.n_lines - blank.count("\n"), n_characters
-            yield TextPiece(*place, text, n_read, begins, tells_end=tells)
-            n_characters, space = n_characters + len(text), visible[len(visible.rstrip()) :]
-            blank, n_read = "", 0
-        if blank:
-            yield TextPiece(piece.path, piece.n_lines, n_characters, blank, n_read)
+        held = None  # what follows it up to the next visible character belongs to it
+        try:
+            for part in _decode_pieces(source, reading):
+                blank = measure_blank(part.text)
+                if held is None:
+                    visible = remove_invisible(part.text) or part.text
+                    held = part._replace(tells_end=_ends_with_word(source, visible, reading))
+                    continue
+                is_empty = measure_blank(held.text) == len(held.text)
+                own = part.text if is_empty else part.text[:blank]
+                held = held._replace(text=held.text + own)
+                if len(own) == len(part.text):
+                    held = held._replace(n_read=held.n_read + part.n_read)
+                    continue
+                yield held
+                visible = remove_invisible(held.text)
+                begins = _BLANK_LINES.search(visible, len(visible.rstrip())) is not None
+                held = part._replace(
+                    n_lines=part.n_lines + own.count("\n"),
+                    n_characters=held.n_characters + len(held.text),
+                    text=part.text[blank:],
+                    begins_paragraph=begins,
+                    tells_end=held.tells_end,
+                )
+        except (ConlluError, OSError):
+            if held is not None:
+                yield held
+            raise
+        if held is not None:
+            yield held
+
+
+def _decode_pieces(source, reading):
+    """Yield the pieces of a file as they are read."""
+    for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES, **reading):
+        text = decode_lines(piece.path, piece.n_lines + 1, piece.text)
+        if "\0" in text:
+            line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
+            raise ConlluError(piece.path, line, "NUL is not a character of a text; remove it")
+        yield TextPiece(piece.path, piece.n_lines, 0, text, piece.n_read)
 
 
 def _ends_with_word(source, text, reading):
@@ -683,7 +701,7 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     trees, parts = list(trees), []
     for index, tree in enumerate(trees):
         require_tree(tree, f"trees[{index}]", "the white space between tokens is")
-    for tree, is_end in zip(trees, list_ends(trees), strict=True):
+    for tree, is_end in zip(trees, find_document_ends(trees), strict=True):
         for form, misc, *_ in list_tokens(tree):
             given = dict(pair.partition("=")[::2] for pair in misc.split("|"))
             space = " " if _space_behind(misc) else ""
@@ -694,7 +712,7 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     return "".join(parts)
 
 
-def list_ends(trees):
+def find_document_ends(trees):
     """Tell of each tree whether nothing follows it, because the first one of its document says so.
 
     Parameters
