@@ -10,7 +10,7 @@ import numpy as np
 # Characters that have no width and spell nothing: spaces of no width, marks of direction, word
 # joiners, byte order marks, and soft hyphens. Joiners (U+200C and U+200D) spell words.
 _INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-_BLANK = re.compile(rf"(?:\s|{_INVISIBLE.pattern})*")
+_BEGINNING = re.compile(rf"(?:\s*{_INVISIBLE.pattern})*")
 # Kinds of characters that make graphemes with their neighbours, beside marks: the joiner; signs
 # that leave out the vowel of a consonant, which then makes one letter with the next one; characters
 # that belong to the one before (a non-joiner, vowels AM of Thai and Lao, ends of Hangul syllables,
@@ -59,9 +59,9 @@ def find_joined(text):
     return joined
 
 
-def measure_blank(text):
-    """Count the characters before the first visible one of a text."""
-    return _BLANK.match(text).end()
+def measure_invisible(text):
+    """Count the invisible characters at the beginning of a text, and the space between them."""
+    return _BEGINNING.match(text).end()
 
 
 def remove_invisible(text):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING
-from sklearn_shag.treebank._graphemes import find_joined, measure_blank, remove_invisible
+from sklearn_shag.treebank._graphemes import find_joined, measure_invisible, remove_invisible
 from sklearn_shag.treebank._lines import split_sentences
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
@@ -209,27 +209,28 @@ def iter_text(path_or_file, **reading):
 
 def _read_pieces(sources, reading):
     for source in sources:
-        held = None  # what follows it up to the next visible character belongs to it
+        held = None  # invisible characters behind it belong to it
         try:
             for part in _decode_pieces(source, reading):
-                blank = measure_blank(part.text)
                 if held is None:
                     visible = remove_invisible(part.text) or part.text
                     held = part._replace(tells_end=_ends_with_word(source, visible, reading))
                     continue
-                is_empty = measure_blank(held.text) == len(held.text)
-                own = part.text if is_empty else part.text[:blank]
+                own = part.text
+                if _is_visible(held.text) and _is_visible(own):
+                    own = own[: measure_invisible(own)]
                 held = held._replace(text=held.text + own)
                 if len(own) == len(part.text):
                     held = held._replace(n_read=held.n_read + part.n_read)
                     continue
                 yield held
-                visible = remove_invisible(held.text)
-                begins = _BLANK_LINES.search(visible, len(visible.rstrip())) is not None
+                before, behind = map(remove_invisible, (held.text, part.text))
+                space = before[len(before.rstrip()) :] + behind[: -len(behind.lstrip())]
+                begins = _BLANK_LINES.search(space) is not None
                 held = part._replace(
                     n_lines=part.n_lines + own.count("\n"),
                     n_characters=held.n_characters + len(held.text),
-                    text=part.text[blank:],
+                    text=part.text[len(own) :],
                     begins_paragraph=begins,
                     tells_end=held.tells_end,
                 )
@@ -239,6 +240,10 @@ def _read_pieces(sources, reading):
             raise
         if held is not None:
             yield held
+
+
+def _is_visible(text):
+    return bool(remove_invisible(text).strip())
 
 
 def _decode_pieces(source, reading):
