@@ -715,11 +715,10 @@ class Parser(BaseEstimator, ABC):
         allowed : None or sequence of length n_sentences, default=None
             As for :meth:`predict`.
         keep_heads : bool, default=False
-            Whether to keep the heads of the trees in X, and predict only unknown ones (-1). If no
-            projective tree has them, the tree is the best of all trees that do, as with
-            ``decoder="mst"``. Relations and tags that X has are kept, too: not "_", but all
-            features of a sentence that has any. So is the enhanced graph (DEPS and empty nodes).
-            Otherwise, all of these are ignored, and the graph is dropped.
+            Whether to keep the heads of the trees in X, with their relations, and predict only
+            unknown ones (-1). If no projective tree has them, the tree is the best of all trees
+            that do, as with ``decoder="mst"``. The enhanced graph (DEPS and empty nodes) is kept,
+            too. Otherwise, heads in X are ignored, and the graph is dropped.
         unique_relations : "auto" or sequence of str or tuple of str, default="auto"
             As for :meth:`predict_labels`; relations that are kept do not count.
         confidence : bool, default=False

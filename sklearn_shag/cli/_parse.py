@@ -88,7 +88,7 @@ class PieceParser(NamedTuple):
         return found
 
     def _count(self, tree):
-        """Count words that begin with letters, unseen ones among them, and what DEPS is about."""
+        """Count words, unseen ones, and words whose DEPS are left out or stand at guessed heads."""
         words = [form for form in tree.forms if form[0].isalpha()]
         unseen = sum(w not in self.known and w.lower() not in self.known for w in words)
         counts = {"words": len(words), "unseen": unseen}

@@ -86,8 +86,8 @@ def train(options):
         advice = f"is {name.upper()} {score:.1f} ({low:.1f} to {high:.1f})"
     print(
         f"Learned {training.describe()}, in {perf_counter() - began:.0f} s; saved to "
-        f"{printable(options.output)}. It parses {training.tell_input()}. Its expected score "
-        f"{advice}.",
+        f"{printable(options.output)}.{training.tell_left_out()} It parses "
+        f"{training.tell_input()}. Its expected score {advice}.",
         file=told,
     )
 
@@ -299,13 +299,16 @@ class Training:
         if n_raw:
             several += f" and {n_raw} of raw text ({sum(map(len, self.raw))} words)"
         n_relations = len(getattr(open_member(self.model).parser, "labels_", ()))
-        learned = self.treebank.count_learned(self.learner)
-        if learned.endswith(";"):  # behind reasons why some are left out
-            several = f" {several.lstrip(', ')}".rstrip()
+        count, _ = self.treebank.count_learned(self.learner)
         return (
-            f"{type(self.learner).__name__} from {learned}{several} with {self.treebank.n_tokens} "
-            f"words and {n_relations} relations"
+            f"{type(self.learner).__name__} from {count} sentences{several} with "
+            f"{self.treebank.n_tokens} words and {n_relations} relations"
         )
+
+    def tell_left_out(self):
+        """Tell in a sentence why sentences were left out; nothing if none were."""
+        count, reasons = self.treebank.count_learned(self.learner)
+        return f" It learned from {count} sentences: {', '.join(reasons)}." if reasons else ""
 
     def tell_input(self):
         """Describe the input that the model can parse."""

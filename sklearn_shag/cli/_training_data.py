@@ -188,22 +188,28 @@ class Treebank:
         return None if self.weights is None else np.repeat(self.weights, self.counts).tolist()
 
     def count_learned(self, learner):
-        """Describe how many of the sentences, at the last reading, a fitted learner has used."""
+        """Describe how many of the sentences, at the last reading, a fitted learner has used.
+
+        Returns
+        -------
+        count : str
+            A number, or two numbers, such as "30 of 34".
+        reasons : list of str
+            Why others were left out, with their numbers.
+        """
         members = [learner, *getattr(learner, "estimators_", ())]
         left_out = [getattr(open_member(each).parser, "n_left_out_", 0) for each in members]
         n_impossible = self.n_impossible if learner.trees_ == "projective" else 0
-        reasons = {
+        counts = {
             "invalid": self.invalid.n_left_out,
             "not confirmed": self.n_unconfirmed,
             "set aside": sum(map(len, self.set_aside)),
             "without heads": self.n_without,
-            "left out by the model": max(n_impossible, *left_out),
+            "of no use to the model": max(n_impossible, *left_out),
         }
-        n_read, n_left_out = self.invalid.n_read, sum(reasons.values())
-        if not n_left_out:
-            return f"{n_read} sentences"
-        told = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
-        return f"{n_read - n_left_out} of {n_read} sentences: {told};"
+        n_read, reasons = self.invalid.n_read, [f"{n} {why}" for why, n in counts.items() if n]
+        n_learned = n_read - sum(counts.values())
+        return f"{n_learned} of {n_read}" if reasons else f"{n_read}", reasons
 
 
 def _refuse_file(path, found, n_whole):

@@ -359,7 +359,7 @@ def make_trees(sentence, answer, keep_heads=False):
         Symbols become the forms of trees.
     answer : Answer
     keep_heads : bool, default=False
-        Whether a tree keeps relations and tags that the sentence has, and the enhanced graph.
+        Whether a tree keeps the relations to its known heads, and the enhanced graph.
 
     Returns
     -------
@@ -377,8 +377,6 @@ def make_trees(sentence, answer, keep_heads=False):
             tree = DependencyTree(sentence, heads, deprels=labels)
         if answer.columns and not trees:
             tree = with_tags(tree, answer.columns)
-        if keep_heads and isinstance(sentence, DependencyTree):
-            tree = keep_given(tree, sentence)
         trees.append(tree)
     if answer.logs is not None:
         rows = zip(trees, answer.logs, strict=True)
@@ -425,8 +423,9 @@ def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options)
     opened : OpenMember
     trees : list of DependencyTree
     keep_heads, confidence, **options
-        Of the method `parse`. With "all" as confidence, probabilities stand beside the trees, as
-        from :func:`list_probabilities`, and not in their MISC.
+        Of the method `parse`. With the heads, all relations and tags are kept that trees have. With
+        "all" as confidence, probabilities stand beside the trees, as from
+        :func:`list_probabilities`, and not in their MISC.
 
     Yields
     ------

@@ -203,18 +203,19 @@ def _write(trees):
 def _decode(content):
     if content.startswith(b"\x1f\x8b"):
         content = gzip.decompress(content)
-    return content.decode().removeprefix("\ufeff").replace("\r\n", "\n")
+    return content.decode().removeprefix("\ufeff")
 
 
 def _normalise(content):
-    """The sentences with one blank line after each, one line of text after the other."""
-    sentences = [[]]
-    for line in _decode(content).split("\n"):
+    """The sentences with one blank line after each, and the line end of the first line."""
+    content, sentences = _decode(content), [[]]
+    line_end = "\r\n" if content.partition("\n")[0].endswith("\r") else "\n"
+    for line in content.replace("\r\n", "\n").split("\n"):
         if line.strip(" "):
             sentences[-1].append(line)
         elif sentences[-1]:
             sentences.append([])
-    return "".join("\n".join(lines) + "\n\n" for lines in sentences if lines)
+    return "".join(line_end.join([*lines, "", ""]) for lines in sentences if lines)
 
 
 def _check_tree(tree):
