@@ -601,10 +601,7 @@ class TestHelpers:
         printed = run(
             "train", train, "-o", out, *helping, "--raw-text", raw, *own, "--tags", "upos"
         )
-        assert (
-            "from 72 of 80 sentences: 8 set aside; 50 of helpers and 8 of raw text (24 words)"
-            in printed
-        )
+        assert "from 72 of 80 sentences, 50 of helpers and 8 of raw text (24 words)" in printed
         for kind in ("student", "teacher", "without helpers"):
             row = rf"{kind}: UAS [\d.]+, LAS [\d.]+ +\(8 sentences set aside from .*train.conllu\)"
             assert re.search(row, printed)

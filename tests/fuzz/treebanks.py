@@ -171,7 +171,8 @@ def run_horizontal(file):
     except ConlluError as error:
         _check_message(error)
         return "ConlluError"
-    expected = [line.split(" ") for line in _decode(file.content).split("\n") if line.strip(" ")]
+    lines = re.split("\r?\n", _decode(file.content))
+    expected = [line.split(" ") for line in lines if line.strip(" ")]
     assert [list(tree.forms) for tree in trees] == [list(filter(None, line)) for line in expected]
     again = read_conllu(io.StringIO(_write(trees), newline=""))
     assert [tree.forms for tree in again] == [tree.forms for tree in trees]
