@@ -218,7 +218,7 @@ class Ensemble(ComposedParser):
             for member in members
         ]
         with progress("Learning", len(tasks), "estimators", self.verbose) as advance:
-            fitted = run_parallel(tasks, self.n_jobs, lambda _: advance())
+            fitted = run_parallel(tasks, self.n_jobs, advance)
         named = Bunch()  # its __init__ would refuse the name self
         named.update(zip(names, fitted, strict=True))
         return {"named_estimators_": named}
