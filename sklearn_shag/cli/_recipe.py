@@ -21,7 +21,7 @@ from sklearn_shag.lexical import LexicalizedSHAG
 from sklearn_shag.model_files import load_model
 from sklearn_shag.network import LEARNED, BiaffineParser, Splitter, Tagger
 from sklearn_shag.treebank import TokenFeature, read_dictionary
-from sklearn_shag.utils._estimators import open_member
+from sklearn_shag.utils._estimators import find_params, open_member, set_in_parts
 
 # Models of columns see more than symbols; networks read vectors of words, too.
 OF_COLUMNS = ("crf", "biaffine", "ensemble")
@@ -233,8 +233,7 @@ class Recipe:
             steps = model.steps if isinstance(model, ParserPipeline) else [("parser", model)]
             model = ParserPipeline([("splitter", splitter), *steps])
         if self.dictionary is not None:
-            names = _find_params(model, "dictionary")
-            model.set_params(**dict.fromkeys(names, read_dictionary(self.dictionary)))
+            set_in_parts(model, "dictionary", read_dictionary(self.dictionary))
         return model, learner
 
     def _load_learner(self):
@@ -331,11 +330,6 @@ class Recipe:
             given.append(read_vectors(self.embeddings, limit=N_VECTORS))
         of_all = tuple(given) if len(given) > 1 else given[0]
         table = given[0].to_table(list(sentences)) if self.makes_table else of_all
-        names = _find_params(model, "embeddings")
+        names = find_params(model, "embeddings")
         of_teacher = [name for name in names if "teacher__" in name]
         model.set_params(**dict.fromkeys(names, table) | dict.fromkeys(of_teacher, of_all))
-
-
-def _find_params(model, name):
-    """List the parameters of one name that a model and its members have."""
-    return [each for each in model.get_params() if each.split("__")[-1] == name]

@@ -41,8 +41,10 @@ from sklearn_shag.utils._estimators import (
     BaseEstimator,
     Pipeline,
     TransformerMixin,
+    find_params,
     keep,
     open_member,
+    set_in_parts,
 )
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import HasMethods, StrOptions, check_whole_number
@@ -265,15 +267,13 @@ class AveragedParser(CalibratedMixin, Ensemble):
         """
         check_whole_number(n_estimators, "n_estimators")
         check_whole_number(random_state, "random_state", least=0)
-        names = clone(estimator).get_params()
-        names = [name for name in names if name.split("__")[-1] == "random_state"]
-        if not names:
+        if not find_params(clone(estimator), "random_state"):
             raise ValueError(
                 f"This {type(estimator).__name__} has no random_state: copies of it would be the "
                 f"same. Give an estimator that has one, such as BiaffineParser."
             )
         members = [
-            (f"seed{k}", clone(estimator).set_params(**dict.fromkeys(names, seed)))
+            (f"seed{k}", set_in_parts(clone(estimator), "random_state", seed))
             for k, seed in enumerate(range(random_state, random_state + n_estimators))
         ]
         return cls(members, **params)
@@ -512,9 +512,7 @@ def _join_tags(*parts):
 
 def without_calibration(member):
     """Copy a member, with `calibrate` off in all its parts: the average alone is corrected."""
-    member = clone(member)
-    names = [name for name in member.get_params() if name.split("__")[-1] == "calibrate"]
-    return member.set_params(**dict.fromkeys(names, False))
+    return set_in_parts(clone(member), "calibrate", False)
 
 
 def _set_schedule(member, n_tokens):
