@@ -48,7 +48,7 @@ def compile(options):
             model = open_model(
                 name, context=options.context, dictionary=options.dictionary, n_jobs=1
             )
-            _parse_in_all_ways(model.estimator)
+            _parse_in_all_ways(model)
         if options.all:
             _fit_all()
     print(f"The code of {len(list(folder.iterdir()))} kernels is in {folder}")
