@@ -1,7 +1,6 @@
 """Recipes of the command `train`, made from its options, and the models that they make."""
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from types import SimpleNamespace
 
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -81,38 +80,17 @@ def choose_model(options):
     return "ensemble", "the most accurate one; biaffine learns in a third of the time"
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(SimpleNamespace):
     """What the command `train` learns: the kind of model, its settings, and what they need.
 
-    Its fields are the options of the same names; :meth:`from_options` makes it.
+    Its attributes are the options of the command, as :func:`~sklearn_shag.cli._options.add_train`
+    describes them; :meth:`from_options` makes it.
 
-    Parameters
+    Attributes
     ----------
     model : str or None
         The kind of a new model; None goes on with the model `continue_`.
     """
-
-    model: str | None
-    continue_: str | None
-    symbols: str | None
-    columns: str | None
-    tags: str | None
-    text: bool | None
-    pattern: list[str] | None
-    embeddings: str | None
-    context: str | None
-    context_for: str | None
-    dictionary: str | None
-    raw_text: list[str] | None
-    teacher: str | None
-    helpers: list[str] | None
-    cv: int | None
-    min_count: int | None
-    max_iter: int | None
-    seed: int
-    set: list[tuple[str, Any]]
-    n_jobs: int | None
 
     @classmethod
     def from_options(cls, options, kind):
@@ -123,8 +101,7 @@ class Recipe:
         ValueError
             If options do not go together.
         """
-        given = {field.name: getattr(options, field.name) for field in fields(cls)}
-        recipe = cls(**given | {"model": kind})
+        recipe = cls(**vars(options) | {"model": kind})
         recipe._check_options()
         return recipe
 
@@ -302,11 +279,11 @@ class Recipe:
         if self.teacher is not None:
             return FrozenEstimator(load_model(self.teacher, embeddings=self.open_context()))
         if not self.helpers:
-            return replace(self, model="ensemble")._make_parser()[0]
+            return Recipe(**vars(self) | {"model": "ensemble"})._make_parser()[0]
         # Words, letters and other columns of other languages would mislead it.
         shared = [name for name in self.tags.split(",") if name in ("upos", "feats")]
-        of_all = replace(self, columns="shape", tags=",".join(shared) or None)
-        teacher, _ = of_all._make_part("biaffine", self.seed)
+        changed = {"columns": "shape", "tags": ",".join(shared) or None}
+        teacher, _ = Recipe(**vars(self) | changed)._make_part("biaffine", self.seed)
         return teacher.set_params(calibrate=False)
 
     def open_context(self):
