@@ -62,8 +62,10 @@ class LeftOut:
         if not self.n_read:
             names = ("standard input" if path == STANDARD else path for path in files)
             raise ValueError(f"There are no sentences in {', '.join(names)}.")
-        counted = f"{self.n_left_out} of {self.n_read} sentences were left out"
-        message = f"{counted} as invalid; the first: {self.first}"
+        message = (
+            f"{self.n_left_out} of {self.n_read} sentences were left out as invalid; the first: "
+            f"{self.first}"
+        )
         if self.n_left_out == self.n_read:
             raise ValueError(message)
         if self.n_left_out:

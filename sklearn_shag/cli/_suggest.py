@@ -201,14 +201,13 @@ def _read_file(options, form, path, skips):
 def _list_suggestions(options, opened, part, place):
     """Yield doubts, with the place of a sentence, its tree without guesses, and rows to list."""
     transform, parser = opened
-    trees, together = transform([sentence.tree for sentence in part]), False
+    trees = transform([sentence.tree for sentence in part])
+    together = options.by == "heads-in-sentences"
+    n = None if together else options.number
     if options.by in ("sentences", "trees"):
         by = "trees" if options.by == "trees" else "errors"
-        found = least_certain_sentences(parser, trees, n=options.number, by=by)
-        describe = _describe_sentence
+        found, describe = least_certain_sentences(parser, trees, n=n, by=by), _describe_sentence
     else:
-        together = options.by == "heads-in-sentences"
-        n = None if together else options.number
         found, describe = least_certain_arcs(parser, trees, n=n), _describe_arc
     groups = {}
     for k, (s, *values) in enumerate(rows_of(found)):

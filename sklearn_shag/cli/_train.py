@@ -239,8 +239,7 @@ class Training:
                     title = f"{of}: {', '.join(shown)}".ljust(38)
                     print(f"{title}({number} {printable(place)})", file=self.told)
                     if model is self.model:
-                        on = f"{number} {os.path.basename(place)}"
-                        rows.append({"of": of, "on": on} | found)
+                        rows.append({"of": of, "on": f"{number} {os.path.basename(place)}"} | found)
             if self._simple in models:
                 self._gains.extend(np.subtract(n_right["student"], n_right[self._simple]))
         return rows

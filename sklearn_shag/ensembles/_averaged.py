@@ -355,9 +355,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         return np.array([shares[name] for name, _ in self.estimators])
 
     def _member_weights(self, n_members):
-        if hasattr(self.weights, "fit"):
-            return self.shares_
-        return super()._member_weights(n_members)
+        return self.shares_ if hasattr(self.weights, "fit") else super()._member_weights(n_members)
 
     def _check_members(self):
         opened, mixture = super()._check_members(), self.weights
