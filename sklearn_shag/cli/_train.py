@@ -130,6 +130,8 @@ class Training:
         self.helpers = list(read_helpers(others))
         self.raw = [] if recipe.raw_text is None else self._read_raw(recipe.raw_text)
         recipe.give_vectors(self.model, chain(self.raw, treebank))
+        # The simple network that a student should be better than.
+        self._simple = NO_HELPERS if self.helpers else NO_RAW_TEXT
         self._tried, self._gains = (), []
 
     def _read_raw(self, paths):
@@ -243,11 +245,6 @@ class Training:
             if self._simple in models:
                 self._gains.extend(np.subtract(n_right["student"], n_right[self._simple]))
         return rows
-
-    @property
-    def _simple(self):
-        """The name of the simple network that a student should be better than."""
-        return NO_HELPERS if self.helpers else NO_RAW_TEXT
 
     def _list_models(self):
         """List the models to score by name: a student with its teacher and the simple network.

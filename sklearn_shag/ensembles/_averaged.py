@@ -392,8 +392,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
             model = clone(self).set_params(
                 estimators=[*members.items()], calibrate=False, verbose=0
             )
-            with warnings.catch_warnings():  # the fit to all trees has warned
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):  # the fit to all trees has warned
                 of_weights = None if (weights == 1).all() else weights[own]
                 model.fit(sentences.take(own), take_entries(y, own), of_weights)
                 batch = model._batch(sentences.take(firsts[other]))
