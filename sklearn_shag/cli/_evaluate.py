@@ -165,10 +165,10 @@ def evaluate(options):
     if options.json:
         content = {"gold": files[0], "system": files[1], **_as_json(report, options)}
         print_json(content | ({"errors": errors.summarize()} if options.errors else {}))
-        return
-    _print_report(report, options)
-    if options.errors:
-        errors.print_tables()
+    else:
+        _print_report(report, options)
+        if options.errors:
+            errors.print_tables()
 
 
 def _evaluate_raw(options, *files):
@@ -190,11 +190,11 @@ def _evaluate_raw(options, *files):
     if options.json:
         scores = {name: score._asdict() for name, score in scores.items()}
         print_json({"gold": files[0], "system": files[1], **scores})
-        return
-    print(f"{'':<10}{'precision':>11}{'recall':>9}{'F1':>9}")
-    for name, score in scores.items():
-        precision, recall, f1 = (100 * value for value in score)
-        print(f"{name:<10}{precision:>11.2f}{recall:>9.2f}{f1:>9.2f}")
+    else:
+        print(f"{'':<10}{'precision':>11}{'recall':>9}{'F1':>9}")
+        for name, score in scores.items():
+            precision, recall, f1 = (100 * value for value in score)
+            print(f"{name:<10}{precision:>11.2f}{recall:>9.2f}{f1:>9.2f}")
 
 
 def _check_files(gold, system):

@@ -238,12 +238,12 @@ class Output:
             yield self._open_line(document) if number == 1 else b", "
             head = b'{"sent_id": ' + _encode_json(name) + b", "
             yield b", ".join(head + text[1:] for text in texts)
-            return
-        if document is not None and number == 1:
-            notes = "".join(f"# empty_document = {each}\n" for each in self.empty)
-            yield f"# newdoc id = {document}\n{notes}".encode()
-            self.empty = []
-        yield from (set_comment(text.decode(), "sent_id", name).encode() for text in texts)
+        else:
+            if document is not None and number == 1:
+                notes = "".join(f"# empty_document = {each}\n" for each in self.empty)
+                yield f"# newdoc id = {document}\n{notes}".encode()
+                self.empty = []
+            yield from (set_comment(text.decode(), "sent_id", name).encode() for text in texts)
 
     def _end(self, piece):
         """Yield the end of a document, which is left out if there is nothing but an error."""

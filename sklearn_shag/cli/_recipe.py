@@ -121,18 +121,16 @@ class Recipe(SimpleNamespace):
 
     def _list_given(self, *names):
         """Return a dict of the options in `names` that are given."""
-        given = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: vars(self)[name] for name in names if vars(self)[name] is not None}
 
     def _check_options(self):
         """Refuse options that do not go together."""
+        wrong = [f"--{name.replace('_', '-')}" for name in self._list_given(*OF_NEW)]
         if self.continue_ is None:
             self._check_columns()
             self._check_sources()
             self._check_vectors()
-            return
-        wrong = [f"--{name.replace('_', '-')}" for name in self._list_given(*OF_NEW)]
-        if wrong:
+        elif wrong:
             raise ValueError(
                 f"--continue goes on with a model as it is; leave out {' and '.join(wrong)}."
             )

@@ -159,9 +159,9 @@ def _print_rows(options, content, name, rows):
         return
     if options.json:
         print_json(content | {name: rows})
-        return
-    for row in [dict(zip(rows[0], rows[0], strict=True)), *rows] if rows else ():
-        print("\t".join(map(_format_field, row.values())))
+    elif rows:
+        for row in [dict(zip(rows[0], rows[0], strict=True)), *rows]:
+            print("\t".join(map(_format_field, row.values())))
 
 
 def _iter_new(options, form, files, invalid):
