@@ -45,11 +45,10 @@ def compile(options):
             if name == "demo":
                 compare_grammars()
             else:
-                _parse_in_all_ways(
-                    open_model(
-                        name, context=options.context, dictionary=options.dictionary, n_jobs=1
-                    )
+                model = open_model(
+                    name, context=options.context, dictionary=options.dictionary, n_jobs=1
                 )
+                _parse_in_all_ways(model)
         if options.all:
             _fit_all()
     print(f"The code of {len(list(folder.iterdir()))} kernels is in {folder}")

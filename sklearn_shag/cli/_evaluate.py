@@ -185,8 +185,9 @@ def _evaluate_raw(options, *files):
     try:
         scores = raw_text_scores(*trees)
     except ValueError as error:
-        message = str(error).replace("y_true", options.gold).replace("y_pred", options.system)
-        raise ValueError(message) from None
+        raise ValueError(
+            str(error).replace("y_true", options.gold).replace("y_pred", options.system)
+        ) from None
     if options.json:
         scores = {name: score._asdict() for name, score in scores.items()}
         print_json({"gold": files[0], "system": files[1], **scores})

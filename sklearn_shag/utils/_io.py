@@ -414,9 +414,9 @@ def _write_standard_output(data):
     with _word_errors("<stdout>"), _delay_interruptions():
         if binary is None:  # a notebook's takes text alone
             sys.stdout.write(data.decode())
-            return
-        sys.stdout.flush()
-        left = memoryview(data)
-        while left:  # where output is not buffered (python -u), signals end a write before its end
-            left = left[binary.write(left) :]
-        binary.flush()
+        else:
+            sys.stdout.flush()
+            left = memoryview(data)
+            while left:  # where output is not buffered (python -u), signals end a write too early
+                left = left[binary.write(left) :]
+            binary.flush()
