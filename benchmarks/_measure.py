@@ -190,8 +190,7 @@ class Report:
         self.content["tables"][name] = rows
         print(f"{name}\n\n{format_table(rows)}\n", flush=True)
         with atomic_write(self.path) as file:
-            json.dump(self.content, file, indent=1)
-            file.write("\n")
+            file.write(f"{json.dumps(self.content, indent=1)}\n".encode())
 
 
 def format_table(rows):
@@ -247,7 +246,7 @@ def main():
     else:
         page = fill(arguments.into.read_text(encoding="utf-8"), tables)
         with atomic_write(arguments.into) as file:
-            file.write(page)
+            file.write(page.encode())
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import re
 import stat
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,7 @@ def write_to_full_disk(file, n_bytes):
     full = os.open("/dev/full", os.O_WRONLY)
     os.dup2(full, file.fileno())
     os.close(full)
-    file.write("x" * n_bytes)
+    file.write(b"x" * n_bytes)
 
 
 class TestReadBytes:
@@ -50,17 +51,11 @@ class TestReadBytes:
 
 
 class TestAtomicWrite:
-    def test_text_and_bytes(self, tmp_path):
-        with atomic_write(tmp_path / "text") as file:
-            file.write("\u00e9\n")
-        assert (tmp_path / "text").read_bytes() == b"\xc3\xa9\n"
-        with atomic_write(str(tmp_path / "bytes"), "wb") as file:
-            file.write(b"\xff\r\n")
-        assert (tmp_path / "bytes").read_bytes() == b"\xff\r\n"
-
-    def test_bad_mode(self, tmp_path):
-        with pytest.raises(ValueError, match="mode must be"), atomic_write(tmp_path / "f", "a"):
-            pass
+    def test_bytes(self, tmp_path):
+        for path in (tmp_path / "path", str(tmp_path / "name")):
+            with atomic_write(path) as file:
+                file.write(b"\xff\r\n")
+            assert Path(path).read_bytes() == b"\xff\r\n"
 
     def test_missing_folder_names_the_path(self, tmp_path):
         path = tmp_path / "missing" / "file"
@@ -77,7 +72,7 @@ class TestAtomicWrite:
         plain.touch()
         for path in (old, new):
             with atomic_write(path) as file:
-                file.write("x")
+                file.write(b"x")
         assert stat.S_IMODE(old.stat().st_mode) == 0o640
         assert new.stat().st_mode == plain.stat().st_mode
 
@@ -86,7 +81,7 @@ class TestAtomicWrite:
         (tmp_path / "target").write_text("old")
         (tmp_path / "link").symlink_to("target")
         with atomic_write(tmp_path / "link") as file:
-            file.write("new")
+            file.write(b"new")
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "target").read_text() == "new"
 
@@ -111,7 +106,7 @@ class TestAtomicWrite:
         path = tmp_path / "file"
         message = rf"^{re.escape(str(path))} cannot be written: {os.strerror(number)}\.$"
         with pytest.raises(OSError, match=message) as caught, atomic_write(path) as file:
-            file.write("x")
+            file.write(b"x")
         assert caught.value.errno == number
         assert os.listdir(tmp_path) == []
 
@@ -141,7 +136,7 @@ class TestAtomicWrite:
         note("fsync", os.fsync)
         note("replace", os.replace)
         with atomic_write(tmp_path / "file") as file:
-            file.write("text")
+            file.write(b"text")
         assert [name for name, _ in done] == ["fsync", "replace"]
 
     def test_name_that_is_too_long(self, tmp_path):
@@ -158,7 +153,7 @@ class TestAtomicWrite:
     def test_link_to_a_file_that_is_not_there(self, tmp_path):
         (tmp_path / "link").symlink_to("target")
         with atomic_write(tmp_path / "link") as file:
-            file.write("new")
+            file.write(b"new")
         assert (tmp_path / "target").read_text() == "new"
 
     def test_control_characters_in_names(self, tmp_path):
@@ -171,10 +166,10 @@ class TestAtomicWrite:
     def test_full_device(self):
         message = r"^/dev/full cannot be written: No space left on device\.$"
         with pytest.raises(OSError, match=message), atomic_write("/dev/full") as file:
-            file.write("x")
+            file.write(b"x")
 
     @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
     def test_devices_are_written_directly(self):
         with atomic_write("/dev/null") as file:
-            file.write("x")
+            file.write(b"x")
         assert not os.path.isfile("/dev/null")

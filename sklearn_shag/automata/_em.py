@@ -235,7 +235,7 @@ class EMAutomaton(WatchedMixin, SequenceModel):
                     self._list_starts(sequences, tree, outcomes, symbols)
                 )
             )
-            runs = run_parallel(tasks, self.n_jobs, lambda _: advance())
+            runs = run_parallel(tasks, self.n_jobs, advance)
         best = max(runs, key=lambda run: run.quality)
         if not best.converged and len(best.log_likelihoods) > self.max_iter:
             warn_of_limit(self.max_iter)

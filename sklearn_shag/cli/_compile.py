@@ -44,11 +44,11 @@ def compile(options):
         for name in options.model or ["english", "demo"]:
             if name == "demo":
                 compare_grammars()
-                continue
-            model = open_model(
-                name, context=options.context, dictionary=options.dictionary, n_jobs=1
-            )
-            _parse_in_all_ways(model.estimator)
+            else:
+                model = open_model(
+                    name, context=options.context, dictionary=options.dictionary, n_jobs=1
+                )
+                _parse_in_all_ways(model)
         if options.all:
             _fit_all()
     print(f"The code of {len(list(folder.iterdir()))} kernels is in {folder}")

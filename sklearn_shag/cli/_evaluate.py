@@ -62,8 +62,10 @@ class LeftOut:
         if not self.n_read:
             names = ("standard input" if path == STANDARD else path for path in files)
             raise ValueError(f"There are no sentences in {', '.join(names)}.")
-        counted = f"{self.n_left_out} of {self.n_read} sentences were left out"
-        message = f"{counted} as invalid; the first: {self.first}"
+        message = (
+            f"{self.n_left_out} of {self.n_read} sentences were left out as invalid; the first: "
+            f"{self.first}"
+        )
         if self.n_left_out == self.n_read:
             raise ValueError(message)
         if self.n_left_out:
@@ -163,10 +165,10 @@ def evaluate(options):
     if options.json:
         content = {"gold": files[0], "system": files[1], **_as_json(report, options)}
         print_json(content | ({"errors": errors.summarize()} if options.errors else {}))
-        return
-    _print_report(report, options)
-    if options.errors:
-        errors.print_tables()
+    else:
+        _print_report(report, options)
+        if options.errors:
+            errors.print_tables()
 
 
 def _evaluate_raw(options, *files):
@@ -183,16 +185,17 @@ def _evaluate_raw(options, *files):
     try:
         scores = raw_text_scores(*trees)
     except ValueError as error:
-        message = str(error).replace("y_true", options.gold).replace("y_pred", options.system)
-        raise ValueError(message) from None
+        raise ValueError(
+            str(error).replace("y_true", options.gold).replace("y_pred", options.system)
+        ) from None
     if options.json:
         scores = {name: score._asdict() for name, score in scores.items()}
         print_json({"gold": files[0], "system": files[1], **scores})
-        return
-    print(f"{'':<10}{'precision':>11}{'recall':>9}{'F1':>9}")
-    for name, score in scores.items():
-        precision, recall, f1 = (100 * value for value in score)
-        print(f"{name:<10}{precision:>11.2f}{recall:>9.2f}{f1:>9.2f}")
+    else:
+        print(f"{'':<10}{'precision':>11}{'recall':>9}{'F1':>9}")
+        for name, score in scores.items():
+            precision, recall, f1 = (100 * value for value in score)
+            print(f"{name:<10}{precision:>11.2f}{recall:>9.2f}{f1:>9.2f}")
 
 
 def _check_files(gold, system):

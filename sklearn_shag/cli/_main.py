@@ -72,21 +72,20 @@ def main(argv=None, prog="sklearn-shag"):
                 getattr(import_module(f"sklearn_shag.{options.module}"), options.command)(options)
         finally:
             _flush_output()  # also of --help, which exits
+        return 0
     except BrokenPipeError:
         return 0  # the reader of the pipe has seen enough
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
     except MemoryError as error:
-        print(f"{program}: error: out of memory. {_one_line(error)}".rstrip(" ."), file=sys.stderr)
-        return 1
+        message = f"out of memory. {error}".rstrip(" .")
     except (ImportError, OSError, TypeError, ValueError) as error:
         message = str(error)
         if isinstance(error, OSError) and error.strerror is not None:  # an error of the system
             message = f"{error.filename or 'standard input or output'}: {error.strerror}"
-        print(f"{program}: error: {_one_line(message)}", file=sys.stderr)
-        return 1
-    return 0
+    print(f"{program}: error: {_one_line(message)}", file=sys.stderr)
+    return 1
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from typing import Any, NamedTuple
 
 from joblib import Memory
 
@@ -11,7 +10,7 @@ from sklearn_shag.datasets import find_model
 from sklearn_shag.features import TransformerVectors
 from sklearn_shag.model_files import load_model
 from sklearn_shag.treebank import read_dictionary
-from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
+from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 
 VECTORS = "vectors"  # folder in the cache
@@ -45,14 +44,6 @@ def open_context(folder, n_jobs=None, *, keeps=False):
     return vectors
 
 
-class LoadedModel(NamedTuple):
-    """A model that parses, with the parser and the splitter, if any, that are in it."""
-
-    estimator: Any
-    opened: OpenMember
-    splitter: Any
-
-
 def open_model(name, files=(), *, context=None, dictionary=None, n_jobs=None):
     """Load the model of a command that parses files.
 
@@ -69,7 +60,8 @@ def open_model(name, files=(), *, context=None, dictionary=None, n_jobs=None):
 
     Returns
     -------
-    model : LoadedModel
+    model : estimator
+        One that parses, with these settings.
 
     Raises
     ------
@@ -85,16 +77,16 @@ def open_model(name, files=(), *, context=None, dictionary=None, n_jobs=None):
             f"--context {context}: the model {name} reads no vectors in context; leave them out."
         )
     model = load_model(path, embeddings=open_context(context, n_jobs), dictionary=words)
-    opened = open_member(model)
-    if not isinstance(opened.parser, Parser):
+    parser = open_member(model).parser
+    if not isinstance(parser, Parser):
         raise ValueError(
-            f"{name} holds a {type(opened.parser).__name__}, which cannot parse; give a model of "
+            f"{name} holds a {type(parser).__name__}, which cannot parse; give a model of "
             f"the command train."
         )
-    opened.parser.set_params(verbose=choose_verbosity())
+    parser.set_params(verbose=choose_verbosity())
     if n_jobs is not None:
-        opened.parser.set_params(n_jobs=n_jobs)
-    return LoadedModel(model, opened, find_splitter(model))
+        parser.set_params(n_jobs=n_jobs)
+    return model
 
 
 def is_terminal(stream):

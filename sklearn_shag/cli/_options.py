@@ -207,8 +207,11 @@ def make_help(function):
     """Make help from a docstring: its first paragraph, and examples below the options."""
     text = textwrap.dedent(f"    {function.__doc__ or ''}").strip()  # python -OO has none
     description, _, examples = text.partition("\n\n")
-    formatter = argparse.RawDescriptionHelpFormatter
-    return {"description": description, "epilog": examples, "formatter_class": formatter}
+    return {
+        "description": description,
+        "epilog": examples,
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
 
 
 def add_model(parser, more="", **options):
@@ -296,8 +299,9 @@ def _parse_encoding(name):
     try:
         "".encode(name)
     except LookupError:
-        message = f"{name!r} is no encoding that Python knows, such as latin-1 or utf-16"
-        raise argparse.ArgumentTypeError(message) from None
+        raise argparse.ArgumentTypeError(
+            f"{name!r} is no encoding that Python knows, such as latin-1 or utf-16"
+        ) from None
     return codecs.lookup(name).name
 
 

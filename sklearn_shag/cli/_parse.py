@@ -33,7 +33,7 @@ from sklearn_shag.treebank import (
     set_comment,
 )
 from sklearn_shag.utils._arrays import answer_each, in_chunks
-from sklearn_shag.utils._estimators import OpenMember, open_member
+from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import PARTIAL, STANDARD, UTF_8, expand_user, write_resumable
 from sklearn_shag.utils._messages import printable, warn
@@ -44,6 +44,11 @@ GROUP = 1 << 15  # characters of pieces of text that are parsed together, at lea
 # The shares of its words that are unseen in text of another language only, for so many known words.
 MOST_UNSEEN = (15_000, 0.46), (3_000, 0.7)
 FEWEST_WORDS = 200  # of a file that is warned of
+# What parse and suggest warn of, with the number of words.
+GUESSED_BESIDE_DEPS = (
+    "words with DEPS whose heads were guessed: {}; their DEPS are as before, and may not fit these "
+    "heads"
+)
 FEWEST_ITEMS = 4  # items that processes are started for: they take as long to start as to parse
 SUFFIXES = {"conllu": ".conllu", "jsonl": ".jsonl"}  # of files in folders; others end in .txt
 # Options that do not change the output, or that are described by themselves.
@@ -138,20 +143,22 @@ class PieceParser(NamedTuple):
         return [_encode_json({"id": tree.sent_id, "sentences": rows, "text": tree.text}) + b"\n"]
 
 
+def find_unknown(tree):
+    """Find the tokens without heads of a tree, from 0."""
+    heads = np.full(len(tree), UNKNOWN) if tree.heads is None else tree.heads
+    return np.flatnonzero(heads == UNKNOWN).tolist()
+
+
 def count_guessed(tree):
     """Count the words of a tree without guesses that have DEPS, but no head."""
-    heads = [UNKNOWN] * len(tree) if tree.heads is None else tree.heads
-    return int(np.sum(np.equal(heads, UNKNOWN) & np.not_equal(tree.deps, MISSING)))
+    return sum(tree.deps[token] != MISSING for token in find_unknown(tree))
 
 
-def warn_of_deps(n_words):
-    """Warn of words with DEPS whose heads are guessed."""
-    if n_words:
-        warn(
-            f"words with DEPS whose heads were guessed: {n_words}; their DEPS are as before, and "
-            f"may not fit these heads",
-            UserWarning,
-        )
+def tell_error(error, skips, message):
+    """Warn of an error in the input, and of what is done instead; or raise it."""
+    if not skips:
+        raise error
+    warn(f"{str(error).rstrip('.')}; {message}", UserWarning)
 
 
 def _encode_json(content):
@@ -197,7 +204,7 @@ class Output:
                 self.counts.update(counted)
                 if isinstance(result, ConlluError):
                     if not self.counts["unparsed"]:
-                        self._tell_error(result, "the sentence is passed on as it is")
+                        tell_error(result, self.skips, "the sentence is passed on as it is")
                     self.counts["unparsed"] += 1
                 else:
                     self.counts.update(["sentences", "in_document"])
@@ -231,12 +238,12 @@ class Output:
             yield self._open_line(document) if number == 1 else b", "
             head = b'{"sent_id": ' + _encode_json(name) + b", "
             yield b", ".join(head + text[1:] for text in texts)
-            return
-        if document is not None and number == 1:
-            notes = "".join(f"# empty_document = {each}\n" for each in self.empty)
-            yield f"# newdoc id = {document}\n{notes}".encode()
-            self.empty = []
-        yield from (set_comment(text.decode(), "sent_id", name).encode() for text in texts)
+        else:
+            if document is not None and number == 1:
+                notes = "".join(f"# empty_document = {each}\n" for each in self.empty)
+                yield f"# newdoc id = {document}\n{notes}".encode()
+                self.empty = []
+            yield from (set_comment(text.decode(), "sent_id", name).encode() for text in texts)
 
     def _end(self, piece):
         """Yield the end of a document, which is left out if there is nothing but an error."""
@@ -244,7 +251,8 @@ class Output:
         is_empty = not self.counts.pop("in_document", 0)
         if is_refused:
             name = "the text" if document is None else f"document {document!r}"
-            self._tell_error(piece.error, f"{'' if is_empty else 'the rest of '}{name} is left out")
+            message = f"{'' if is_empty else 'the rest of '}{name} is left out"
+            tell_error(piece.error, self.skips, message)
         self.counts.update(documents=1, refused=is_refused, empty=is_empty and not is_refused)
         if self.is_json and not (is_empty and is_refused):
             yield self._open_line(document) if is_empty else b""
@@ -255,30 +263,21 @@ class Output:
     def _open_line(self, document):
         return b'{"id": ' + _encode_json(document) + b', "sentences": ['
 
-    def _tell_error(self, error, message):
-        if not self.skips:
-            raise error
-        warn(f"{str(error).rstrip('.')}; {message}", UserWarning)
-
     def summarize(self):
         """Warn of unseen words, sentences without a parse, DEPS, and documents left out."""
         self.tell_unseen()
         of, n = self.counts, self.counts["sentences"]
-        if of["unparsed"]:
-            warn(f"{of['unparsed']} of {n} sentences were passed on without a parse", UserWarning)
-        warn_of_deps(of["guessed"])
-        if of["bared"]:
-            warn(
-                f"DEPS and empty nodes of {of['bared']} of {n} sentences were left out, since they "
-                f"belong to other heads; --keep-heads keeps them, and the heads in the input",
-                UserWarning,
-            )
-        if of["refused"]:
-            warn(
-                f"{of['refused']} of {of['documents']} documents were left out; the others have "
-                f"{n} sentences (empty documents: {of['empty']})",
-                UserWarning,
-            )
+        messages = {
+            "unparsed": f"{of['unparsed']} of {n} sentences were passed on without a parse",
+            "guessed": GUESSED_BESIDE_DEPS.format(of["guessed"]),
+            "bared": f"DEPS and empty nodes of {of['bared']} of {n} sentences were left out, since "
+            f"they belong to other heads; --keep-heads keeps them, and the heads in the input",
+            "refused": f"{of['refused']} of {of['documents']} documents were left out; the others "
+            f"have {n} sentences (empty documents: {of['empty']})",
+        }
+        for name, message in messages.items():
+            if of[name]:
+                warn(message, UserWarning)
 
 
 def parse(options):
@@ -346,7 +345,8 @@ def parse(options):
 
 def _make_work(options, model):
     """Make the function that parses pieces, and check the options of parsing."""
-    parser, is_json = model.opened.parser, options.output_format == "jsonl"
+    opened, is_json = open_member(model), options.output_format == "jsonl"
+    parser = opened.parser
     # The progress bar of the command is for all pieces.
     parser.set_params(verbose=0, max_tokens=options.max_tokens)
     if options.decoder is not None:
@@ -361,22 +361,22 @@ def _make_work(options, model):
         "keep_heads": options.keep_heads,
         "unique_relations": "auto" if groups == [("auto",)] else groups,
     }
-    form = choose_form(options, model.splitter)
+    form = choose_form(options, model)
     skips = options.on_error == "skip"
-    return PieceParser(model.opened, form, answers, skips, is_json, _list_known(parser))
+    return PieceParser(opened, form, answers, skips, is_json, _list_known(parser))
 
 
 def _list_known(parser):
     """Return the words that a network, or the first of several, has learned; none of others."""
     first = open_member(getattr(parser, "estimators_", [parser])[0]).parser
-    forms = getattr(first, "vocabulary_", {}).get("form", ())
-    return frozenset(forms)
+    return frozenset(getattr(first, "vocabulary_", {}).get("form", ()))
 
 
-def choose_form(options, splitter):
+def choose_form(options, model):
     """Choose the format of the option `input`; of text, it has the splitter of the model."""
     if options.input in ("conllu", "horizontal"):
         return CONLLU if options.input == "conllu" else HORIZONTAL
+    splitter = find_splitter(model)
     if splitter is None:
         raise ValueError(
             f"{options.model} has not learned to split text; give a model of train --text."

@@ -1,7 +1,6 @@
 """Recipes of the command `train`, made from its options, and the models that they make."""
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from types import SimpleNamespace
 
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -21,7 +20,7 @@ from sklearn_shag.lexical import LexicalizedSHAG
 from sklearn_shag.model_files import load_model
 from sklearn_shag.network import LEARNED, BiaffineParser, Splitter, Tagger
 from sklearn_shag.treebank import TokenFeature, read_dictionary
-from sklearn_shag.utils._estimators import open_member
+from sklearn_shag.utils._estimators import find_params, open_member, set_in_parts
 
 # Models of columns see more than symbols; networks read vectors of words, too.
 OF_COLUMNS = ("crf", "biaffine", "ensemble")
@@ -81,38 +80,17 @@ def choose_model(options):
     return "ensemble", "the most accurate one; biaffine learns in a third of the time"
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(SimpleNamespace):
     """What the command `train` learns: the kind of model, its settings, and what they need.
 
-    Its fields are the options of the same names; :meth:`from_options` makes it.
+    Its attributes are the options of the command, as :func:`~sklearn_shag.cli._options.add_train`
+    describes them; :meth:`from_options` makes it.
 
-    Parameters
+    Attributes
     ----------
     model : str or None
         The kind of a new model; None goes on with the model `continue_`.
     """
-
-    model: str | None
-    continue_: str | None
-    symbols: str | None
-    columns: str | None
-    tags: str | None
-    text: bool | None
-    pattern: list[str] | None
-    embeddings: str | None
-    context: str | None
-    context_for: str | None
-    dictionary: str | None
-    raw_text: list[str] | None
-    teacher: str | None
-    helpers: list[str] | None
-    cv: int | None
-    min_count: int | None
-    max_iter: int | None
-    seed: int
-    set: list[tuple[str, Any]]
-    n_jobs: int | None
 
     @classmethod
     def from_options(cls, options, kind):
@@ -123,8 +101,7 @@ class Recipe:
         ValueError
             If options do not go together.
         """
-        given = {field.name: getattr(options, field.name) for field in fields(cls)}
-        recipe = cls(**given | {"model": kind})
+        recipe = cls(**vars(options) | {"model": kind})
         recipe._check_options()
         return recipe
 
@@ -144,18 +121,16 @@ class Recipe:
 
     def _list_given(self, *names):
         """Return a dict of the options in `names` that are given."""
-        given = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: vars(self)[name] for name in names if vars(self)[name] is not None}
 
     def _check_options(self):
         """Refuse options that do not go together."""
+        wrong = [f"--{name.replace('_', '-')}" for name in self._list_given(*OF_NEW)]
         if self.continue_ is None:
             self._check_columns()
             self._check_sources()
             self._check_vectors()
-            return
-        wrong = [f"--{name.replace('_', '-')}" for name in self._list_given(*OF_NEW)]
-        if wrong:
+        elif wrong:
             raise ValueError(
                 f"--continue goes on with a model as it is; leave out {' and '.join(wrong)}."
             )
@@ -233,8 +208,7 @@ class Recipe:
             steps = model.steps if isinstance(model, ParserPipeline) else [("parser", model)]
             model = ParserPipeline([("splitter", splitter), *steps])
         if self.dictionary is not None:
-            names = _find_params(model, "dictionary")
-            model.set_params(**dict.fromkeys(names, read_dictionary(self.dictionary)))
+            set_in_parts(model, "dictionary", read_dictionary(self.dictionary))
         return model, learner
 
     def _load_learner(self):
@@ -303,11 +277,11 @@ class Recipe:
         if self.teacher is not None:
             return FrozenEstimator(load_model(self.teacher, embeddings=self.open_context()))
         if not self.helpers:
-            return replace(self, model="ensemble")._make_parser()[0]
+            return Recipe(**vars(self) | {"model": "ensemble"})._make_parser()[0]
         # Words, letters and other columns of other languages would mislead it.
         shared = [name for name in self.tags.split(",") if name in ("upos", "feats")]
-        of_all = replace(self, columns="shape", tags=",".join(shared) or None)
-        teacher, _ = of_all._make_part("biaffine", self.seed)
+        changed = {"columns": "shape", "tags": ",".join(shared) or None}
+        teacher, _ = Recipe(**vars(self) | changed)._make_part("biaffine", self.seed)
         return teacher.set_params(calibrate=False)
 
     def open_context(self):
@@ -331,11 +305,6 @@ class Recipe:
             given.append(read_vectors(self.embeddings, limit=N_VECTORS))
         of_all = tuple(given) if len(given) > 1 else given[0]
         table = given[0].to_table(list(sentences)) if self.makes_table else of_all
-        names = _find_params(model, "embeddings")
+        names = find_params(model, "embeddings")
         of_teacher = [name for name in names if "teacher__" in name]
         model.set_params(**dict.fromkeys(names, table) | dict.fromkeys(of_teacher, of_all))
-
-
-def _find_params(model, name):
-    """List the parameters of one name that a model and its members have."""
-    return [each for each in model.get_params() if each.split("__")[-1] == name]

@@ -25,9 +25,7 @@ def serve(options):
         If a file cannot be read, or the port is taken.
     """
     models = {
-        name: open_model(
-            path, context=options.context, dictionary=options.dictionary, n_jobs=1
-        ).estimator
+        name: open_model(path, context=options.context, dictionary=options.dictionary, n_jobs=1)
         for name, path in name_models(options.model).items()
     }
     app = make_app(

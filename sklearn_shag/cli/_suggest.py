@@ -16,7 +16,15 @@ from sklearn_shag.cli._evaluate import (
     print_json,
 )
 from sklearn_shag.cli._models import check_output, open_model
-from sklearn_shag.cli._parse import SUFFIXES, choose_form, count_guessed, read_items, warn_of_deps
+from sklearn_shag.cli._parse import (
+    GUESSED_BESIDE_DEPS,
+    SUFFIXES,
+    choose_form,
+    count_guessed,
+    find_unknown,
+    read_items,
+    tell_error,
+)
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences, suspicious_arcs
 from sklearn_shag.network import BiaffineParser
@@ -36,7 +44,7 @@ from sklearn_shag.treebank import (
     write_conllu,
 )
 from sklearn_shag.utils._arrays import in_chunks, rows_of
-from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable, warn
 
@@ -78,7 +86,7 @@ def suggest(options):
         dictionary=options.dictionary,
         n_jobs=options.n_jobs,
     )
-    opened, form = model.opened, choose_form(options, model.splitter)
+    opened, form = open_member(model), choose_form(options, model)
     invalid = LeftOut()
     found, part, place = [], [], 0
     for part in in_chunks(_iter_new(options, form, files, invalid), SUGGESTED_CHUNK):
@@ -151,9 +159,9 @@ def _print_rows(options, content, name, rows):
         return
     if options.json:
         print_json(content | {name: rows})
-        return
-    for row in [dict(zip(rows[0], rows[0], strict=True)), *rows] if rows else ():
-        print("\t".join(map(_format_field, row.values())))
+    elif rows:
+        for row in [dict(zip(rows[0], rows[0], strict=True)), *rows]:
+            print("\t".join(map(_format_field, row.values())))
 
 
 def _iter_new(options, form, files, invalid):
@@ -187,22 +195,19 @@ def _read_file(options, form, path, skips):
     for pieces in read_items(options, [path], form):
         yield from form.sentences(pieces)
         for error in filter(None, (getattr(piece, "error", None) for piece in pieces)):
-            if not skips:
-                raise error
-            warn(f"{str(error).rstrip('.')}; the document is left out", UserWarning)
+            tell_error(error, skips, "the document is left out")
 
 
 def _list_suggestions(options, opened, part, place):
     """Yield doubts, with the place of a sentence, its tree without guesses, and rows to list."""
     transform, parser = opened
-    trees, together = transform([sentence.tree for sentence in part]), False
+    trees = transform([sentence.tree for sentence in part])
+    together = options.by == "heads-in-sentences"
+    n = None if together else options.number
     if options.by in ("sentences", "trees"):
         by = "trees" if options.by == "trees" else "errors"
-        found = least_certain_sentences(parser, trees, n=options.number, by=by)
-        describe = _describe_sentence
+        found, describe = least_certain_sentences(parser, trees, n=n, by=by), _describe_sentence
     else:
-        together = options.by == "heads-in-sentences"
-        n = None if together else options.number
         found, describe = least_certain_arcs(parser, trees, n=n), _describe_arc
     groups = {}
     for k, (s, *values) in enumerate(rows_of(found)):
@@ -219,27 +224,23 @@ def _list_suggestions(options, opened, part, place):
         yield DOUBTS[options.by](rows), place + s, part[s].tree, rows
 
 
-def _find_unknown(tree):
-    """Find the tokens without heads of a tree, from 0."""
-    heads = np.full(len(tree), UNKNOWN) if tree.heads is None else tree.heads
-    return np.flatnonzero(heads == UNKNOWN).tolist()
-
-
 def _write_for_annotators(options, opened, found):
     """Write the sentences of suggestions in the order of reading, with predicted trees."""
     read, asked = {}, {}
     for _, place, tree, rows in sorted(found, key=itemgetter(1)):
         read[place] = tree
         tokens = [row["token"] - 1 for row in rows if "token" in row]
-        asked.setdefault(place, []).extend(tokens or _find_unknown(tree))
-    warn_of_deps(sum(map(count_guessed, read.values())))
+        asked.setdefault(place, []).extend(tokens or find_unknown(tree))
+    n_guessed = sum(map(count_guessed, read.values()))
+    if n_guessed:
+        warn(GUESSED_BESIDE_DEPS.format(n_guessed), UserWarning)
     written = []
     rows = parse_trees(opened, list(read.values()), keep_heads=True, confidence=True)
     for own, tokens, row in zip(read.values(), asked.values(), rows, strict=True):
         ((tree, _),), columns = row
         guesses, given, words = find_guesses(own), find_given(own), np.arange(len(own))
         guesses |= {name: ~given[name] for name in given.keys() & columns}
-        guesses["head"] = np.isin(words, _find_unknown(own))
+        guesses["head"] = np.isin(words, find_unknown(own))
         guesses["deprel"] = guesses["head"] & np.equal(own.deprels or MISSING, MISSING)
         marks = np.where(np.isin(words, tokens), "Yes", None).tolist()
         written.append(mark_guesses(tree, guesses).with_misc(ASKED, marks))

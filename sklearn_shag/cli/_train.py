@@ -4,7 +4,6 @@ import os
 import re
 import sys
 import warnings
-from dataclasses import replace
 from itertools import chain
 from time import perf_counter
 
@@ -48,7 +47,7 @@ def train(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `output`, `note`, those of :func:`find_treebanks`, and the fields of :class:`Recipe`.
+        With `output`, `note`, those of :func:`find_treebanks`, and those of :class:`Recipe`.
 
     Raises
     ------
@@ -68,7 +67,7 @@ def train(options):
         print(f"Taking --model {kind}: {reason}", file=told)
     recipe = Recipe.from_options(options, kind)
     if recipe.learns_tags and recipe.tags is None:
-        recipe = replace(recipe, tags=",".join(treebank.list_columns()))
+        recipe.tags = ",".join(treebank.list_columns())
     training = Training(recipe, treebank, others, told)
     with log_progress():
         expected = training.fit()
@@ -131,6 +130,8 @@ class Training:
         self.helpers = list(read_helpers(others))
         self.raw = [] if recipe.raw_text is None else self._read_raw(recipe.raw_text)
         recipe.give_vectors(self.model, chain(self.raw, treebank))
+        # The simple network that a student should be better than.
+        self._simple = NO_HELPERS if self.helpers else NO_RAW_TEXT
         self._tried, self._gains = (), []
 
     def _read_raw(self, paths):
@@ -240,16 +241,10 @@ class Training:
                     title = f"{of}: {', '.join(shown)}".ljust(38)
                     print(f"{title}({number} {printable(place)})", file=self.told)
                     if model is self.model:
-                        on = f"{number} {os.path.basename(place)}"
-                        rows.append({"of": of, "on": on} | found)
+                        rows.append({"of": of, "on": f"{number} {os.path.basename(place)}"} | found)
             if self._simple in models:
                 self._gains.extend(np.subtract(n_right["student"], n_right[self._simple]))
         return rows
-
-    @property
-    def _simple(self):
-        """The name of the simple network that a student should be better than."""
-        return NO_HELPERS if self.helpers else NO_RAW_TEXT
 
     def _list_models(self):
         """List the models to score by name: a student with its teacher and the simple network.

@@ -112,12 +112,12 @@ class Treebank:
     def __iter__(self):
         if self.kept:
             yield from self.kept
-            return
-        for tree in self.read():
-            self.kept.append(tree)
-            if self.n_sentences > MOST_TREES and self.is_file:
-                self.kept = []
-            yield tree
+        else:
+            for tree in self.read():
+                self.kept.append(tree)
+                if self.n_sentences > MOST_TREES and self.is_file:
+                    self.kept = []
+                yield tree
 
     def list_columns(self):
         """List the columns that can be learned and have values, by reading the trees once."""

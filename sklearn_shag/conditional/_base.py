@@ -196,8 +196,7 @@ class ArcParser(WatchedMixin, CalibratedMixin, ConditionalParser):
             vars(model).update(
                 trees=kind, calibrate=False, warm_start=False, verbose=0, _skl_callbacks=[]
             )
-            with warnings.catch_warnings():  # the fit to all trees warns
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):  # the fit to all trees warns
                 found = np.concatenate(model._fit(*part, weights).predict(rest))
             scores.append(float(np.mean((found == known)[known > UNKNOWN])))
         return scores

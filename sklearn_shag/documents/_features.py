@@ -187,11 +187,10 @@ class TextParser(StatelessTransformer):
             return X
         texts = list(X)
         for row, text in enumerate(texts):
-            if not _is_missing(text):
-                continue
-            if self.missing == "empty":
+            is_missing = _is_missing(text)
+            if is_missing and self.missing == "empty":
                 texts[row] = ""
-            elif self.on_error == "raise":
+            elif is_missing and self.on_error == "raise":
                 raise ValueError(
                     f"Row {row} of X, counted from 0, has no text but {text!r}. Fill such "
                     f'rows with X.fillna(""), or set missing="empty".'

@@ -41,8 +41,10 @@ from sklearn_shag.utils._estimators import (
     BaseEstimator,
     Pipeline,
     TransformerMixin,
+    find_params,
     keep,
     open_member,
+    set_in_parts,
 )
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import HasMethods, StrOptions, check_whole_number
@@ -265,15 +267,13 @@ class AveragedParser(CalibratedMixin, Ensemble):
         """
         check_whole_number(n_estimators, "n_estimators")
         check_whole_number(random_state, "random_state", least=0)
-        names = clone(estimator).get_params()
-        names = [name for name in names if name.split("__")[-1] == "random_state"]
-        if not names:
+        if not find_params(clone(estimator), "random_state"):
             raise ValueError(
                 f"This {type(estimator).__name__} has no random_state: copies of it would be the "
                 f"same. Give an estimator that has one, such as BiaffineParser."
             )
         members = [
-            (f"seed{k}", clone(estimator).set_params(**dict.fromkeys(names, seed)))
+            (f"seed{k}", set_in_parts(clone(estimator), "random_state", seed))
             for k, seed in enumerate(range(random_state, random_state + n_estimators))
         ]
         return cls(members, **params)
@@ -355,9 +355,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
         return np.array([shares[name] for name, _ in self.estimators])
 
     def _member_weights(self, n_members):
-        if hasattr(self.weights, "fit"):
-            return self.shares_
-        return super()._member_weights(n_members)
+        return self.shares_ if hasattr(self.weights, "fit") else super()._member_weights(n_members)
 
     def _check_members(self):
         opened, mixture = super()._check_members(), self.weights
@@ -394,8 +392,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
             model = clone(self).set_params(
                 estimators=[*members.items()], calibrate=False, verbose=0
             )
-            with warnings.catch_warnings():  # the fit to all trees has warned
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):  # the fit to all trees has warned
                 of_weights = None if (weights == 1).all() else weights[own]
                 model.fit(sentences.take(own), take_entries(y, own), of_weights)
                 batch = model._batch(sentences.take(firsts[other]))
@@ -512,9 +509,7 @@ def _join_tags(*parts):
 
 def without_calibration(member):
     """Copy a member, with `calibrate` off in all its parts: the average alone is corrected."""
-    member = clone(member)
-    names = [name for name in member.get_params() if name.split("__")[-1] == "calibrate"]
-    return member.set_params(**dict.fromkeys(names, False))
+    return set_in_parts(clone(member), "calibrate", False)
 
 
 def _set_schedule(member, n_tokens):

@@ -218,7 +218,7 @@ class Ensemble(ComposedParser):
             for member in members
         ]
         with progress("Learning", len(tasks), "estimators", self.verbose) as advance:
-            fitted = run_parallel(tasks, self.n_jobs, lambda _: advance())
+            fitted = run_parallel(tasks, self.n_jobs, advance)
         named = Bunch()  # its __init__ would refuse the name self
         named.update(zip(names, fitted, strict=True))
         return {"named_estimators_": named}
@@ -234,8 +234,8 @@ class Ensemble(ComposedParser):
         return MemberCodes(codes)
 
     def _list_sources(self):
-        named = getattr(self, "named_estimators_", None)
-        return collect_sources(dict(self.estimators).values() if named is None else named.values())
+        members = getattr(self, "named_estimators_", dict(self.estimators))
+        return collect_sources(members.values())
 
     def _list_weighted(self):
         """List each fitted member with a weight as WeightedMember."""

@@ -231,15 +231,14 @@ class ProductParser(Ensemble):
                     f"The estimator {name!r} must be a grammar, got {type(parser).__name__}. Give "
                     f"the members of a product; AveragedParser takes any parsers."
                 )
-            if _has_memory_alone(parser):
-                continue
-            with_states.append(name)
-            if weight != 1 and not parser._deterministic:
-                raise ValueError(
-                    f"The weight of {name!r} must be 1, got {weight:g}: the power of a sum over "
-                    f"hidden states is not such a sum. Give weights to the other members, or take "
-                    f"AveragedParser, which allows any weights."
-                )
+            if not _has_memory_alone(parser):
+                with_states.append(name)
+                if weight != 1 and not parser._deterministic:
+                    raise ValueError(
+                        f"The weight of {name!r} must be 1, got {weight:g}: the power of a sum "
+                        f"over hidden states is not such a sum. Give weights to the other members, "
+                        f"or take AveragedParser, which allows any weights."
+                    )
         if len(with_states) > 1:
             raise ValueError(
                 f"{' and '.join(map(repr, with_states))} have states that are more than a class of "

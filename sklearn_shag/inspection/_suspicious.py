@@ -16,7 +16,7 @@ from sklearn_shag.encoding import check_trees, read_column
 from sklearn_shag.inspection._tables import largest_first, shown_as_table, to_dataframe
 from sklearn_shag.parsing import ask, has_projective_completion, list_corrected, list_heads
 from sklearn_shag.treebank import MISSING, DependencyTree, allowed_arcs, require_trees
-from sklearn_shag.utils._estimators import open_parser
+from sklearn_shag.utils._estimators import open_parser, set_in_parts
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import N_JOBS, Interval, validate_params
@@ -180,8 +180,7 @@ def assign_folds(trees, cv, seed=0):
 
 def _judge_fold(parser, trees, heads, values, seed, rest, held_out):
     """Fit a clone to all other trees; list probabilities of choices of each tree, by column."""
-    names = [name for name in parser.get_params() if name.split("__")[-1] == "random_state"]
-    model = clone(parser).set_params(**dict.fromkeys(names, seed))
+    model = set_in_parts(clone(parser), "random_state", seed)
     model.fit([trees[s] for s in rest])
     transform, fitted = open_parser(model, "predict_marginals")
     part, known = transform([trees[s] for s in held_out]), [heads[s] for s in held_out]

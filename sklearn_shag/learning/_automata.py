@@ -70,9 +70,7 @@ def learn_automata(statistics, learn, smoothing=0.0, n_jobs=None, context=0.0, v
     learn = partial(_learn_from_moments, statistics, learn, smoothing, context)
     alphabet = Alphabet(statistics.roots.size)
     with progress("Learning", alphabet.n_pairs, "automata", verbose) as advance:
-        return run_parallel(
-            pair_tasks(learn, range(alphabet.n_learned)), n_jobs, lambda _: advance()
-        )
+        return run_parallel(pair_tasks(learn, range(alphabet.n_learned)), n_jobs, advance)
 
 
 def _learn_from_moments(statistics, learn, smoothing, context, head, direction):

@@ -162,9 +162,7 @@ def learn_by_em(settings, statistics, sequences, init):
         learn = partial(_best_run, begin, statistics, prefix_trees, start, improve, smoothing)
 
         def run(priors, heads):
-            return run_parallel(
-                pair_tasks(partial(learn, priors), heads), n_jobs, lambda _: advance()
-            )
+            return run_parallel(pair_tasks(partial(learn, priors), heads), n_jobs, advance)
 
         pools = run([None, None], [alphabet.unknown_head])
         priors = [

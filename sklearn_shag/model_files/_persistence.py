@@ -124,7 +124,7 @@ def save_model(model: BaseEstimator, path: FilePath, *, card: dict[str, Any] | N
     header |= {"card": card} if card else {}
     arrays, header["same"] = _keep_once(contents.arrays)
     arrays[HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    with atomic_write(path, "wb") as file:
+    with atomic_write(path) as file:
         np.savez_compressed(file, **arrays)
 
 

@@ -301,7 +301,7 @@ class Tagger(TreeTransformer, TagLearner):
             for k, (train, test) in enumerate(folds, start=1)
         ]
         with progress("Cross-fitting", len(tasks), "folds", self.verbose) as advance:
-            tagged = run_parallel(tasks, self.n_jobs, lambda _: advance())
+            tagged = run_parallel(tasks, self.n_jobs, advance)
         trees = {}
         for (_, test), of_fold in zip(folds, tagged, strict=True):
             trees.update(zip(test, of_fold, strict=True))

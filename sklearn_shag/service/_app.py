@@ -202,8 +202,11 @@ def _analyse_next(analyse, chunks):
 
 def _say(line, status, headers=()):
     """Reply with one line of text."""
-    kind = {"Content-Type": "text/plain; charset=utf-8"}
-    return status, kind | dict(headers), f"{line}\n".encode()
+    return (
+        status,
+        {"Content-Type": "text/plain; charset=utf-8"} | dict(headers),
+        f"{line}\n".encode(),
+    )
 
 
 def _as_json(content):

@@ -208,17 +208,6 @@ def open_member(member):
     -------
     opened : OpenMember
     """
-    steps, parser = _list_steps(member)
-    return OpenMember(Steps(steps), parser)
-
-
-def find_splitter(member):
-    """Find the step that splits text, None if a pipeline has none."""
-    steps, _ = _list_steps(member)
-    return next((step for step in steps if hasattr(step, "iter_split_text")), None)
-
-
-def _list_steps(member):
     steps = []
     while isinstance(member, FrozenEstimator | Pipeline) or hasattr(member, "_opened"):
         if isinstance(member, FrozenEstimator):
@@ -228,7 +217,23 @@ def _list_steps(member):
         else:
             steps += [step for _, step in member.steps[:-1] if step not in (None, "passthrough")]
             member = member.steps[-1][1]
-    return steps, member
+    return OpenMember(Steps(steps), member)
+
+
+def find_splitter(member):
+    """Find the step that splits text, None if a pipeline has none."""
+    steps = open_member(member).transform.steps
+    return next((step for step in steps if hasattr(step, "iter_split_text")), None)
+
+
+def find_params(estimator, name):
+    """List the parameters of one name that an estimator and its parts have."""
+    return [each for each in estimator.get_params() if each.split("__")[-1] == name]
+
+
+def set_in_parts(estimator, name, value):
+    """Set the parameters of one name that an estimator and its parts have."""
+    return estimator.set_params(**dict.fromkeys(find_params(estimator, name), value))
 
 
 def open_parser(estimator, method, advice=""):

@@ -199,8 +199,8 @@ def check_target(path):
 
 
 @contextlib.contextmanager
-def atomic_write(path, mode="w"):
-    """Open a file for writing that takes the place of `path` only once it is complete.
+def atomic_write(path):
+    """Open a file for writing bytes that takes the place of `path` only once it is complete.
 
     The content goes to a temporary file in the same folder, which is renamed when the block ends
     and removed when the block raises: `path` holds the old content or the new, never a part. That
@@ -214,17 +214,12 @@ def atomic_write(path, mode="w"):
         kept, and what is not a regular file (a terminal, a pipe) is written directly. ``-`` is
         standard output, which gets all at the end, ``~`` the home folder.
 
-    mode : {"w", "wb"}, default="w"
-        Text (UTF-8, with ``\\n`` as line end on every platform) or bytes.
-
     Yields
     ------
-    file : file object
+    file : binary file object
 
     Raises
     ------
-    ValueError
-        If `mode` is neither of the two.
     OSError
         If the file cannot be written; the message says why in words. Other errors of the block
         pass as they are.
@@ -235,16 +230,14 @@ def atomic_write(path, mode="w"):
     >>> from sklearn_shag.utils._io import atomic_write
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "note.txt"
     >>> with atomic_write(path) as file:
-    ...     _ = file.write("complete")
+    ...     _ = file.write(b"complete")
     >>> path.read_text()
     'complete'
     """
-    if mode not in ("w", "wb"):
-        raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
-    path, text = expand_user(path), {} if mode == "wb" else {"encoding": "utf-8", "newline": "\n"}
+    path = expand_user(path)
     check_target(path)
     if path == STANDARD:
-        with io.BytesIO() if mode == "wb" else io.StringIO(newline="\n") as file:
+        with io.BytesIO() as file:
             yield file
             _write_standard_output(file.getvalue())
         return
@@ -253,11 +246,11 @@ def atomic_write(path, mode="w"):
     temporary = os.path.join(os.path.dirname(target), name)
     with _word_errors(path, target, temporary):
         if os.path.exists(target) and not os.path.isfile(target):
-            with open(target, mode, **text) as file:
+            with open(target, "wb") as file:
                 yield file
             return
         try:
-            with open(temporary, mode.replace("w", "x"), **text) as file:
+            with open(temporary, "xb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -294,7 +287,7 @@ def write_text(path):
         If the file cannot be written.
     """
     path = expand_user(path)
-    with atomic_write(path, "wb") as file:
+    with atomic_write(path) as file:
         if path.endswith(".gz"):
             # Neither name nor time in the header: the same text gives the same bytes.
             with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as compressed:
@@ -416,14 +409,14 @@ def _delay_interruptions():
 
 
 def _write_standard_output(data):
-    """Write to standard output, in UTF-8 with ``\\n`` as line end on every platform."""
+    """Write bytes of UTF-8 to standard output."""
     binary = getattr(sys.stdout, "buffer", None)
     with _word_errors("<stdout>"), _delay_interruptions():
         if binary is None:  # a notebook's takes text alone
-            sys.stdout.write(data if isinstance(data, str) else data.decode())
-            return
-        sys.stdout.flush()
-        left = memoryview(data.encode() if isinstance(data, str) else data)
-        while left:  # where output is not buffered (python -u), signals end a write before its end
-            left = left[binary.write(left) :]
-        binary.flush()
+            sys.stdout.write(data.decode())
+        else:
+            sys.stdout.flush()
+            left = memoryview(data)
+            while left:  # where output is not buffered (python -u), signals end a write too early
+                left = left[binary.write(left) :]
+            binary.flush()

@@ -190,5 +190,5 @@ def read_code(path):
 def write_code(path, data):
     """Write data to a cache file with a digest, whole or not at all."""
     content = dumps(data)
-    with atomic_write(path, "wb") as file:
+    with atomic_write(path) as file:
         file.write(hashlib.sha256(content).digest() + content)

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
+from itertools import repeat
 from numbers import Integral
 from threading import Lock
 from time import perf_counter, sleep
@@ -25,6 +26,7 @@ from sklearn_shag.utils._messages import warn
 # Work that is over sooner needs no bar, unless one asks for more than verbose=1.
 DELAY = 2.0  # seconds
 LOG_EVERY = 60.0  # seconds between lines of progress
+EQUAL_SIZES = repeat(1)  # of tasks that progress counts
 _LOGGED = []  # is not empty within log_progress
 _PREPARED = []  # the function that a worker calls on each item
 
@@ -168,7 +170,7 @@ def one_thread(user_api="blas"):
                 library.set_num_threads(number)
 
 
-def run_parallel(tasks, n_jobs, on_done=None, *, in_place=False):
+def run_parallel(tasks, n_jobs, on_done=None, *, sizes=EQUAL_SIZES, in_place=False):
     """Run joblib tasks, by preference in threads, and list their results.
 
     Tasks are many and their matrices small: linear algebra that spreads each over all cores
@@ -181,8 +183,9 @@ def run_parallel(tasks, n_jobs, on_done=None, *, in_place=False):
         Of the `delayed` of this module, which takes scikit-learn's configuration along.
     n_jobs : int or None
     on_done : None or callable, default=None
-        Called with the position of each task that is done, by the thread that did it. On workers
+        Called with the size of each task that is done, by the thread that did it. On workers
         that are other processes, tasks count as done when they are sent there, a few ahead.
+    sizes : iterable of int, default=EQUAL_SIZES
     in_place : bool, default=False
         Whether tasks write into arrays of the caller. They are then never sent to other processes.
 
@@ -194,11 +197,11 @@ def run_parallel(tasks, n_jobs, on_done=None, *, in_place=False):
     backend, _ = get_active_backend(prefer="threads")
     with one_thread():
         if n_workers > 1 and isinstance(backend, ThreadingBackend):
-            return _run_in_threads(list(tasks), n_workers, backend, on_done)
+            return _run_in_threads(list(tasks), n_workers, backend, on_done, sizes)
         # To call one function joblib takes longer than a short sentence does.
         if n_workers == 1 or in_place:
-            return [_call_task(task) for task in _report_done(tasks, on_done)]
-        return list(Parallel(n_jobs=n_jobs, prefer="threads")(_report_done(tasks, on_done)))
+            return [_call_task(task) for task in _report_done(tasks, on_done, sizes)]
+        return list(Parallel(n_jobs=n_jobs, prefer="threads")(_report_done(tasks, on_done, sizes)))
 
 
 def map_in_processes(function, items, n_workers):
@@ -307,15 +310,15 @@ def _call_task(task):
     return function.__wrapped__(*args, **kwargs)
 
 
-def _report_done(tasks, on_done):
+def _report_done(tasks, on_done, sizes):
     """Yield tasks, and report each when the next one is requested: it is done, or sent away."""
-    for k, task in enumerate(tasks):
+    for task, size in zip(tasks, sizes, strict=False):
         yield task
         if on_done is not None:
-            on_done(k)
+            on_done(size)
 
 
-def _run_in_threads(tasks, n_workers, backend, on_done):
+def _run_in_threads(tasks, n_workers, backend, on_done, sizes):
     """Run tasks in threads as joblib does, without waiting 10 milliseconds for results.
 
     In that time hundreds of sentences are parsed.
@@ -323,7 +326,7 @@ def _run_in_threads(tasks, n_workers, backend, on_done):
     nested_backend, n_nested = backend.get_nested_backend()
     config, errors = get_config(), np.geterr()
 
-    queue = deque(enumerate(tasks))
+    queue = deque(zip(range(len(tasks)), tasks, sizes, strict=False))
     results = [None] * len(tasks)
 
     def work():
@@ -334,13 +337,13 @@ def _run_in_threads(tasks, n_workers, backend, on_done):
         ):
             while queue:
                 try:
-                    k, task = queue.popleft()
+                    k, task, size = queue.popleft()
                 except IndexError:  # another thread has taken the last one
                     return
                 try:
                     results[k] = _call_task(task)
                     if on_done is not None:
-                        on_done(k)
+                        on_done(size)
                 except BaseException:
                     queue.clear()  # nobody takes another task
                     raise
