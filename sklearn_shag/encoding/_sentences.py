@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 
 from sklearn_shag.encoding._alphabet import Alphabet
 from sklearn_shag.encoding._batch import take_entries
-from sklearn_shag.treebank import MISSING, DependencyTree, check_share, fill_unknown
+from sklearn_shag.treebank import MISSING, DependencyTree, check_share, fill_unknown, known_heads
 from sklearn_shag.treebank import heads as heads_of
 from sklearn_shag.utils._arrays import is_collection, refuse_set, unpack_column
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, check_tree
@@ -413,8 +413,7 @@ def list_labels(sentences, heads, y=None):
             given if isinstance(given, DependencyTree) and given.deprels else sentence
             for given, sentence in zip(y, sentences, strict=True)
         ]
-        own = (np.full(len(t), -1) if getattr(t, "heads", None) is None else t.heads for t in trees)
-        known &= heads == np.concatenate(list(own))
+        known &= heads == np.concatenate(list(map(known_heads, trees)))
     labels = [getattr(tree, "deprels", None) or (MISSING,) * len(tree) for tree in trees]
     if known.all():
         return labels

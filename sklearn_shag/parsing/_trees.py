@@ -17,6 +17,7 @@ from sklearn_shag.treebank import (
     allowed_arcs,
     arcs_left_by,
     keep_given,
+    known_heads,
     lift,
     list_known_heads,
     unspecified_relation,
@@ -211,7 +212,7 @@ def allow_arcs(sentences, allowed, keep_heads, projective):
     if allowed is not None:
         allowed = check_allowed(allowed, list(map(len, sentences)))
     if keep_heads:
-        kept = arcs_left_by(list(map(_known_heads, sentences)))
+        kept = arcs_left_by(list(map(known_heads, sentences)))
         both = kept if allowed is None else map(np.logical_and, allowed, kept)
         allowed = list(both)
     crossing = np.array([not has_tree(arcs, projective) for arcs in allowed], dtype=bool)
@@ -224,7 +225,7 @@ def allow_arcs(sentences, allowed, keep_heads, projective):
 def _refuse_arcs(sentences, s, keep_heads):
     """Raise a ValueError for a sentence whose arcs make no tree with one root."""
     name = describe_sentence(sentences, s)
-    roots = np.flatnonzero(_known_heads(sentences[s]) == 0) + 1
+    roots = np.flatnonzero(known_heads(sentences[s]) == 0) + 1
     if keep_heads and roots.size > 1:
         raise ValueError(
             f"{name} has heads that no tree with one root has: the tokens "
@@ -256,7 +257,7 @@ def kept_relations(sentence, heads, labels):
     own = sentence.deprels if isinstance(sentence, DependencyTree) else None
     if own is None:
         return labels
-    known = _known_heads(sentence) != UNKNOWN
+    known = known_heads(sentence) != UNKNOWN
     if labels is None:
         labels = map(unspecified_relation, heads.tolist())
     else:
@@ -458,8 +459,3 @@ def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options)
 def _with_confidence(tree, marginals):
     (probabilities,) = head_probabilities([marginals], [tree.heads])
     return tree.with_misc("Confidence", [f"{probability:.4f}" for probability in probabilities])
-
-
-def _known_heads(sentence):
-    known = sentence.heads if isinstance(sentence, DependencyTree) else None
-    return np.full(len(sentence), UNKNOWN) if known is None else known
