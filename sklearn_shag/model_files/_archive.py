@@ -80,15 +80,13 @@ class Archive:
 
     def __init__(self, data, max_bytes):
         # numpy would take any other file for a pickle, and advise to trust it.
-        if not zipfile.is_zipfile(io.BytesIO(data)):
-            if data.startswith(_PICKLE):
-                raise ModelFileError(
-                    "it looks like a pickle. joblib.load or pickle.load may read it, but loading "
-                    "it can run any code, so load only what you trust."
-                )
-            raise ModelFileError(
-                "it is no .npz archive, as save_model and the command train write it."
-            )
+        is_archive = zipfile.is_zipfile(io.BytesIO(data))
+        require(
+            is_archive or not data.startswith(_PICKLE),
+            "it looks like a pickle. joblib.load or pickle.load may read it, but loading it can "
+            "run any code, so load only what you trust.",
+        )
+        require(is_archive, "it is no .npz archive, as save_model and the command train write it.")
         # zipfile makes objects of all entries, a hundred times as large, before any can be counted.
         n_entries = data.count(_ENTRY)
         require(n_entries <= _MAX_MEMBERS, f"its directory has more than {_MAX_MEMBERS:,} entries.")
