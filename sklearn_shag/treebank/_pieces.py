@@ -120,11 +120,12 @@ def leave_out_rest(content, skips):
 
 
 def _too_long(path, line, longest):
-    message = (
+    return ConlluError(
+        path,
+        line,
         f"this sentence has more than max_sentence_bytes={longest} bytes; see that sentences end "
-        f"where they should, or raise the limit"
+        f"where they should, or raise the limit",
     )
-    return ConlluError(path, line, message)
 
 
 def iter_pieces(
@@ -187,9 +188,11 @@ def iter_pieces(
             held += chunk
             n_bytes += len(chunk)
             if max_bytes is not None and n_bytes > max_bytes:
-                message = f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
-                line = 1 + n_lines + held.count(b"\n")
-                raise ConlluError(path, line, message)
+                raise ConlluError(
+                    path,
+                    1 + n_lines + held.count(b"\n"),
+                    f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}",
+                )
             if len(held) < size:
                 continue
             is_long = len(held) >= _LONGER * size
