@@ -171,13 +171,14 @@ def iter_pieces(
     OSError
         If the file cannot be read.
     """
-    is_open = hasattr(source, "read")
-    path = "<stdin>" if source == STANDARD else source
-    if is_open:
+    if hasattr(source, "read"):
         path = str(getattr(source, "name", "<text>"))
-    is_other = not is_open and encoding != UTF_8
-    chunks = _read_open(path, source) if is_open else _read_file(path, source, raw or is_other)
-    chunks = _recode(chunks, encoding) if is_other else chunks
+        chunks = _read_open(path, source)
+    else:
+        path = "<stdin>" if source == STANDARD else source
+        chunks = _read_file(path, source, raw or encoding != UTF_8)
+        if encoding != UTF_8:
+            chunks = _recode(chunks, encoding)
     held, n_lines, n_bytes, n_read, n_read_before, searched = bytearray(), 0, 0, 0, 0, 0
     size = n_chunks * _CHUNK
     try:
@@ -204,8 +205,9 @@ def iter_pieces(
             end = next((k + len(b) for k, b in zip(ends, tried, strict=True) if k >= 0), 0)
             searched = len(held)
             if end:
-                n_new = n_read - n_read_before
-                yield Piece(path, n_lines, bytes(held[:end]), n_new, longest, line_end)
+                yield Piece(
+                    path, n_lines, bytes(held[:end]), n_read - n_read_before, longest, line_end
+                )
                 n_read_before = n_read
                 n_lines += held.count(b"\n", 0, end)
                 del held[:end]
