@@ -17,7 +17,7 @@ from sklearn_shag.treebank._graphemes import find_joined, remove_invisible
 from sklearn_shag.treebank._lines import split_sentences
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
-from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
+from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_trees
 from sklearn_shag.utils._io import UTF_8
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import COUNT, validate_params
@@ -304,8 +304,9 @@ def read_json_lines(path, keys=("id", "text"), encoding=UTF_8):
                 if line.strip():
                     end, text = _read_json(path, part.n_lines + k, line, *keys)
                     for piece in iter_text(io.StringIO(text, newline=""), raw=True):
-                        own = {"path": path, "n_lines": end.n_lines, "document": end.document}
-                        yield piece._replace(n_read=0, **own)
+                        yield piece._replace(
+                            path=path, n_lines=end.n_lines, n_read=0, document=end.document
+                        )
                     yield end
             yield TextPiece(path, 0, 0, "", part.n_read)  # reports the bytes
     except (ConlluError, OSError) as error:  # of the file
@@ -643,9 +644,9 @@ def _format_row(number, form, misc):
 
 
 def _make_tree(forms, source, document):
-    state = dict.fromkeys([*ATTRIBUTES.values(), "heads"])
-    state |= {"forms": forms, "symbols": forms, "_source": source, "_document": document}
-    return make_tree(state)
+    missing = dict.fromkeys([*ATTRIBUTES.values(), "heads"])
+    given = {"forms": forms, "symbols": forms, "_source": source, "_document": document}
+    return make_tree(missing | given)
 
 
 def _escape_spaces(spaces):
@@ -681,8 +682,7 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     'Dogs bark.'
     """
     trees, parts = list(trees), []
-    for index, tree in enumerate(trees):
-        require_tree(tree, f"trees[{index}]", "the white space between tokens is")
+    require_trees(trees, "trees", "the white space between tokens is")
     for tree, is_end in zip(trees, list_ends(trees), strict=True):
         for form, misc, *_ in list_tokens(tree):
             given = dict(pair.partition("=")[::2] for pair in misc.split("|"))
