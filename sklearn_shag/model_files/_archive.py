@@ -139,8 +139,10 @@ class Archive:
         """
         info = self._members.get(f"{self.same.get(name, name)}.npy")
         require(info is not None, f"it holds no array {name}.")
-        is_plain = not info.flag_bits & 1 and info.compress_type in _METHODS
-        require(is_plain, f"the array {name} is encrypted, or compressed in another way.")
+        require(
+            not info.flag_bits & 1 and info.compress_type in _METHODS,
+            f"the array {name} is encrypted, or compressed in another way.",
+        )
         require(
             info.file_size <= min(self._left, max_bytes),
             f"it holds more than max_bytes={self._max_bytes:,} unpacked, or more than "

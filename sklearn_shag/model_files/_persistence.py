@@ -508,8 +508,10 @@ def _restore_model(description, key, source, fitted):
 def _restore_attributes(cls, stored, key, source):
     expected, hints = _find_kinds(cls), _hints(cls)
     required = {name for name in expected if not hasattr(cls, name)}  # others are newer
-    is_right = required <= stored.keys() <= expected.keys()
-    require(is_right, f"the attributes of a {cls.__name__} are {', '.join(expected)}")
+    require(
+        required <= stored.keys() <= expected.keys(),
+        f"the attributes of a {cls.__name__} are {', '.join(expected)}",
+    )
     restored = dict.fromkeys(stored)  # in their order
     known = ChainMap(restored, {name: getattr(cls, name) for name in expected.keys() - required})
     # Attributes whose checks need other attributes come after these.
