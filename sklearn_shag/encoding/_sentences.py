@@ -368,7 +368,7 @@ def require_whole(sentences, heads, kept, y, name="y", learner=None):
         advice = advise_on_convention(part.tolist())
         source = "X" if y is None else name
         raise ValueError(
-            f"{describe_sentence(sentences, partial[0], source)} has unknown heads (-1), "
+            f"{name_sentence(sentences[partial[0]], partial[0], source)} has unknown heads (-1), "
             f"{np.count_nonzero(part == UNKNOWN)} of {part.size}, the first at token "
             f"{np.argmax(part == UNKNOWN) + 1}, and {len(partial)} of {len(sentences)} sentences "
             f"have some; {learner or 'this call'} needs whole trees. Leave these sentences out, or "
@@ -377,13 +377,8 @@ def require_whole(sentences, heads, kept, y, name="y", learner=None):
         )
 
 
-def describe_sentence(sentences, index, name="X"):
-    """Name a sentence in a message, such as "X[3] ('Dogs bark')", or "X[3]" of codes."""
-    return name_sentence(sentences[index], index, name)
-
-
 def name_sentence(sentence, index, name="X"):
-    """Name a sentence, given with its index, in a message, such as "X[3] ('Dogs bark')"."""
+    """Name a sentence in a message, such as "X[3] ('Dogs bark')", or "X[3]" of codes."""
     words = sentence.forms if isinstance(sentence, DependencyTree) else sentence
     text = f" ({shorten(' '.join(words))})" if isinstance(words[0], str) else ""
     return f"{name}[{index}]{text}"

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import check_allowed, describe_sentence
+from sklearn_shag.encoding import check_allowed, name_sentence
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
 from sklearn_shag.parsing._forest import list_best, list_corrected, list_heads, split_columns
 from sklearn_shag.treebank import (
@@ -224,7 +224,7 @@ def allow_arcs(sentences, allowed, keep_heads, projective):
 
 def _refuse_arcs(sentences, s, keep_heads):
     """Raise a ValueError for a sentence whose arcs make no tree with one root."""
-    name = describe_sentence(sentences, s)
+    name = name_sentence(sentences[s], s)
     roots = np.flatnonzero(known_heads(sentences[s]) == 0) + 1
     if keep_heads and roots.size > 1:
         raise ValueError(
