@@ -213,8 +213,7 @@ def allow_arcs(sentences, allowed, keep_heads, projective):
         allowed = check_allowed(allowed, list(map(len, sentences)))
     if keep_heads:
         kept = arcs_left_by(list(map(known_heads, sentences)))
-        both = kept if allowed is None else map(np.logical_and, allowed, kept)
-        allowed = list(both)
+        allowed = kept if allowed is None else list(map(np.logical_and, allowed, kept))
     crossing = np.array([not has_tree(arcs, projective) for arcs in allowed], dtype=bool)
     for s in np.flatnonzero(crossing):
         if not (projective and has_tree(allowed[s], projective=False)):
@@ -254,7 +253,7 @@ def kept_relations(sentence, heads, labels):
     -------
     deprels : sequence of str, or None if there are no relations at all
     """
-    own = sentence.deprels if isinstance(sentence, DependencyTree) else None
+    own = getattr(sentence, "deprels", None)
     if own is None:
         return labels
     known = known_heads(sentence) != UNKNOWN
@@ -440,10 +439,9 @@ def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options)
     transform, parser = opened
     # Steps before the parser change tags, which are written, and symbols, which are not. The parser
     # reads these tags even where others are given, which may be of another tag set.
-    default = dict.fromkeys(["n_best", "n_samples", "random_state"])
-    options = default | {"unique_relations": "auto"} | options
+    default = {"n_best": None, "n_samples": None, "random_state": None, "unique_relations": "auto"}
     rows = parser._find_answers(
-        transform(trees), None, keep_heads=keep_heads, confidence=confidence, **options
+        transform(trees), None, keep_heads=keep_heads, confidence=confidence, **default | options
     )
     for tree, (sentence, answer) in zip(trees, rows, strict=True):
         beside = confidence == "all"
