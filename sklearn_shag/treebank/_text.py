@@ -645,8 +645,9 @@ def _format_row(number, form, misc):
 
 def _make_tree(forms, source, document):
     missing = dict.fromkeys([*ATTRIBUTES.values(), "heads"])
-    given = {"forms": forms, "symbols": forms, "_source": source, "_document": document}
-    return make_tree(missing | given)
+    return make_tree(
+        missing | {"forms": forms, "symbols": forms, "_source": source, "_document": document}
+    )
 
 
 def _escape_spaces(spaces):
