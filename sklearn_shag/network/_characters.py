@@ -180,5 +180,4 @@ def cut_into_pieces(text, paragraphs):
             places.append(np.arange(max(first - MARGIN, begin), min(last + MARGIN, end)))
             is_own.append((places[-1] >= first) & (places[-1] < last))
             first = last
-    indptr = np.cumsum([0, *map(len, places)])
-    return np.concatenate(places), np.concatenate(is_own), indptr
+    return np.concatenate(places), np.concatenate(is_own), np.cumsum([0, *map(len, places)])

@@ -411,10 +411,18 @@ class Splitter(TreeTransformer, NetworkLearner):
         for piece, (text, places), begin in zip(pieces, visible, begins.tolist(), strict=True):
             name = None if piece.document is None else str(piece.document)
             own = numbers if name is None else map(partial("{}-{}".format, name), count(1))
-            place = piece.n_characters, piece.begins_paragraph, name, piece.tells_end
-            source = piece.text, places
-            its_ends = ends[begin : begin + len(text)]
-            yield to_trees(text, its_ends, self._words_of, own, *place, *source)
+            yield to_trees(
+                text,
+                ends[begin : begin + len(text)],
+                self._words_of,
+                own,
+                piece.n_characters,
+                piece.begins_paragraph,
+                document=name,
+                tells_end=piece.tells_end,
+                source=piece.text,
+                places=places,
+            )
 
     def _find_ends(self, text, lines=False, stops=None):
         """Predict the kind of end at each character, int8 (n_characters,).
