@@ -293,8 +293,9 @@ def list_answers(find, groups, with_logs, with_marginals, with_proba, forest):
 
 def list_samples(n_samples, forest):
     """List random trees of each sentence: their heads, (n_samples, n_tokens_i)."""
-    samples = forest.samples(n_samples, forest.batch.seeds)
-    return np.split(samples, forest.batch.indptr[1:-1], axis=1)
+    return np.split(
+        forest.samples(n_samples, forest.batch.seeds), forest.batch.indptr[1:-1], axis=1
+    )
 
 
 def list_derivations(k, forest):
