@@ -17,6 +17,7 @@ from sklearn_shag.treebank._graphemes import find_joined, remove_invisible
 from sklearn_shag.treebank._lines import split_sentences
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
+from sklearn_shag.treebank._tokens import split_pairs
 from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_trees
 from sklearn_shag.utils._io import UTF_8
 from sklearn_shag.utils._messages import shorten
@@ -686,7 +687,7 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     require_trees(trees, "trees", "the white space between tokens is")
     for tree, is_end in zip(trees, list_ends(trees), strict=True):
         for form, misc, *_ in list_tokens(tree):
-            given = dict(pair.partition("=")[::2] for pair in misc.split("|"))
+            given = split_pairs(misc)
             space = " " if _space_behind(misc) else ""
             parts += [_unescape_spaces(given.get("SpacesBefore", "")), form]
             parts.append(_unescape_spaces(given.get("SpacesAfter", space)))
