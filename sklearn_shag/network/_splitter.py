@@ -311,8 +311,10 @@ class Splitter(TreeTransformer, NetworkLearner):
         _warn_if_spaces_are_unknown(trees)
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
         text, ends = _to_composed_text(trees, set(alone.tolist()))
-        learned = _learn_words(trees) | {"spaces_": _list_spaces(text, ends)}
-        learned["patterns_"] = [*_choose_patterns(text, ends), *self.patterns]
+        learned = _learn_words(trees) | {
+            "spaces_": _list_spaces(text, ends),
+            "patterns_": [*_choose_patterns(text, ends), *self.patterns],
+        }
         if self.augment:
             text, ends = add_altered(text, ends, rng)
         paragraphs = list_paragraphs(text)

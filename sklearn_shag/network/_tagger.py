@@ -354,8 +354,9 @@ class Tagger(TreeTransformer, TagLearner):
         """
         check_is_fitted(self)
         sentences, _ = check_sentences(X, allow_empty=True)
-        tagged = list(map(_with_symbols, sentences, self._predict_columns(sentences)))
-        return self._as_output(tagged)
+        return self._as_output(
+            list(map(_with_symbols, sentences, self._predict_columns(sentences)))
+        )
 
     def score(
         self, X: Sentences, y: object = None, sample_weight: ArrayLike | None = None
