@@ -192,8 +192,16 @@ def score_report(
     intervals = _resample_shares(table, n_resamples, confidence_level, random_state)
     scores = dict(zip(names, intervals, strict=True))
     n_tokens = int(counts["upos"][:, 1].sum())
-    numbers = len(table), n_tokens, n_tokens - n_known, n_scored
-    return ScoreReport(scores, *numbers, _sum_parts(breakdowns), n_resamples, confidence_level)
+    return ScoreReport(
+        scores,
+        n_sentences=len(table),
+        n_tokens=n_tokens,
+        n_unknown=n_tokens - n_known,
+        n_scored=n_scored,
+        breakdown=_sum_parts(breakdowns),
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+    )
 
 
 def _iter_checked_pairs(y_true, y_pred):
@@ -239,8 +247,7 @@ def _count_chunk(pairs, by, ignore):
     counts = {name: np.add.reduceat(rows, starts, axis=1).T for name, rows in counts.items()}
     right, total, n_true, n_pred = counts["uas"].T
     is_scored = total > 0
-    is_right = is_scored & (right == total)
-    counts["exact_match"] = np.transpose([is_right, is_scored, n_true, n_pred])
+    counts["exact_match"] = np.transpose([is_scored & (right == total), is_scored, n_true, n_pred])
     return counts, break_down(heads, counted > 0, counted, symbols, by)
 
 

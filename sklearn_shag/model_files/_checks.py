@@ -241,9 +241,11 @@ def _check_network(model, key):
     _check_vocabulary(model, key)
     for name, values in model.tag_values_.items():
         pattern = _SCRIPT if name == "lemma" else _IN_COLUMNS
-        is_known = name in LEARNED and values and values == sorted(set(values))
         require(
-            is_known and all(map(pattern.fullmatch, values)),
+            name in LEARNED
+            and values
+            and values == sorted(set(values))
+            and all(map(pattern.fullmatch, values)),
             f"{key}/tag_values_ has no values for {name!r}, or wrong ones",
         )
     model._network()  # the network, which fails for wrong weights and unknown combinations of tags
