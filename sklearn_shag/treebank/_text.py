@@ -634,7 +634,7 @@ def to_trees(
         if kind == SENTENCE:
             comments = [*opening, *(["# newpar"] if begins_paragraph else [])]
             comments += [f"# sent_id = {next(numbers)}", f"# text = {''.join(shown).rstrip()}"]
-            yield _make_tree(tuple(forms), "\n".join([*comments, *closing, *rows]), document)
+            yield _make_split_tree(tuple(forms), "\n".join([*comments, *closing, *rows]), document)
             opening = closing = ()
             begins_paragraph = _BLANK_LINES.search(text, stop, behind) is not None
             rows, forms, shown = [], [], []
@@ -644,7 +644,7 @@ def _format_row(number, form, misc):
     return f"{number}\t{form}\t_\t_\t_\t_\t_\t_\t_\t{misc}"
 
 
-def _make_tree(forms, source, document):
+def _make_split_tree(forms, source, document):
     missing = dict.fromkeys([*ATTRIBUTES.values(), "heads"])
     return make_tree(
         missing | {"forms": forms, "symbols": forms, "_source": source, "_document": document}
