@@ -31,7 +31,7 @@ def number_columns(vocabulary):
 
 
 def list_known(columns, min_count):
-    """Return the known values of each column of characters, those seen at least so often."""
+    """Return the values of each column of characters that were seen at least `min_count` times."""
     return {
         name: [values[k] for k in np.flatnonzero(counts >= min_count)]
         for name, values, counts, _ in columns
