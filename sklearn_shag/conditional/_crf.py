@@ -308,8 +308,7 @@ class CRFParser(ArcParser):
             columns, templates = self._compiled()
             return LinearStart(columns, self.vocabulary_, templates, self.labels_, self.weights_)
         sentences = [trees.sentences[s] for s in chosen]
-        names = choose_columns(self.columns, sentences)
-        vocabulary = list_values(names, sentences, self.min_count)
+        vocabulary = list_values(choose_columns(self.columns, sentences), sentences, self.min_count)
         templates = DEFAULT_TEMPLATES if self.templates is None else self.templates
         labels = collect_labels([trees.labels[s] for s in chosen])
         weights = LinearWeights(

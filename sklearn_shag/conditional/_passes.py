@@ -239,8 +239,7 @@ def run_passes(
     best, losses, scores, since = None, [], [], 0
     while len(losses) < max_iter and since < patience and not (losses and passes.stops):
         task = passes.begin("pass")
-        batches = cut_into_batches(lengths, rng.permutation(chosen), batch_size)
-        batches = _watch(batches, advance)
+        batches = _watch(cut_into_batches(lengths, rng.permutation(chosen), batch_size), advance)
         loss = sum(trainer.learn(examples.take(batch)) for batch in batches) / total
         if not (np.isfinite(loss) and trainer.is_finite()):
             raise ValueError(

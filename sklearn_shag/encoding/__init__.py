@@ -56,7 +56,6 @@ from sklearn_shag.encoding._sentences import (
     check_trees,
     collect_labels,
     decode_trees,
-    describe_sentence,
     encode_labels,
     encode_sentences,
     encode_trees,

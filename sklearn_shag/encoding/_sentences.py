@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 
 from sklearn_shag.encoding._alphabet import Alphabet
 from sklearn_shag.encoding._batch import take_entries
-from sklearn_shag.treebank import MISSING, DependencyTree, check_share, fill_unknown
+from sklearn_shag.treebank import MISSING, DependencyTree, check_share, fill_unknown, known_heads
 from sklearn_shag.treebank import heads as heads_of
 from sklearn_shag.utils._arrays import is_collection, refuse_set, unpack_column
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, check_tree
@@ -368,7 +368,7 @@ def require_whole(sentences, heads, kept, y, name="y", learner=None):
         advice = advise_on_convention(part.tolist())
         source = "X" if y is None else name
         raise ValueError(
-            f"{describe_sentence(sentences, partial[0], source)} has unknown heads (-1), "
+            f"{name_sentence(sentences[partial[0]], partial[0], source)} has unknown heads (-1), "
             f"{np.count_nonzero(part == UNKNOWN)} of {part.size}, the first at token "
             f"{np.argmax(part == UNKNOWN) + 1}, and {len(partial)} of {len(sentences)} sentences "
             f"have some; {learner or 'this call'} needs whole trees. Leave these sentences out, or "
@@ -377,13 +377,8 @@ def require_whole(sentences, heads, kept, y, name="y", learner=None):
         )
 
 
-def describe_sentence(sentences, index, name="X"):
-    """Name a sentence in a message, such as "X[3] ('Dogs bark')", or "X[3]" of codes."""
-    return name_sentence(sentences[index], index, name)
-
-
 def name_sentence(sentence, index, name="X"):
-    """Name a sentence, given with its index, in a message, such as "X[3] ('Dogs bark')"."""
+    """Name a sentence in a message, such as "X[3] ('Dogs bark')", or "X[3]" of codes."""
     words = sentence.forms if isinstance(sentence, DependencyTree) else sentence
     text = f" ({shorten(' '.join(words))})" if isinstance(words[0], str) else ""
     return f"{name}[{index}]{text}"
@@ -413,8 +408,7 @@ def list_labels(sentences, heads, y=None):
             given if isinstance(given, DependencyTree) and given.deprels else sentence
             for given, sentence in zip(y, sentences, strict=True)
         ]
-        own = (np.full(len(t), -1) if getattr(t, "heads", None) is None else t.heads for t in trees)
-        known &= heads == np.concatenate(list(own))
+        known &= heads == np.concatenate(list(map(known_heads, trees)))
     labels = [getattr(tree, "deprels", None) or (MISSING,) * len(tree) for tree in trees]
     if known.all():
         return labels

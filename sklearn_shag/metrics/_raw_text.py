@@ -167,8 +167,7 @@ def raw_text_scores(
             ]
             for side in (true, predicted)
         ]
-        columns = SCORED_COLUMNS[name]
-        both = [(true.columns[column], predicted.columns[column]) for column in columns]
+        both = [(true.columns[each], predicted.columns[each]) for each in SCORED_COLUMNS[name]]
         n_right = sum(
             counted[0][other] and all(one[other] == two[own] for one, two in both)
             for other, own in pairs

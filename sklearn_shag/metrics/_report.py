@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_shag.encoding import read_column
 from sklearn_shag.metrics._attachment import AttachmentBreakdown, break_down, join_all, lay_out
 from sklearn_shag.metrics._labeled import compare_labels, count_compared
-from sklearn_shag.treebank import MISSING, DependencyTree
+from sklearn_shag.treebank import MISSING, DependencyTree, known_heads
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
@@ -192,8 +192,16 @@ def score_report(
     intervals = _resample_shares(table, n_resamples, confidence_level, random_state)
     scores = dict(zip(names, intervals, strict=True))
     n_tokens = int(counts["upos"][:, 1].sum())
-    numbers = len(table), n_tokens, n_tokens - n_known, n_scored
-    return ScoreReport(scores, *numbers, _sum_parts(breakdowns), n_resamples, confidence_level)
+    return ScoreReport(
+        scores,
+        n_sentences=len(table),
+        n_tokens=n_tokens,
+        n_unknown=n_tokens - n_known,
+        n_scored=n_scored,
+        breakdown=_sum_parts(breakdowns),
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+    )
 
 
 def _iter_checked_pairs(y_true, y_pred):
@@ -220,7 +228,8 @@ def _count_chunk(pairs, by, ignore):
     """
     y_true, y_pred = zip(*pairs, strict=True)
     lengths = np.array(list(map(len, y_true)))
-    heads = lay_out(_list_heads(y_true), _list_heads(y_pred), lengths)
+    both = (np.concatenate(list(map(known_heads, trees))) for trees in (y_true, y_pred))
+    heads = lay_out(*both, lengths)
     symbols, ones = join_all(tree.symbols for tree in y_true), np.ones(heads.true.size)
     are_known = [heads.true != UNKNOWN, heads.pred != UNKNOWN]
     counted = ones * are_known[0]
@@ -238,15 +247,8 @@ def _count_chunk(pairs, by, ignore):
     counts = {name: np.add.reduceat(rows, starts, axis=1).T for name, rows in counts.items()}
     right, total, n_true, n_pred = counts["uas"].T
     is_scored = total > 0
-    is_right = is_scored & (right == total)
-    counts["exact_match"] = np.transpose([is_right, is_scored, n_true, n_pred])
+    counts["exact_match"] = np.transpose([is_scored & (right == total), is_scored, n_true, n_pred])
     return counts, break_down(heads, counted > 0, counted, symbols, by)
-
-
-def _list_heads(trees):
-    """Concatenate the heads of trees, -1 for unknown ones."""
-    heads = (np.full(len(t), UNKNOWN) if t.heads is None else t.heads for t in trees)
-    return np.concatenate(list(heads))
 
 
 def _resample_shares(table, n_resamples, confidence_level, random_state):

@@ -80,15 +80,13 @@ class Archive:
 
     def __init__(self, data, max_bytes):
         # numpy would take any other file for a pickle, and advise to trust it.
-        if not zipfile.is_zipfile(io.BytesIO(data)):
-            if data.startswith(_PICKLE):
-                raise ModelFileError(
-                    "it looks like a pickle. joblib.load or pickle.load may read it, but loading "
-                    "it can run any code, so load only what you trust."
-                )
-            raise ModelFileError(
-                "it is no .npz archive, as save_model and the command train write it."
-            )
+        is_archive = zipfile.is_zipfile(io.BytesIO(data))
+        require(
+            is_archive or not data.startswith(_PICKLE),
+            "it looks like a pickle. joblib.load or pickle.load may read it, but loading it can "
+            "run any code, so load only what you trust.",
+        )
+        require(is_archive, "it is no .npz archive, as save_model and the command train write it.")
         # zipfile makes objects of all entries, a hundred times as large, before any can be counted.
         n_entries = data.count(_ENTRY)
         require(n_entries <= _MAX_MEMBERS, f"its directory has more than {_MAX_MEMBERS:,} entries.")
@@ -141,8 +139,10 @@ class Archive:
         """
         info = self._members.get(f"{self.same.get(name, name)}.npy")
         require(info is not None, f"it holds no array {name}.")
-        is_plain = not info.flag_bits & 1 and info.compress_type in _METHODS
-        require(is_plain, f"the array {name} is encrypted, or compressed in another way.")
+        require(
+            not info.flag_bits & 1 and info.compress_type in _METHODS,
+            f"the array {name} is encrypted, or compressed in another way.",
+        )
         require(
             info.file_size <= min(self._left, max_bytes),
             f"it holds more than max_bytes={self._max_bytes:,} unpacked, or more than "

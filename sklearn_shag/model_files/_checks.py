@@ -156,8 +156,9 @@ def _all_fit(values, annotation):
 
 def _require_in_columns(values, key):
     """Refuse values that the columns of CoNLL-U cannot hold."""
-    is_right = all(map(_IN_COLUMNS.fullmatch, values))
-    require(is_right, f"{key} holds values that have a tab or line end")
+    require(
+        all(map(_IN_COLUMNS.fullmatch, values)), f"{key} holds values that have a tab or line end"
+    )
 
 
 def check_model(model, key, max_bytes):
@@ -228,8 +229,7 @@ def _check_vocabulary(model, key):
             f"{key}/vocabulary_ has {name!r} with no length, or a long one",
         )
     for name, values in model.vocabulary_.items():
-        is_unique = len(set(values)) == len(values)
-        require(is_unique, f"{key}/vocabulary_ has a value of {name!r} twice")
+        require(len(set(values)) == len(values), f"{key}/vocabulary_ has a value of {name!r} twice")
     columns = tuple(model.vocabulary_)
     require(
         columns == getattr(model, "columns_", columns),
@@ -241,9 +241,11 @@ def _check_network(model, key):
     _check_vocabulary(model, key)
     for name, values in model.tag_values_.items():
         pattern = _SCRIPT if name == "lemma" else _IN_COLUMNS
-        is_known = name in LEARNED and values and values == sorted(set(values))
         require(
-            is_known and all(map(pattern.fullmatch, values)),
+            name in LEARNED
+            and values
+            and values == sorted(set(values))
+            and all(map(pattern.fullmatch, values)),
             f"{key}/tag_values_ has no values for {name!r}, or wrong ones",
         )
     model._network()  # the network, which fails for wrong weights and unknown combinations of tags
@@ -283,8 +285,10 @@ def _check_linear(model, key):
     _check_vocabulary(model, key)
     for text in model.templates_:
         columns = {atom.partition(".")[2] for atom in text.split()} - {""}
-        is_read = columns <= set(model.columns_)
-        require(is_read, f"{key}/templates_ has {text!r}, with columns not in columns_")
+        require(
+            columns <= set(model.columns_),
+            f"{key}/templates_ has {text!r}, with columns not in columns_",
+        )
     _, templates = model._compiled()
     require(
         templates.texts == model.templates_,
@@ -326,11 +330,11 @@ def _check_size_of_tables(model, key, max_bytes):
     """Check the size of the tables of pairs of tags, which are made of smaller arrays."""
     n_tags = model.symbols_.size
     n_bytes = 8 * 2 * (n_tags + 2) * 2 * model.statistics_.n_classes * (n_tags + 1)
-    if n_bytes > max_bytes:
-        raise ModelFileError(
-            f"{key} makes tables of {n_bytes:,} bytes for its {n_tags:,} tags. If you trust it, "
-            f"load it with a larger max_bytes={max_bytes:,}, or None."
-        )
+    require(
+        n_bytes <= max_bytes,
+        f"{key} makes tables of {n_bytes:,} bytes for its {n_tags:,} tags. If you trust it, load "
+        f"it with a larger max_bytes={max_bytes:,}, or None.",
+    )
 
 
 CHECKS = {

@@ -305,8 +305,7 @@ def _keep_once(arrays):
 def _take_item(described, name, kind, key):
     """Return an item of a description in the header, which must be of type `kind`."""
     value = described.get(name) if isinstance(described, dict) else None
-    is_right = type(value) is kind
-    require(is_right, f"{key} has no {name!r}, or none that is a {kind.__name__}.")
+    require(type(value) is kind, f"{key} has no {name!r}, or none that is a {kind.__name__}.")
     return value
 
 
@@ -473,8 +472,10 @@ def _restore_value(value, key, source, fitted):
 def _restore_model(description, key, source, fitted):
     """Make a model of its description by `_describe_model`."""
     source.places.append(key)
-    is_small = len(source.places) <= _MAX_ESTIMATORS
-    require(is_small, f"it holds more than {_MAX_ESTIMATORS:,} estimators.")
+    require(
+        len(source.places) <= _MAX_ESTIMATORS,
+        f"it holds more than {_MAX_ESTIMATORS:,} estimators.",
+    )
     name = _take_item(description, "class", str, key)
     require(name in _find_classes(), f"{key} is a {name!r}, which model files cannot hold.")
     cls = _find_classes()[name]
@@ -489,8 +490,10 @@ def _restore_model(description, key, source, fitted):
         for param, value in _take_item(description, "params", dict, key).items()
     }
     for unsaved in ("memory", *getattr(cls, "_unsaved_params", ())):
-        is_missing = params.get(unsaved) is None
-        require(is_missing, f"{key} has the parameter {unsaved!r}, which is never saved")
+        require(
+            params.get(unsaved) is None,
+            f"{key} has the parameter {unsaved!r}, which is never saved",
+        )
     model = cls(**params)
     check_params(model)
     if fitted and not of_steps:
@@ -505,8 +508,10 @@ def _restore_model(description, key, source, fitted):
 def _restore_attributes(cls, stored, key, source):
     expected, hints = _find_kinds(cls), _hints(cls)
     required = {name for name in expected if not hasattr(cls, name)}  # others are newer
-    is_right = required <= stored.keys() <= expected.keys()
-    require(is_right, f"the attributes of a {cls.__name__} are {', '.join(expected)}")
+    require(
+        required <= stored.keys() <= expected.keys(),
+        f"the attributes of a {cls.__name__} are {', '.join(expected)}",
+    )
     restored = dict.fromkeys(stored)  # in their order
     known = ChainMap(restored, {name: getattr(cls, name) for name in expected.keys() - required})
     # Attributes whose checks need other attributes come after these.

@@ -31,7 +31,7 @@ def number_columns(vocabulary):
 
 
 def list_known(columns, min_count):
-    """Return the known values of each column of characters, those seen at least so often."""
+    """Return the values of each column of characters that were seen at least `min_count` times."""
     return {
         name: [values[k] for k in np.flatnonzero(counts >= min_count)]
         for name, values, counts, _ in columns
@@ -180,5 +180,4 @@ def cut_into_pieces(text, paragraphs):
             places.append(np.arange(max(first - MARGIN, begin), min(last + MARGIN, end)))
             is_own.append((places[-1] >= first) & (places[-1] < last))
             first = last
-    indptr = np.cumsum([0, *map(len, places)])
-    return np.concatenate(places), np.concatenate(is_own), indptr
+    return np.concatenate(places), np.concatenate(is_own), np.cumsum([0, *map(len, places)])

@@ -158,8 +158,9 @@ class NetworkLearner(WatchedMixin, BaseEstimator):
     def _begin(self, vocabulary, rng, labels, tag_values, given=(NO_VECTORS, NO_MOMENTS)):
         """Return a NetworkStart with random parameters, and with given vectors and moments."""
         mask = np.zeros((2, 0 if labels is None else labels.size), dtype=bool)
-        hidden = np.array(self.hidden_layer_sizes, dtype=np.int64)
-        weights = NetworkWeights(hidden, None, mask, *given)
+        weights = NetworkWeights(
+            np.array(self.hidden_layer_sizes, dtype=np.int64), None, mask, *given
+        )
         sizes = sizes_of(weights, vocabulary, labels, tag_values)
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
         if VECTOR in vocabulary:

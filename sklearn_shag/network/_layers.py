@@ -236,15 +236,21 @@ def recur_backward(layer, cache, d_h, d_layer):
     return linear_backward(layer, x, d_y, d_layer)
 
 
+@inlined_kernel
+def scan_order(begins, s, side):
+    """Return the first and last row of a sentence in one direction, and the step between rows."""
+    if side == 0:
+        return begins[s], begins[s + 1] - 1, 1
+    return begins[s + 1] - 1, begins[s], -1
+
+
 @table_kernel
 def _scan(candidates, forget, begins, states):
     """Compute the states c_t, with half of the units in each direction."""
     half = states.shape[1] // 2
     for s in range(begins.size - 1):
         for side in range(2):
-            first, last, step = begins[s], begins[s + 1] - 1, 1
-            if side == 1:
-                first, last, step = last, first, -1
+            first, last, step = scan_order(begins, s, side)
             units = range(side * half, (side + 1) * half)
             for k in units:
                 states[first, k] = (1 - forget[first, k]) * candidates[first, k]
@@ -260,9 +266,7 @@ def _scan_backward(candidates, forget, states, begins, d_states, d_candidates, d
     half = states.shape[1] // 2
     for s in range(begins.size - 1):
         for side in range(2):
-            first, last, step = begins[s], begins[s + 1] - 1, 1
-            if side == 1:
-                first, last, step = last, first, -1
+            first, last, step = scan_order(begins, s, side)
             units = range(side * half, (side + 1) * half)
             for t in range(last, first, -step):
                 for k in units:

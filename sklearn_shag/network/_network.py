@@ -1,6 +1,6 @@
 """The network: scores of arcs, labels and tags from columns of tokens, and the derivatives."""
 
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -136,8 +136,7 @@ def encode_tokens(network, tokens, noise):
     rectify(y)
     factors.append(noise.drop(y))
     arc, label = vector_sizes(network.sizes)
-    cuts = 0, arc, 2 * arc, 2 * arc + label, 2 * (arc + label)
-    parts = (y[:, begin:end] for begin, end in pairwise(cuts))
+    parts = np.split(y, np.cumsum([arc, arc, label]), axis=1)
     vectors = TokenVectors(x, *map(np.ascontiguousarray, parts))
     return vectors, (rows, factors, caches, of_vectors, y)
 
@@ -163,10 +162,12 @@ def forward(network, tokens, arcs, noise):
     """Compute NetworkScores; `arcs`, to be labelled, are rows of modifiers and of heads."""
     parameters = network.parameters
     vectors, encoder = encode_tokens(network, tokens, noise)
-    both = vectors.heads, vectors.modifiers
-    of_arcs, arc_cache = score_all_arcs(parameters.arcs, *both, tokens.begins)
-    both = vectors.label_modifiers, vectors.label_heads
-    of_labels, label_cache = score_labels(parameters.labels, *both, arcs)
+    of_arcs, arc_cache = score_all_arcs(
+        parameters.arcs, vectors.heads, vectors.modifiers, tokens.begins
+    )
+    of_labels, label_cache = score_labels(
+        parameters.labels, vectors.label_modifiers, vectors.label_heads, arcs
+    )
     of_tags, tag_cache = linear(parameters.tags, vectors.encoded)
     return NetworkScores(of_arcs, of_labels, of_tags), (encoder, arc_cache, label_cache, tag_cache)
 

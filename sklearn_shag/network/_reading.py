@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.conditional import mask_scores
-from sklearn_shag.network._layers import add_up_arcs, embed_tokens, rectify, with_roots
+from sklearn_shag.network._layers import add_up_arcs, embed_tokens, rectify, scan_order, with_roots
 from sklearn_shag.network._network import pack_network
 from sklearn_shag.network._parameters import vector_sizes
 from sklearn_shag.network._products import apply_panels
@@ -138,9 +138,7 @@ def _scan_inputs(inputs, places, begins, states):
     one, half, n = np.float32(1), np.float32(0.5), states.shape[1]
     for s in range(begins.size - 1):
         for side in range(2):
-            first, last, step = begins[s], begins[s + 1] - 1, 1
-            if side == 1:
-                first, last, step = last, first, -1
+            first, last, step = scan_order(begins, s, side)
             units = range(side * (n // 2), (side + 1) * (n // 2))
             row = places[first]
             for k in units:

@@ -311,8 +311,10 @@ class Splitter(TreeTransformer, NetworkLearner):
         _warn_if_spaces_are_unknown(trees)
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
         text, ends = _to_composed_text(trees, set(alone.tolist()))
-        learned = _learn_words(trees) | {"spaces_": _list_spaces(text, ends)}
-        learned["patterns_"] = [*_choose_patterns(text, ends), *self.patterns]
+        learned = _learn_words(trees) | {
+            "spaces_": _list_spaces(text, ends),
+            "patterns_": [*_choose_patterns(text, ends), *self.patterns],
+        }
         if self.augment:
             text, ends = add_altered(text, ends, rng)
         paragraphs = list_paragraphs(text)
@@ -411,10 +413,18 @@ class Splitter(TreeTransformer, NetworkLearner):
         for piece, (text, places), begin in zip(pieces, visible, begins.tolist(), strict=True):
             name = None if piece.document is None else str(piece.document)
             own = numbers if name is None else map(partial("{}-{}".format, name), count(1))
-            place = piece.n_characters, piece.begins_paragraph, name, piece.tells_end
-            source = piece.text, places
-            its_ends = ends[begin : begin + len(text)]
-            yield to_trees(text, its_ends, self._words_of, own, *place, *source)
+            yield to_trees(
+                text,
+                ends[begin : begin + len(text)],
+                self._words_of,
+                own,
+                piece.n_characters,
+                piece.begins_paragraph,
+                document=name,
+                tells_end=piece.tells_end,
+                source=piece.text,
+                places=places,
+            )
 
     def _find_ends(self, text, lines=False, stops=None):
         """Predict the kind of end at each character, int8 (n_characters,).

@@ -238,8 +238,9 @@ class Tagger(TreeTransformer, TagLearner):
         rng = check_random_state(self.random_state)
         start = self._new_start(sentences, None, columns, tags, rng)
         indptr = np.cumsum([0, *map(len, sentences)])
-        coded = encode_tags(start.tag_values, tags, indptr[-1])
-        examples = without_heads(None, indptr, coded, weights)
+        examples = without_heads(
+            None, indptr, encode_tags(start.tag_values, tags, indptr[-1]), weights
+        )
         examples = self._encode_words(examples, start, sentences, rng)
         learned = self._learn_tags(start, examples, rng)
         lemmas = collect_lemmas(columns, sentences, tags, weights) if "lemma" in columns else {}
@@ -353,8 +354,9 @@ class Tagger(TreeTransformer, TagLearner):
         """
         check_is_fitted(self)
         sentences, _ = check_sentences(X, allow_empty=True)
-        tagged = list(map(_with_symbols, sentences, self._predict_columns(sentences)))
-        return self._as_output(tagged)
+        return self._as_output(
+            list(map(_with_symbols, sentences, self._predict_columns(sentences)))
+        )
 
     def score(
         self, X: Sentences, y: object = None, sample_weight: ArrayLike | None = None

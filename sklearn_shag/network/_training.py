@@ -51,8 +51,7 @@ def learn_batch(network, batch, noise, gradient, n_tokens):
         own = batch.shares(k, tags, columns.stop - columns.start)[tagged]
         loss, d_tags[places] = cross_entropy(scores.tags[places], own, of_tokens[tagged])
         tag_loss += loss
-    dtype = scores.arcs.dtype
-    d_both = ((of_scores / n_tokens).astype(dtype) for of_scores in (d_arcs, d_labels))
+    d_both = ((each / n_tokens).astype(scores.arcs.dtype) for each in (d_arcs, d_labels))
     backward(network, cache, NetworkScores(*d_both, d_tags / n_tokens), gradient)
     return float(losses @ batch.weights), label_loss, tag_loss
 

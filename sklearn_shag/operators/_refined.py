@@ -104,9 +104,8 @@ def check_refined(operators, name, symbols):
         raise ValueError(f"{name} has no blocks of moves: A has the shape {np.shape(operators.A)}.")
     n_blocks, k, n_states = operators.A.shape[:3]
     vectors, matrix = (n_symbols, 2, n_states, k), (n_symbols, k)
-    shapes = vectors, vectors, (n_blocks, k, n_states, n_states, k), (n_symbols, 2, n_symbols)
-    shapes += vectors, matrix, matrix
-    check_shapes(operators, shapes, name)
+    moves, blocks = (n_blocks, k, n_states, n_states, k), (n_symbols, 2, n_symbols)
+    check_shapes(operators, (vectors, vectors, moves, blocks, vectors, matrix, matrix), name)
     check_range(operators.blocks, -1, n_blocks - 1, f"{name}.blocks")
     masses = "alpha_1", "alpha_inf", "A", "backoff", "common", "roots"
     check_codes(operators, name, **dict.fromkeys(masses, np.inf))

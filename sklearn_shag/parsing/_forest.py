@@ -406,10 +406,12 @@ class SpanningForest(Forest):
     """
 
     def __init__(self, forest, batch):
-        arcs = forbid_arcs(forest.marginals, batch.allowed)
-        potentials = potentials_of_arcs(batch.indptr, log_of(arcs))
-        grammar = grammar_of_arcs("all")
-        scored = forest.scored._replace(grammar=grammar, potentials=potentials, trees="all")
+        arcs = forbid_arcs(batch, forest.marginals)
+        scored = forest.scored._replace(
+            grammar=grammar_of_arcs("all"),
+            potentials=potentials_of_arcs(batch.indptr, log_of(arcs)),
+            trees="all",
+        )
         super().__init__(partial(_score_first, scored), batch)
         self.marginals, self.out_of_range = arcs, forest.out_of_range
 
@@ -660,25 +662,22 @@ def prune_arcs(scored, factors):
     return factors._replace(arcs=np.where(kept, arcs, -np.inf))
 
 
-def forbid_arcs(marginals, allowed):
+def forbid_arcs(batch, marginals):
     """Set marginals of arcs that are not allowed to 0, and divide rows by their new sums.
 
     Parameters
     ----------
+    batch : Batch
+        Some head of every token is allowed.
     marginals : ndarray of shape (n_arcs,)
         Of all arcs. Changed.
-    allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
-        Some head of every token.
 
     Returns
     -------
     marginals : ndarray of shape (n_arcs,)
         The same array.
     """
-    begin = 0
-    for arcs in allowed:
-        of_sentence = marginals[begin : begin + arcs.size].reshape(arcs.shape)
-        begin += arcs.size
+    for arcs, of_sentence in zip(batch.allowed, list_marginals(batch, marginals), strict=True):
         if of_sentence[~arcs].any():  # else all stay the same to the last bit
             of_sentence[~arcs] = 0.0
             of_sentence /= of_sentence.sum(axis=1, keepdims=True)

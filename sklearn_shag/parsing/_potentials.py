@@ -257,8 +257,7 @@ def _is_factor(values):
 
 def _refuse_values(wrong, begins, name, what):
     if wrong.any():
-        place = np.argwhere(wrong)[0, 0]
-        sentence = np.searchsorted(begins, place, side="right") - 1
+        sentence = np.searchsorted(begins, np.argwhere(wrong)[0, 0], side="right") - 1
         raise ValueError(f"{name} of sentence {sentence} hold values that are {what}.")
 
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import check_allowed, describe_sentence
+from sklearn_shag.encoding import check_allowed, name_sentence
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
 from sklearn_shag.parsing._forest import list_best, list_corrected, list_heads, split_columns
 from sklearn_shag.treebank import (
@@ -17,6 +17,7 @@ from sklearn_shag.treebank import (
     allowed_arcs,
     arcs_left_by,
     keep_given,
+    known_heads,
     lift,
     list_known_heads,
     unspecified_relation,
@@ -211,9 +212,8 @@ def allow_arcs(sentences, allowed, keep_heads, projective):
     if allowed is not None:
         allowed = check_allowed(allowed, list(map(len, sentences)))
     if keep_heads:
-        kept = arcs_left_by(list(map(_known_heads, sentences)))
-        both = kept if allowed is None else map(np.logical_and, allowed, kept)
-        allowed = list(both)
+        kept = arcs_left_by(list(map(known_heads, sentences)))
+        allowed = kept if allowed is None else list(map(np.logical_and, allowed, kept))
     crossing = np.array([not has_tree(arcs, projective) for arcs in allowed], dtype=bool)
     for s in np.flatnonzero(crossing):
         if not (projective and has_tree(allowed[s], projective=False)):
@@ -223,8 +223,8 @@ def allow_arcs(sentences, allowed, keep_heads, projective):
 
 def _refuse_arcs(sentences, s, keep_heads):
     """Raise a ValueError for a sentence whose arcs make no tree with one root."""
-    name = describe_sentence(sentences, s)
-    roots = np.flatnonzero(_known_heads(sentences[s]) == 0) + 1
+    name = name_sentence(sentences[s], s)
+    roots = np.flatnonzero(known_heads(sentences[s]) == 0) + 1
     if keep_heads and roots.size > 1:
         raise ValueError(
             f"{name} has heads that no tree with one root has: the tokens "
@@ -253,10 +253,10 @@ def kept_relations(sentence, heads, labels):
     -------
     deprels : sequence of str, or None if there are no relations at all
     """
-    own = sentence.deprels if isinstance(sentence, DependencyTree) else None
+    own = getattr(sentence, "deprels", None)
     if own is None:
         return labels
-    known = _known_heads(sentence) != UNKNOWN
+    known = known_heads(sentence) != UNKNOWN
     if labels is None:
         labels = map(unspecified_relation, heads.tolist())
     else:
@@ -293,8 +293,9 @@ def list_answers(find, groups, with_logs, with_marginals, with_proba, forest):
 
 def list_samples(n_samples, forest):
     """List random trees of each sentence: their heads, (n_samples, n_tokens_i)."""
-    samples = forest.samples(n_samples, forest.batch.seeds)
-    return np.split(samples, forest.batch.indptr[1:-1], axis=1)
+    return np.split(
+        forest.samples(n_samples, forest.batch.seeds), forest.batch.indptr[1:-1], axis=1
+    )
 
 
 def list_derivations(k, forest):
@@ -438,10 +439,9 @@ def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options)
     transform, parser = opened
     # Steps before the parser change tags, which are written, and symbols, which are not. The parser
     # reads these tags even where others are given, which may be of another tag set.
-    default = dict.fromkeys(["n_best", "n_samples", "random_state"])
-    options = default | {"unique_relations": "auto"} | options
+    default = {"n_best": None, "n_samples": None, "random_state": None, "unique_relations": "auto"}
     rows = parser._find_answers(
-        transform(trees), None, keep_heads=keep_heads, confidence=confidence, **options
+        transform(trees), None, keep_heads=keep_heads, confidence=confidence, **default | options
     )
     for tree, (sentence, answer) in zip(trees, rows, strict=True):
         beside = confidence == "all"
@@ -457,8 +457,3 @@ def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options)
 def _with_confidence(tree, marginals):
     (probabilities,) = head_probabilities([marginals], [tree.heads])
     return tree.with_misc("Confidence", [f"{probability:.4f}" for probability in probabilities])
-
-
-def _known_heads(sentence):
-    known = sentence.heads if isinstance(sentence, DependencyTree) else None
-    return np.full(len(sentence), UNKNOWN) if known is None else known

@@ -80,6 +80,7 @@ from sklearn_shag.treebank._projectivity import (
     fill_unknown,
     heads,
     is_projective,
+    known_heads,
     lift,
     list_known_heads,
     marks_punctuation,

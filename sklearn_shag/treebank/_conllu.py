@@ -271,8 +271,9 @@ def _parse_json(path, number, line):
     try:
         return list(map(DependencyTree.from_dict, _list_sentences(json.loads(text))))
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        message = f"this is not JSON of trees, as the command parse writes it: {error}"
-        raise ConlluError(path, number, message) from None
+        raise ConlluError(
+            path, number, f"this is not JSON of trees, as the command parse writes it: {error}"
+        ) from None
 
 
 def _list_sentences(content):
@@ -383,11 +384,13 @@ def _write_open_file(file, blocks):
     try:
         file.writelines(blocks)
     except io.UnsupportedOperation:
-        message = f"{name} is open for reading; open it for writing, with mode='w'"
-        raise io.UnsupportedOperation(message) from None
+        raise io.UnsupportedOperation(
+            f"{name} is open for reading; open it for writing, with mode='w'"
+        ) from None
     except TypeError:  # blocks are strings
-        message = f"{name} is open in binary mode; open it as text, with encoding='utf-8'"
-        raise TypeError(message) from None
+        raise TypeError(
+            f"{name} is open in binary mode; open it as text, with encoding='utf-8'"
+        ) from None
     except UnicodeEncodeError as error:
         character = error.object[error.start]
         raise ValueError(

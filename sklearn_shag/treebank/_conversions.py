@@ -189,8 +189,7 @@ def _as_dict(cells, place):
     """Convert FEATS or MISC to a dict, or return the str if the dict would lose something."""
     if cells[place] == MISSING:
         return None
-    parts = (item.partition("=") for item in cells[place].split("|"))
-    found = {name: value for name, _, value in parts}
+    found = split_pairs(cells[place])
     return found if serialize_field(found) == cells[place] else cells[place]
 
 

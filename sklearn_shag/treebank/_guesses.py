@@ -63,8 +63,8 @@ def find_guesses(tree):
 
 def words_guessed(tree):
     """Tell whether words and boundaries of a tree are only guessed."""
-    is_guessed = WORDS in _read_comments(tree).get(GUESSED_SENTENCE, ())
-    return is_guessed and bool(find_guesses(tree)["head"].any())
+    marks = _read_comments(tree)
+    return WORDS in marks.get(GUESSED_SENTENCE, ()) and bool(find_guesses(tree)["head"].any())
 
 
 def find_given(tree):
@@ -160,11 +160,10 @@ def mark_guesses(tree, guesses):
     if {*of_sentence} - {WORDS} or (_is_set(marks, CHECKED) and np.any(list(guesses.values()))):
         tree = tree.with_comments([each for each in tree.comments if not _read_marks(each)])
         tree = mark_words(tree) if WORDS in of_sentence else tree
-    given = guesses["head"] & ~guesses[RELATION]
     columns = zip(*map(guesses.get, LEARNED), strict=True)
     values = {
         GUESSED: np.where(guesses["head"], "Yes", None),
-        GIVEN_RELATION: np.where(given, "Yes", None),
+        GIVEN_RELATION: np.where(guesses["head"] & ~guesses[RELATION], "Yes", None),
         GUESSED_COLUMNS: [",".join(compress(LEARNED, of_word)) or None for of_word in columns],
     }
     for name, of_words in values.items():
@@ -219,10 +218,9 @@ def _read_marks(line):
     items = [line[1:]] if is_comment else line.rpartition("\t")[2].split("|")
     known, marks = _IN_COMMENTS if is_comment else _IN_MISC, {}
     for item in items:
-        name, _, value = item.partition("=")
-        name = name.strip().lower()
+        name, _, value = map(str.strip, item.lower().partition("="))
         if name in known:
-            marks[name] = [each.strip() for each in value.lower().split(",")]
+            marks[name] = [each.strip() for each in value.split(",")]
     return marks
 
 

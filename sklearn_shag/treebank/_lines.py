@@ -112,12 +112,13 @@ def _refuse_other_columns(piece):
     found = _DECLARATION.match(piece.text)
     names = found[1].decode(errors="replace").split() if found else _COLUMNS
     if names != _COLUMNS:
-        message = (
+        raise ConlluError(
+            piece.path,
+            1 + piece.text.count(b"\n", 0, found.start(1)),
             f"CoNLL-U Plus, with the columns {shorten(' '.join(names))}, is not read; delete this "
             f"line, and write {' '.join(_COLUMNS)}, in this order, with '_' for no value (cut -f "
-            f"1-10 if they come first)"
+            f"1-10 if they come first)",
         )
-        raise ConlluError(piece.path, 1 + piece.text.count(b"\n", 0, found.start(1)), message)
 
 
 def parse_sentence(path, first_line, block):
@@ -145,8 +146,9 @@ def parse_sentence(path, first_line, block):
     words, line_numbers = _parse_words(path, first_line, source.split("\n"))
     if "\r" in source:  # at the end of a line it would become part of the written line end
         line = first_line + source.count("\n", 0, source.index("\r"))
-        message = r"the line holds '\r', the line end of old Macs; convert line ends to '\n'"
-        raise ConlluError(path, line, message)
+        raise ConlluError(
+            path, line, r"the line holds '\r', the line end of old Macs; convert line ends to '\n'"
+        )
     columns = list(zip(*words, strict=True))
     heads = _parse_heads(path, columns[6], line_numbers)
     # Tags and most words repeat: sharing equal strings halves the memory.
@@ -177,11 +179,15 @@ def _parse_words(path, first_line, lines):
         if end:
             range_end, range_line = end, line_number
     if not words:
-        message = "the sentence has no words; remove its lines, or add its words"
-        raise ConlluError(path, first_line, message)
+        raise ConlluError(
+            path, first_line, "the sentence has no words; remove its lines, or add its words"
+        )
     if range_end > len(words):
-        message = f"the multiword token ends at {range_end}, after the last word, {len(words)}"
-        raise ConlluError(path, range_line, message)
+        raise ConlluError(
+            path,
+            range_line,
+            f"the multiword token ends at {range_end}, after the last word, {len(words)}",
+        )
     return words, line_numbers
 
 
@@ -227,8 +233,11 @@ def _parse_heads(path, column, line_numbers):
         for text in column:
             heads.append(_parse_head(text))
     except (ParseException, ValueError):  # ValueError: too many digits for Python
-        message = f"bad head {shorten(text)}; HEAD is an integer, 0 for the root, or '_'"
-        raise ConlluError(path, line_numbers[len(heads)], message) from None
+        raise ConlluError(
+            path,
+            line_numbers[len(heads)],
+            f"bad head {shorten(text)}; HEAD is an integer, 0 for the root, or '_'",
+        ) from None
     if heads.count(None) == len(heads):
         return None
     known = [UNKNOWN if head is None else head for head in heads]

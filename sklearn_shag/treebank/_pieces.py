@@ -120,11 +120,12 @@ def leave_out_rest(content, skips):
 
 
 def _too_long(path, line, longest):
-    message = (
+    return ConlluError(
+        path,
+        line,
         f"this sentence has more than max_sentence_bytes={longest} bytes; see that sentences end "
-        f"where they should, or raise the limit"
+        f"where they should, or raise the limit",
     )
-    return ConlluError(path, line, message)
 
 
 def iter_pieces(
@@ -170,13 +171,14 @@ def iter_pieces(
     OSError
         If the file cannot be read.
     """
-    is_open = hasattr(source, "read")
-    path = "<stdin>" if source == STANDARD else source
-    if is_open:
+    if hasattr(source, "read"):
         path = str(getattr(source, "name", "<text>"))
-    is_other = not is_open and encoding != UTF_8
-    chunks = _read_open(path, source) if is_open else _read_file(path, source, raw or is_other)
-    chunks = _recode(chunks, encoding) if is_other else chunks
+        chunks = _read_open(path, source)
+    else:
+        path = "<stdin>" if source == STANDARD else source
+        chunks = _read_file(path, source, raw or encoding != UTF_8)
+        if encoding != UTF_8:
+            chunks = _recode(chunks, encoding)
     held, n_lines, n_bytes, n_read, n_read_before, searched = bytearray(), 0, 0, 0, 0, 0
     size = n_chunks * _CHUNK
     try:
@@ -187,9 +189,11 @@ def iter_pieces(
             held += chunk
             n_bytes += len(chunk)
             if max_bytes is not None and n_bytes > max_bytes:
-                message = f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
-                line = 1 + n_lines + held.count(b"\n")
-                raise ConlluError(path, line, message)
+                raise ConlluError(
+                    path,
+                    1 + n_lines + held.count(b"\n"),
+                    f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}",
+                )
             if len(held) < size:
                 continue
             is_long = len(held) >= _LONGER * size
@@ -201,8 +205,9 @@ def iter_pieces(
             end = next((k + len(b) for k, b in zip(ends, tried, strict=True) if k >= 0), 0)
             searched = len(held)
             if end:
-                n_new = n_read - n_read_before
-                yield Piece(path, n_lines, bytes(held[:end]), n_new, longest, line_end)
+                yield Piece(
+                    path, n_lines, bytes(held[:end]), n_read - n_read_before, longest, line_end
+                )
                 n_read_before = n_read
                 n_lines += held.count(b"\n", 0, end)
                 del held[:end]

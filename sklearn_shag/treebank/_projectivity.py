@@ -138,6 +138,12 @@ def list_known_heads(heads):
     return [_copy_heads(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
 
 
+def known_heads(sentence):
+    """Return the heads of a sentence, all unknown (-1) if it has none, as symbols have none."""
+    heads = getattr(sentence, "heads", None)
+    return np.full(len(sentence), UNKNOWN) if heads is None else heads
+
+
 def arcs_left_by(known):
     """List masks of allowed arcs, of shape (n_tokens, n_tokens + 1), from checked heads."""
     return [
@@ -307,7 +313,7 @@ def _may_be_below(heads, token, ancestor):
 def _copy_heads(heads, where):
     """Check that heads are a whole or partial tree of at least one token, and copy them."""
     if isinstance(heads, DependencyTree):
-        return np.full(len(heads), UNKNOWN) if heads.heads is None else heads.heads.astype(np.int64)
+        return known_heads(heads).astype(np.int64)
     return check_tree(heads, where)
 
 

@@ -84,18 +84,20 @@ def _list_files(folder, suffix):
     twice = set(names) & {f"{name}.gz" for name in names}
     if twice:
         place, name = os.path.split(min(twice))
-        message = (
-            f"The folder {place} holds {name.removesuffix('.gz')} and {name}, which seem to be the "
-            f"same sentences. Name the files to read."
+        raise ValueError(
+            printable(
+                f"The folder {place} holds {name.removesuffix('.gz')} and {name}, which seem to "
+                f"be the same sentences. Name the files to read."
+            )
         )
-        raise ValueError(printable(message))
     names += [error.filename for error in unread]  # reading them tells why
     if not names:
-        message = (
-            f"The folder {folder} holds no {suffix} or {suffix}.gz file, and neither do its "
-            f"sub-folders. Name the files, or a pattern that matches them."
+        raise FileNotFoundError(
+            printable(
+                f"The folder {folder} holds no {suffix} or {suffix}.gz file, and neither do its "
+                f"sub-folders. Name the files, or a pattern that matches them."
+            )
         )
-        raise FileNotFoundError(printable(message))
     return sorted(names)
 
 
@@ -251,8 +253,12 @@ class ConlluError(ValueError):
 def refuse_mark(path, number, line):
     """Raise a ConlluError for a line with a byte order mark, which only files may begin with."""
     if line.startswith("\ufeff"):
-        message = "the line begins with a byte order mark, as where files were put together"
-        raise ConlluError(path, number, f"{message}; remove this mark, its first character")
+        raise ConlluError(
+            path,
+            number,
+            "the line begins with a byte order mark, as where files were put together; remove "
+            "this mark, its first character",
+        )
 
 
 def decode_lines(path, first_line, text):
@@ -261,5 +267,6 @@ def decode_lines(path, first_line, text):
         return text.decode()
     except UnicodeDecodeError as error:
         line = first_line + text.count(b"\n", 0, error.start)
-        message = "a character is not valid UTF-8; convert the file to UTF-8"
-        raise ConlluError(path, line, message) from None
+        raise ConlluError(
+            path, line, "a character is not valid UTF-8; convert the file to UTF-8"
+        ) from None

@@ -17,7 +17,8 @@ from sklearn_shag.treebank._graphemes import find_joined, measure_invisible, rem
 from sklearn_shag.treebank._lines import split_sentences
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
-from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
+from sklearn_shag.treebank._tokens import split_pairs
+from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_trees
 from sklearn_shag.utils._io import UTF_8
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import COUNT, validate_params
@@ -327,8 +328,9 @@ def read_json_lines(path, keys=("id", "text"), encoding=UTF_8):
                 if line.strip():
                     end, text = _read_json(path, part.n_lines + k, line, *keys)
                     for piece in iter_text(io.StringIO(text, newline=""), raw=True):
-                        own = {"path": path, "n_lines": end.n_lines, "document": end.document}
-                        yield piece._replace(n_read=0, **own)
+                        yield piece._replace(
+                            path=path, n_lines=end.n_lines, n_read=0, document=end.document
+                        )
                     yield end
             yield TextPiece(path, 0, 0, "", part.n_read)  # reports the bytes
     except (ConlluError, OSError) as error:  # of the file
@@ -655,7 +657,7 @@ def to_trees(
         if kind == SENTENCE:
             comments = [*opening, *(["# newpar"] if begins_paragraph else [])]
             comments += [f"# sent_id = {next(numbers)}", f"# text = {''.join(shown).rstrip()}"]
-            yield _make_tree(tuple(forms), "\n".join([*comments, *closing, *rows]), document)
+            yield _make_split_tree(tuple(forms), "\n".join([*comments, *closing, *rows]), document)
             opening = closing = ()
             begins_paragraph = _BLANK_LINES.search(text, stop, behind) is not None
             rows, forms, shown = [], [], []
@@ -665,10 +667,11 @@ def _format_row(number, form, misc):
     return f"{number}\t{form}\t_\t_\t_\t_\t_\t_\t_\t{misc}"
 
 
-def _make_tree(forms, source, document):
-    state = dict.fromkeys([*ATTRIBUTES.values(), "heads"])
-    state |= {"forms": forms, "symbols": forms, "_source": source, "_document": document}
-    return make_tree(state)
+def _make_split_tree(forms, source, document):
+    missing = dict.fromkeys([*ATTRIBUTES.values(), "heads"])
+    return make_tree(
+        missing | {"forms": forms, "symbols": forms, "_source": source, "_document": document}
+    )
 
 
 def _escape_spaces(spaces):
@@ -704,11 +707,10 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     'Dogs bark.'
     """
     trees, parts = list(trees), []
-    for index, tree in enumerate(trees):
-        require_tree(tree, f"trees[{index}]", "the white space between tokens is")
+    require_trees(trees, "trees", "the white space between tokens is")
     for tree, is_end in zip(trees, find_document_ends(trees), strict=True):
         for form, misc, *_ in list_tokens(tree):
-            given = dict(pair.partition("=")[::2] for pair in misc.split("|"))
+            given = split_pairs(misc)
             space = " " if _space_behind(misc) else ""
             parts += [_unescape_spaces(given.get("SpacesBefore", "")), form]
             parts.append(_unescape_spaces(given.get("SpacesAfter", space)))

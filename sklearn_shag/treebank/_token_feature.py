@@ -192,11 +192,11 @@ class TokenFeature(TreeTransformer):
             raise ValueError("X is empty: at least one DependencyTree is needed")
         if len(self._names()) > 1:  # a single one is refused later, by the encoding
             for name in silent:
-                message = (
+                warn(
                     f"The column {name!r} is {MISSING!r} throughout and says nothing. Tag the text "
-                    f"first, or leave the column out."
+                    f"first, or leave the column out.",
+                    UnknownSymbolWarning,
                 )
-                warn(message, UnknownSymbolWarning)
         kept = sorted(symbol for symbol, count in counts.items() if count >= self.min_count)
         if not kept and self.rare_symbol is not None:
             raise ValueError(

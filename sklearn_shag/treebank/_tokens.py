@@ -139,8 +139,7 @@ class Token:
         return _make_view(self._tree, index, self._kept)
 
     def __eq__(self, other: object) -> bool:
-        same_tree = isinstance(other, Token) and self._tree is other._tree
-        return same_tree and self.index == other.index
+        return isinstance(other, Token) and self._tree is other._tree and self.index == other.index
 
     def __hash__(self) -> int:
         return hash((id(self._tree), self.index))

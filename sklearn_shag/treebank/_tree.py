@@ -658,8 +658,9 @@ class DependencyTree:
         2    fish  _    _     _  _  _  _  _  _
         <BLANKLINE>
         """
-        source = lines.replace_tokens(self._written(), self.multiword_tokens, nodes)
-        return self._with_source(source)
+        return self._with_source(
+            lines.replace_tokens(self._written(), self.multiword_tokens, nodes)
+        )
 
     @property
     def tokens(self) -> tuple[Token, ...]:
