@@ -1,4 +1,4 @@
-"""Options of the command `train`, and those that several commands have."""
+"""Options of the command `train`, and options that several commands share."""
 
 import argparse
 import ast

@@ -155,7 +155,7 @@ def count_guessed(tree):
 
 
 def tell_error(error, skips, message):
-    """Warn of an error in the input, and of what is done instead; or raise it."""
+    """Raise an error of the input, or warn of it and of its consequence."""
     if not skips:
         raise error
     warn(f"{str(error).rstrip('.')}; {message}", UserWarning)

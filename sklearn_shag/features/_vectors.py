@@ -107,7 +107,7 @@ def _with_lower_case(words):
 
 
 def _parse_vectors(path, asked, limit):
-    lines = _iter_lines(path)
+    lines = _iter_vector_lines(path)
     first = next(lines, (path, 1, "0 1"))  # an empty file counts as one without words
     header = _HEADER.fullmatch(first[2])
     n_dimensions = int(header[1]) if header else _count_numbers(first[2])
@@ -139,7 +139,7 @@ def _parse_vectors(path, asked, limit):
     return list(found), np.frombuffer(values, dtype=np.float32).reshape(-1, n_dimensions)
 
 
-def _iter_lines(path):
+def _iter_vector_lines(path):
     """Yield the file, the number and the text of each line that is not empty."""
     for piece in iter_pieces(path, b"\n"):
         for number, line in enumerate(piece.text.split(b"\n"), start=piece.n_lines + 1):
