@@ -1,6 +1,7 @@
 """Recipes of the command `train`, made from its options, and the models that they make."""
 
-from types import SimpleNamespace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -80,17 +81,38 @@ def choose_model(options):
     return "ensemble", "the most accurate one; biaffine learns in a third of the time"
 
 
-class Recipe(SimpleNamespace):
+@dataclass(frozen=True)
+class Recipe:
     """What the command `train` learns: the kind of model, its settings, and what they need.
 
-    Its attributes are the options of the command, as :func:`~sklearn_shag.cli._options.add_train`
-    describes them; :meth:`from_options` makes it.
+    Its fields are the options of the same names; :meth:`from_options` makes it.
 
-    Attributes
+    Parameters
     ----------
     model : str or None
         The kind of a new model; None goes on with the model `continue_`.
     """
+
+    model: str | None
+    continue_: str | None
+    symbols: str | None
+    columns: str | None
+    tags: str | None
+    text: bool | None
+    pattern: list[str] | None
+    embeddings: str | None
+    context: str | None
+    context_for: str | None
+    dictionary: str | None
+    raw_text: list[str] | None
+    teacher: str | None
+    helpers: list[str] | None
+    cv: int | None
+    min_count: int | None
+    max_iter: int | None
+    seed: int
+    set: list[tuple[str, Any]]
+    n_jobs: int | None
 
     @classmethod
     def from_options(cls, options, kind):
@@ -101,7 +123,8 @@ class Recipe(SimpleNamespace):
         ValueError
             If options do not go together.
         """
-        recipe = cls(**vars(options) | {"model": kind})
+        given = {field.name: getattr(options, field.name) for field in fields(cls)}
+        recipe = cls(**given | {"model": kind})
         recipe._check_options()
         return recipe
 
@@ -277,11 +300,11 @@ class Recipe(SimpleNamespace):
         if self.teacher is not None:
             return FrozenEstimator(load_model(self.teacher, embeddings=self.open_context()))
         if not self.helpers:
-            return Recipe(**vars(self) | {"model": "ensemble"})._make_parser()[0]
+            return replace(self, model="ensemble")._make_parser()[0]
         # Words, letters and other columns of other languages would mislead it.
         shared = [name for name in self.tags.split(",") if name in ("upos", "feats")]
-        changed = {"columns": "shape", "tags": ",".join(shared) or None}
-        teacher, _ = Recipe(**vars(self) | changed)._make_part("biaffine", self.seed)
+        of_all = replace(self, columns="shape", tags=",".join(shared) or None)
+        teacher, _ = of_all._make_part("biaffine", self.seed)
         return teacher.set_params(calibrate=False)
 
     def open_context(self):

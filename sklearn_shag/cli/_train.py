@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import warnings
+from dataclasses import replace
 from itertools import chain
 from time import perf_counter
 
@@ -47,7 +48,7 @@ def train(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `output`, `note`, those of :func:`find_treebanks`, and those of :class:`Recipe`.
+        With `output`, `note`, those of :func:`find_treebanks`, and the fields of :class:`Recipe`.
 
     Raises
     ------
@@ -67,7 +68,7 @@ def train(options):
         print(f"Taking --model {kind}: {reason}", file=told)
     recipe = Recipe.from_options(options, kind)
     if recipe.learns_tags and recipe.tags is None:
-        recipe.tags = ",".join(treebank.list_columns())
+        recipe = replace(recipe, tags=",".join(treebank.list_columns()))
     training = Training(recipe, treebank, others, told)
     with log_progress():
         expected = training.fit()
