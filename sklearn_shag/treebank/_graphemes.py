@@ -71,8 +71,11 @@ def remove_invisible(text):
 
 def leave_out_invisible(text):
     """Return the visible characters of a text, and their places in it with its length."""
-    places = [match.start() for match in _INVISIBLE.finditer(text)]
-    return remove_invisible(text), np.delete(np.arange(len(text) + 1), places).tolist()
+    visible, places = remove_invisible(text), range(len(text) + 1)
+    if len(visible) < len(text):
+        left_out = [match.start() for match in _INVISIBLE.finditer(text)]
+        places = np.delete(places, left_out).tolist()
+    return visible, places
 
 
 def list_graphemes(text):
