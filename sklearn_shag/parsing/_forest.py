@@ -476,7 +476,7 @@ def ask(parser, want, batch, make=None):
     else:
         tasks = (delayed(_ask_chunk)(make, want, batch.take(part)) for part in chunks)
         with progress("Parsing", lengths.size, "sentences", verbose) as advance:
-            parts = run_parallel(tasks, parser.n_jobs, advance, sizes=map(np.size, chunks))
+            parts = run_parallel(tasks, parser.n_jobs, advance, map(np.size, chunks))
         results = [None] * lengths.size
         for chosen, (part, _) in zip(chunks, parts, strict=True):
             for s, result in zip(chosen.tolist(), part, strict=True):

@@ -170,7 +170,7 @@ def one_thread(user_api="blas"):
                 library.set_num_threads(number)
 
 
-def run_parallel(tasks, n_jobs, on_done=None, *, sizes=EQUAL_SIZES, in_place=False):
+def run_parallel(tasks, n_jobs, on_done=None, sizes=EQUAL_SIZES, *, in_place=False):
     """Run joblib tasks, by preference in threads, and list their results.
 
     Tasks are many and their matrices small: linear algebra that spreads each over all cores
