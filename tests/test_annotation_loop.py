@@ -167,6 +167,8 @@ def test_what_annotators_confirm(english):
     assert words_guessed(older)
     assert not words_guessed(one)
     assert forget_guesses(mark_guesses(older, find_guesses(older))).upos == ("_",) * n
+    others = one.with_comments(["# predicted = by hand"])
+    assert mark_guesses(others, find_guesses(others)).comments == others.comments
 
 
 @over(

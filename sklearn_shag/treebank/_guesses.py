@@ -157,7 +157,7 @@ def mark_guesses(tree, guesses):
     marks = _read_comments(tree)
     of_sentence = marks.get(GUESSED_SENTENCE, ())
     # Older files name columns in a comment, and a sentence with new guesses is no longer checked.
-    if {*of_sentence} - {WORDS} or (_is_set(marks, CHECKED) and np.any(list(guesses.values()))):
+    if {*of_sentence} & {*LEARNED} or (_is_set(marks, CHECKED) and np.any(list(guesses.values()))):
         tree = tree.with_comments([each for each in tree.comments if not _read_marks(each)])
         tree = mark_words(tree) if WORDS in of_sentence else tree
     columns = zip(*map(guesses.get, LEARNED), strict=True)
