@@ -27,6 +27,7 @@ from sklearn_shag.treebank import (
     describe_tree,
     forget_heads,
     group_pieces,
+    known_heads,
     list_sources,
     read_json_lines,
     read_text_file,
@@ -145,13 +146,13 @@ class PieceParser(NamedTuple):
 
 def find_unknown(tree):
     """Find the tokens without heads of a tree, from 0."""
-    heads = np.full(len(tree), UNKNOWN) if tree.heads is None else tree.heads
-    return np.flatnonzero(heads == UNKNOWN).tolist()
+    return np.flatnonzero(known_heads(tree) == UNKNOWN).tolist()
 
 
 def count_guessed(tree):
     """Count the words of a tree without guesses that have DEPS, but no head."""
-    return sum(tree.deps[token] != MISSING for token in find_unknown(tree))
+    deps = tree.deps  # read from the lines of the sentence, once
+    return sum(deps[token] != MISSING for token in find_unknown(tree))
 
 
 def tell_error(error, skips, message):
