@@ -48,6 +48,7 @@ _MODULES = {
 }
 _FOLDERS = (
     "automata",
+    "checks",
     "datasets",
     "features",
     "inspection",

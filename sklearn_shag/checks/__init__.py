@@ -1,0 +1,5 @@
+"""Checks of what parsers promise, for parsers of this package and of others."""
+
+from sklearn_shag.checks._parsers import check_parser, yield_checks
+
+__all__ = ["check_parser", "yield_checks"]
