@@ -82,7 +82,7 @@ def main():
     if not any(groups.values()):
         parser.error(f"no mistake has the words {arguments.only!r} in its line")
     failures, n_mistakes = [], 0
-    with _desk() as (names, folder):
+    with make_desk() as (names, folder):
         for title, mistakes in groups.items():
             if mistakes:
                 print(f"\n{title}\n{'=' * len(title)}")
@@ -106,7 +106,7 @@ def main():
 
 
 @contextmanager
-def _desk():
+def make_desk():
     """A new user's desk: a working directory with files, a home, imports, and no network."""
     no_network = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
     with tempfile.TemporaryDirectory() as path, chdir(path):
@@ -117,6 +117,8 @@ def _desk():
             for name, value in os.environ.items()
             if name != "SKLEARN_SHAG_DATA" and not name.lower().endswith("_proxy")
         }
+        # Compiled kernels are found where they are.
+        environment.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))
         environment["HOME"] = str(Path(path, "home"))
         with (
             mock.patch.dict(os.environ, environment, clear=True),

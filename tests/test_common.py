@@ -7,7 +7,6 @@ import pickle
 import pkgutil
 from functools import partial
 
-import joblib
 import numpy as np
 import pytest
 import sklearn
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.exceptions import SkipTestWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
 
@@ -37,7 +36,6 @@ from sklearn_shag import (
 from sklearn_shag.features import TransformerVectors
 from sklearn_shag.learning._base import IncrementalMixin
 from sklearn_shag.sequences import count_treebank, merge_statistics
-from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import open_member
 from tests.estimators import (
@@ -53,7 +51,6 @@ from tests.estimators import (
     repeat,
     same,
     symbols_and_heads,
-    symbols_of,
     with_methods,
     without_relations,
 )
@@ -189,19 +186,6 @@ def test_clones_keep_the_operators_to_start_from(random_grammar):
     assert same(copied, start)
 
 
-def test_fit_changes_neither_data_nor_parameters(estimator_of_symbols, trees):
-    estimator = estimator_of_symbols
-    params, symbols = estimator.get_params(), [list(tree.symbols) for tree in trees]
-    heads, weights = [tree.heads.copy() for tree in trees], np.arange(60.0)
-    before = copy.deepcopy((symbols, heads, weights))
-    assert estimator.fit(symbols, heads, sample_weight=weights) is estimator
-    estimator.score(symbols, heads, sample_weight=weights)
-    assert symbols == before[0]
-    assert same(heads, before[1])
-    assert_array_equal(weights, before[2])
-    assert all(value is params[name] for name, value in estimator.get_params().items())
-
-
 @over("name", ESTIMATORS)
 def test_predicting_changes_nothing(fitted, trees, name):
     """Neither in an estimator nor in its members."""
@@ -214,13 +198,6 @@ def test_predicting_changes_nothing(fitted, trees, name):
     assert vars(estimator).keys() == before.keys()
     assert all(value is before[name] for name, value in vars(estimator).items())
     assert_same_model(estimator, copied)
-
-
-def test_nothing_is_predicted_before_fit(trees):
-    for name, method in with_methods([*BY_SENTENCE, "score", "parse", "sample"]):
-        arguments = [] if method == "sample" else [trees]
-        with pytest.raises(NotFittedError, match="is not fitted yet"):
-            getattr(clone(ESTIMATORS[name]), method)(*arguments)
 
 
 def test_methods_take_y_second_and_weights_by_name():
@@ -255,21 +232,6 @@ def test_fits_are_equal(fitted, english, trees, name):
     for method in filter(partial(hasattr, expected), BY_SENTENCE):
         one, other = (getattr(model, method)(english[100:180]) for model in (expected, parallel))
         assert same(one, other)
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_pickle_and_joblib_keep_everything(fitted, english, tmp_path, name):
-    estimator = fitted(name)
-    joblib.dump(estimator, tmp_path / "model.joblib")
-    predicted = estimator.predict(english[100:150])
-    for copied in (
-        pickle.loads(pickle.dumps(estimator)),
-        joblib.load(tmp_path / "model.joblib"),
-        copy.deepcopy(estimator),
-    ):
-        assert_same_model(copied, estimator)
-        assert parameters(copied) == parameters(estimator)
-        assert same(copied.predict(english[100:150]), predicted)
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
@@ -335,16 +297,6 @@ def test_raw_text_has_the_heads_of_y_alone(trees, name):
     assert_same_model(estimator.fit([tree.with_heads(None) for tree in trees], trees), with_heads)
     assert with_heads.labels_.size > without_heads.labels_.size == 0
     assert not same(estimator.fit(trees, chains).operators_, with_heads.operators_)
-
-
-@over("name", ESTIMATORS)
-def test_a_sentence_alone_is_as_in_a_batch(fitted, english, name):
-    model, batch = fitted(name), english[100:130]
-    for method in filter(partial(hasattr, model), BY_SENTENCE):
-        apply = getattr(model, method)
-        together = apply(batch)
-        assert same([apply([tree])[0] for tree in batch], together), method
-        assert same(apply(batch[::-1])[::-1], together), method
 
 
 # Output containers
@@ -427,30 +379,6 @@ def test_two_halves_are_one_sentence(repeating, trees):
     assert_same_model(halves, repeating.fit(trees))
 
 
-def test_a_sentence_of_weight_zero_is_not_there(repeating, trees):
-    odd = DependencyTree(["<odd>", "<odd>"], [2, 0])
-    weights = np.append(np.arange(60) % 4 > 0, 0)
-    expected = clone(repeating).fit(repeat([*trees, odd], weights))
-    assert "<odd>" not in symbols_of(expected)
-    assert_same_model(repeating.fit([*trees, odd], sample_weight=weights), expected)
-
-
-@pytest.mark.parametrize("name", ["spectral", "product", "CRF", "network"])
-def test_a_sequence_of_weight_zero_is_not_there(trees, name):
-    estimator, weights = clone(ESTIMATORS[name]), np.append(np.arange(60) % 4 > 0, 0)
-    symbols, heads = symbols_and_heads([*trees, DependencyTree(["<odd>"], [0])])
-    expected = clone(estimator).fit(repeat(symbols, weights), repeat(heads, weights))
-    assert_same_model(estimator.fit(symbols, heads, sample_weight=weights), expected)
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_weights_default_to_one(fitted, trees, name):
-    expected, estimator = fitted(name), clone(ESTIMATORS[name])
-    for weights in (1.0, [1] * 60):
-        assert_same_model(estimator.fit(trees, sample_weight=weights), expected)
-    assert expected.score(trees, sample_weight=weights) == expected.score(trees)
-
-
 def test_one_number_is_the_weight_of_every_sentence(trees):
     twice = SpectralSHAG(3).fit(trees, sample_weight=2)
     assert_same_model(twice, SpectralSHAG(3).fit([*trees, *trees]))
@@ -466,23 +394,6 @@ BAD_WEIGHTS = {
     "a word": ("balanced", "sample_weight: could not convert .* 'balanced'"),
     "all zero": ([0] * 60, "at least one .*non-zero"),
 }
-
-
-def test_bad_weights_are_refused_and_nothing_is_learned(trees):
-    cases = [("spectral", *case) for case in BAD_WEIGHTS.values()]
-    cases += [(name, *BAD_WEIGHTS["negative"]) for name in ESTIMATORS]
-    for name, weights, message in cases:
-        estimator = clone(ESTIMATORS[name])
-        with pytest.raises(ValueError, match=message):
-            estimator.fit(trees, sample_weight=weights)
-        assert vars(estimator).keys() == estimator.get_params(deep=False).keys(), name
-
-
-def test_bad_weights_are_refused_by_score(fitted, trees):
-    for case, (weights, message) in BAD_WEIGHTS.items():
-        if case != "all zero":
-            with pytest.raises(ValueError, match=message):
-                fitted("first").score(trees, sample_weight=weights)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -522,14 +433,6 @@ def test_chunks_in_any_order_are_one_fit(name, english, data):
     from_statistics = clone(COUNTING[name]).fit_statistics(merged)
     assert_same_model(model, expected)
     assert_same_model(from_statistics, expected)
-
-
-def test_learning_goes_on_after_fit(counting, trees):
-    expected = clone(counting).fit(trees)
-    assert_same_model(counting.fit(trees[:25]).partial_fit(trees[25:]), expected)
-    statistics = count_treebank(trees[:25])
-    counting.fit_statistics(statistics).partial_fit(trees[25:])
-    assert_same_model(counting, expected)
 
 
 def test_fit_forgets_what_was_learned_in_parts(counting, trees):
