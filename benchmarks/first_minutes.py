@@ -26,6 +26,7 @@ from unittest import mock
 
 from _mistakes import (
     annotation,
+    automata,
     charts,
     combinations,
     command_line,
@@ -63,6 +64,7 @@ GROUPS = {
     "Annotation and calibration": annotation.MISTAKES,
     "Raw text": induction.MISTAKES,
     "Charts and known heads": charts.MISTAKES,
+    "Automata and operators": automata.MISTAKES,
     "Command line: options": command_line.MISTAKES,
     "Command line: files": command_line_files.MISTAKES,
 }

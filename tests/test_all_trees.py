@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import chisquare
 
-from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, chart, tree_loss
 from sklearn_shag.parsing._arborescence_draws import best_all_trees, draw_all_trees
 from sklearn_shag.parsing._chart import ROUTES
@@ -233,19 +232,6 @@ def test_losses_sum_over_the_trees_with_the_known_heads(known):
         assert_allclose(
             gradient.reshape(4, 5)[place] / 3, np.diff(losses[::-1])[0] / 2e-5, atol=1e-8
         )
-
-
-def test_wrong_arguments_are_refused():
-    ones, arcs = np.ones((3, 2, 1)), np.zeros(6)
-    grammar = Operators(ones, ones, np.ones((3, 2, 2, 1, 1)))
-    with pytest.raises(ValueError, match="trees='all' sums over trees whose arcs may cross"):
-        chart(grammar, Potentials(np.array([0, 2]), np.zeros(2, dtype=int)), trees="all")
-    with pytest.raises(ValueError, match="trees must be 'projective' or 'all', got 'any'"):
-        tree_loss(arcs, [[0, 1]], trees="any")
-    with pytest.raises(ValueError, match="no tree with one root has these heads"):
-        tree_loss(arcs, [[0, 0]], trees="all")
-    with pytest.raises(ValueError, match="no projective tree with one root has these heads"):
-        tree_loss(np.zeros(20), [[3, 4, 0, 3]])
 
 
 def test_nonprojective_arcs_skip_a_token_that_does_not_descend_from_the_head():

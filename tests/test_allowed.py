@@ -122,25 +122,6 @@ def test_all_arcs_allowed_is_no_constraint(fitted, name):
         assert_array_equal(one, other)
 
 
-@over(
-    ("allowed", "message"),
-    [
-        ([None], "for each of 2 sentences"),
-        (5, "for each of 2 sentences"),
-        ([None, np.ones((2, 2), dtype=bool)], r"allowed\[1\] must be a boolean array of shape"),
-        ([np.ones((4, 5)), None], r"allowed\[0\] must be a boolean array"),
-        ([None, np.array([[1, 0, 0], [1, 0, 0]], dtype=bool)], r"X\[1\] .* has no tree with one"),
-        ([None, np.zeros((2, 3), dtype=bool)], r"X\[1\] .* has no tree with one root whose arcs"),
-    ],
-)
-@over("name", ["spectral", "mst"])
-def test_constraints_that_are_none_are_refused(fitted, name, allowed, message):
-    parser = fitted(name)
-    for method in (parser.predict, parser.predict_marginals, parser.parse):
-        with pytest.raises(ValueError, match=message):
-            method(TREES[:2], allowed=allowed)
-
-
 def allow(*trees):
     """Allow the arcs of some trees over the same tokens."""
     allowed = np.zeros((len(trees[0]), len(trees[0]) + 1), dtype=bool)

@@ -14,7 +14,6 @@ from sklearn_shag import (
     BiaffineParser,
     CRFParser,
     DeterministicSHAG,
-    SpectralSHAG,
     make_parser_pipeline,
 )
 from sklearn_shag.inspection import ArcCalibrationDisplay, least_certain_sentences
@@ -152,13 +151,6 @@ def test_refinements_are_drawn_along_where_grammars_back_off(english):
         assert chi_square(drawn, *enumerate_trees(model, sentence)) > 1e-4
 
 
-def test_signed_grammars_are_refused_and_em_is_named(english):
-    model = SpectralSHAG(3).fit(english[:60])
-    for draw in (model.sample_heads, lambda text: model.k_best_heads(text, 2)):
-        with pytest.raises(ValueError, match=r"SpectralSHAG learns.*EMSHAG"):
-            draw(english[:1])
-
-
 def test_sentences_without_mass_are_drawn_from_the_fallback_and_that_is_said(english):
     model = DeterministicSHAG(smoothing=1).fit(english[:60])
     text = [list(english[0].symbols[:4])]
@@ -245,17 +237,6 @@ def test_fewer_trees_than_k_are_all_of_them(crf, english):
     heads, _ = crf.k_best_heads(text, 500, allowed=allowed)
     expected = [tree for tree in oracles.projective_trees(4) if tree[1] == 0]
     assert sorted(map(tuple, heads[0].tolist())) == sorted(expected)
-
-
-def test_arguments(crf, english):
-    text = [next(tree for tree in english if len(tree) == 4)]
-    for method in (lambda n: crf.sample_heads(text, n), lambda n: crf.k_best_heads(text, n)):
-        with pytest.raises(ValueError, match="== 0, must be >= 1"):
-            method(0)
-        with pytest.raises(TypeError, match="must be an instance of int"):
-            method(1.5)
-    with pytest.raises(ValueError, match="n_samples == 0"):
-        crf.k_best_heads(text, 1, n_samples=0)
 
 
 def test_probabilities_of_trees(parser, short, english):
@@ -364,22 +345,6 @@ class TestTrees:
             processes = list(processes)
         shown = [[[t.to_conllu() for t in found] for found in each] for each in (alone, processes)]
         assert shown[0] == shown[1]
-
-    def test_arguments(self, crf, english):
-        for given, error, message in (
-            ({"n_best": 2, "n_samples": 2}, ValueError, "but not both"),
-            ({"n_best": 0}, ValueError, "n_best == 0"),
-            ({"n_best": True}, TypeError, "n_best must be a whole number, got True"),
-            ({"n_samples": 1.5}, TypeError, "n_samples must be an instance of int"),
-            ({"n_samples": False}, TypeError, "n_samples must be a whole number, got False"),
-        ):
-            with pytest.raises(error, match=message):
-                crf.parse(english[:2], **given)
-        with pytest.raises(TypeError, match="iter_parse got an unexpected keyword argument 'best'"):
-            crf.iter_parse(english[:2], best=3)
-        with pytest.raises(TypeError, match="n_samples must be a whole number, got True"):
-            crf.sample_heads(english[:2], True)
-        assert crf.parse([], n_best=3) == []
 
 
 class TestForest:
@@ -493,15 +458,6 @@ class TestUniqueRelations:
             if max(np.bincount(numbers[list(labels)], minlength=3)[:2]) <= 1:
                 best = max(best, sum(np.log(rows[m, label]) for m, label in enumerate(labels)))
         return best
-
-    def test_that_are_no_list_or_all_are_refused(self, crf, english):
-        with pytest.raises(TypeError, match="must be 'auto' or a list, got 'nsubj'"):
-            crf.parse(english[:1], unique_relations="nsubj")
-        with pytest.raises(TypeError, match="holds 3, which names no relations"):
-            crf.parse(english[:1], unique_relations=[3])
-        bases = sorted({label.partition(":")[0] for label in crf.labels_})
-        with pytest.raises(ValueError, match="holds all relations that this parser knows"):
-            crf.predict_labels(english[:1], unique_relations=[tuple(bases)])
 
 
 def test_reliability_of_whole_trees(crf, english):

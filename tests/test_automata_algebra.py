@@ -141,34 +141,6 @@ def test_sums_that_do_not_exist_are_one_clear_error():
     assert are_equivalent(zero, zero._replace(alpha_inf=np.zeros(1)))
 
 
-def test_estimators_are_refused_with_their_operators():
-    model = EMAutomaton(2, random_state=0).fit([["a"], ["b", "a"]])
-    own = model.operators_
-    for call in (
-        lambda given: to_dot(given),
-        lambda given: to_att(given),
-        lambda given: total_mass(given),
-        lambda given: change_basis(given, np.eye(2)),
-        lambda given: l2_distance(given, own),
-        lambda given: l2_distance(own, given),
-        lambda given: are_equivalent(own, given),
-        lambda given: product(given, own),
-        lambda given: mixture(own, given, 0.5),
-    ):
-        call(own)
-        with pytest.raises(TypeError, match=r"got EMAutomaton.* are its \.operators_"):
-            call(model)
-
-
-def test_distances_of_other_things_are_refused():
-    three = Operators(np.ones(1), np.ones(1), np.full((3, 1, 1), 0.1))
-    for other in (three, COIN._replace(alpha_inf=np.ones(2))):
-        with pytest.raises(ValueError, match="must have the shape"):
-            l2_distance(COIN, other)
-    with pytest.raises(ValueError, match=r"other\.A holds values that are not finite"):
-        l2_distance(COIN, COIN._replace(A=COIN.A * np.nan))
-
-
 @over("kind", ["nondeterministic", "deterministic", "hmm"])
 @over("semiring", ["log", "real"])
 def test_files_are_read_back_with_equal_values(kind, semiring):
@@ -224,30 +196,6 @@ def test_text_of_integers():
     assert_allclose(read.A[1, 1, 0], np.exp(-0.5))
     assert read.A[0, 0, 1] == 1.0
     assert_array_equal(read.alpha_inf, [0.0, 1.0])
-
-
-@pytest.mark.parametrize(
-    ("text", "params", "message"),
-    [
-        ("0 1 a a 0.5\n1", {}, r"Line 1 .*'0 1 a a 0.5': it has more than one label"),
-        ("0 1 a\n1 2 b 0.5 x y", {}, "Line 2 .*: it has more than one label"),
-        ("0 1 a x", {}, "Line 1 .*: could not convert string to float"),
-        ("0 1 a nan", {}, "Line 1 .*: its weight holds values that are not finite"),
-        ("0 1 c\n1", {"symbols": ["a", "b"]}, "symbols that `symbols` does not have: .*'c'"),
-        ("", {}, "No path leads"),
-        ("0 1 a\n2 0.5", {}, "No path leads"),
-        ("0 1 a\n1", {"semiring": "tropical"}, "semiring"),
-    ],
-)
-def test_strange_text_gets_one_clear_error(text, params, message):
-    with pytest.raises(ValueError, match=message):
-        from_att(text, **params)
-
-
-@over("name", ["", "a b", "0", "<eps>", "a\tb"])
-def test_symbols_that_text_cannot_hold_are_refused(name):
-    with pytest.raises(ValueError, match="cannot be written"):
-        to_att(COIN, ["a", name])
 
 
 def test_openfst_reads_and_writes_the_same_values():

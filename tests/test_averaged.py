@@ -461,17 +461,6 @@ def test_of_seeds_sets_all_of_a_pipeline():
     assert pipeline[0].random_state is None
 
 
-def test_of_seeds_refuses_what_has_none(train):
-    spectral = SpectralSHAG(2)
-    for estimator in (spectral, FrozenEstimator(CRFParser())):
-        with pytest.raises(ValueError, match="has no random_state: copies of it would be the same"):
-            AveragedParser.of_seeds(estimator)
-    with pytest.raises(ValueError, match="n_estimators == 0, must be >= 1"):
-        AveragedParser.of_seeds(CRFParser(), 0)
-    with pytest.raises(TypeError, match="random_state must be an instance of int"):
-        AveragedParser.of_seeds(CRFParser(), random_state=None)
-
-
 # Members of all kinds
 
 
@@ -694,22 +683,6 @@ def test_given_weights_take_the_place_of_learned_ones(languages, test, tmp_path)
     assert_array_equal(loaded.fit(test).shares_, [0, 1, 0])
 
 
-@pytest.mark.parametrize("wrong", ["names", "grammar", "average", "frozen"])
-def test_weights_are_learned_by_a_mixture_of_the_same_names(languages, test, wrong):
-    model = of_helpers(languages)
-    message = "weights must be numbers or a MixtureSHAG whose helpers have the names of the est"
-    if wrong == "names":
-        model.set_params(estimators=model.estimators[:2])
-    elif wrong == "frozen":
-        model.weights.estimators = [(name, DMV()) for name in languages]
-        message = "'near' is not frozen"
-    else:
-        model.set_params(weights=DMV() if wrong == "grammar" else AveragedParser(model.estimators))
-    with pytest.raises(ValueError, match=message):
-        model.fit(test)
-    assert not hasattr(model, "named_estimators_")
-
-
 # Errors
 
 
@@ -767,26 +740,6 @@ def test_bad_members_are_refused_and_nothing_changes(train, case):
         model.fit(train)
     assert vars(model).keys() == before.keys()
     assert all(value is before[name] for name, value in vars(model).items())
-
-
-BAD_WEIGHTS = {
-    "too few": ([1], "weights must be one number for each of 2 estimators, got"),
-    "a table": ([[1, 1]], "one number for each of 2"),
-    "negative": ([2, -1], "none of them negative"),
-    "zero": ([0, 0.0], "not all zero"),
-    "not a number": ([1, np.nan], "must be finite"),
-    "infinite sum": ([1e308, 1e308], "must be finite"),
-    "words": (["a", "b"], "weights must be numbers, got .*could not convert"),
-}
-
-
-@over("case", BAD_WEIGHTS)
-def test_bad_weights_are_refused(train, case):
-    weights, message = BAD_WEIGHTS[case]
-    model = AveragedParser(members()[:2]).fit(train[:30]).set_params(weights=weights)
-    for call in (model.fit, model.predict, model.predict_marginals, model.score):
-        with pytest.raises(ValueError, match=message):
-            call(train)
 
 
 @pytest.mark.parametrize("decoder", ["viterbi", "best"])

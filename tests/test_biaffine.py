@@ -378,17 +378,6 @@ def test_tags_are_not_read_where_they_are_learned(trees):
     assert not not_refused(cases, lambda columns: small(columns, tags="upos").fit(trees))
 
 
-def test_there_must_be_tags_to_learn(trees):
-    untagged = [DependencyTree(tree.forms, tree.heads) for tree in trees]
-    with pytest.raises(ValueError, match="tags='xpos' is to be learned, but no tree of X has"):
-        small(["form"], tags="xpos").fit(untagged)
-
-
-def test_no_tags(fitted, test):
-    with pytest.raises(ValueError, match="has learned no tags"):
-        fitted.predict_tags(test)
-
-
 # Files
 
 

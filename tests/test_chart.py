@@ -1,7 +1,6 @@
 """The public chart, by both routes, against enumeration and the oracle."""
 
 from dataclasses import replace
-from functools import partial
 
 import numba
 import numpy as np
@@ -14,12 +13,10 @@ from sklearn_shag.parsing import (
     Potentials,
     _chart,
     _fast_driver,
-    best_trees,
     chart,
     inside_outside,
     pack_grammar,
     packed_unit_grammar,
-    tree_values,
 )
 from sklearn_shag.parsing._chart import cut_chunks, run_charts, sum_up_sentences
 from sklearn_shag.parsing._fast_driver import WITHOUT_MASS
@@ -387,92 +384,6 @@ def taken(given, s):
     return {**only, **shape, "indptr": np.array([0, only["codes"].size])}
 
 
-SENTENCES = np.array([0, 2, 3])
-
-
-@over(
-    ("given", "message"),
-    [
-        ({"indptr": [0, 2, 2]}, "indptr must begin with 0 and grow"),
-        ({"indptr": np.array([1, 2])}, "indptr must begin with 0"),
-        ({"indptr": np.array([0.0, 2.0])}, "indptr must be a flat array of whole numbers"),
-        ({"codes": [0, 1]}, r"codes must have the shape \(3,\)"),
-        ({"codes": [0, 1, 4]}, r"codes\[2\] must be from 0 to 3, .*got 4"),
-        ({"codes": None}, "codes is None"),
-        ({"arcs": np.zeros(7)}, r"arcs must have the shape \(n_arcs,\) = \(8,\).* Flatten the"),
-        ({"arcs": [[0.0] * 6, [0.0] * 2]}, r"arcs must be an array of numbers, got \[\[0\.0, "),
-        ({"arcs": "zeros"}, "arcs must be an array of numbers, got 'zeros'"),
-        (
-            {"codes": ["DET", "NOUN", "VERB"]},
-            r"codes must be .* whole .* symbols_ .*, got \['DET',",
-        ),
-        ({"codes": [[0, 1], [2]]}, r"codes must be .* whole numbers.*, got \[\[0, 1\], \[2\]\]"),
-        ({"arcs": np.array([0.0] * 7 + [np.nan])}, "arcs of sentence 1 hold values that are NaN"),
-        ({"arcs": np.array([0.0] * 5 + [np.inf, 0, 0])}, "arcs of sentence 0"),
-        ({"memory": [0, 1]}, r"memory must have the shape \(3,\)"),
-        (
-            {"memory": [0, 1, 2], "stop_memory": np.ones((3, 2, 2))},
-            r"memory\[2\] must be from 0 to 1",
-        ),
-        ({"arc_memory": np.full((8, 1), np.inf)}, r"arc_memory .*negative or not finite"),
-        ({"stop_memory": np.full((3, 2, 1), np.inf)}, r"stop_memory .*negative or not finite"),
-        ({"stop_memory": np.full((3, 2, 1), -1.0)}, r"stop_memory .*negative or not finite"),
-        ({"stop_memory": np.ones((3, 2, 2))}, r"must have the shape .*= \(3, 2, 1\)"),
-        (
-            {"arc_memory": -np.ones((8, 1))},
-            "of sentence 0 hold values that are negative",
-        ),
-        (
-            {"memory": [0, 0, 0], "arc_memory": np.ones((8, 2)), "stop_memory": np.ones((3, 2, 3))},
-            r"arc_memory must have the shape \(n_arcs, n_classes\) = \(8, 3\)",
-        ),
-    ],
-)
-def test_bad_potentials_are_refused(any_grammar, given, message):
-    potentials = Potentials(**{"indptr": SENTENCES, "codes": [0, 1, 2], **given})
-    with pytest.raises(ValueError, match=message):
-        chart(any_grammar(0, 2), potentials)
-
-
-def test_bad_grammars_and_weights_are_refused(any_grammar):
-    operators, potentials = any_grammar(0, 2), Potentials(SENTENCES, [0, 1, 2])
-    with pytest.raises(ValueError, match="got the shapes"):
-        chart(operators._replace(alpha_1=operators.alpha_1[..., :1]), potentials)
-    with pytest.raises(ValueError, match="not finite"):
-        chart(operators._replace(A=operators.A * np.nan), potentials)
-    with pytest.raises(ValueError, match="there is none"):
-        chart(None, potentials)
-    with pytest.raises(ValueError, match="need a grammar"):
-        chart(None, Potentials(SENTENCES), counts=True)
-    for n_jobs in (0, "2", 1.5):
-        with pytest.raises(ValueError, match=f"n_jobs must be None or a whole .*, got {n_jobs!r}"):
-            chart(operators, potentials, n_jobs=n_jobs)
-    with pytest.raises(
-        ValueError, match="sample_weight must be an array of numbers, got 'balanced'"
-    ):
-        chart(operators, potentials, counts=True, sample_weight="balanced")
-    for weights in ([1.0], [1.0, np.nan]):
-        with pytest.raises(ValueError, match="sample_weight must be 2 finite numbers"):
-            chart(operators, potentials, counts=True, sample_weight=weights)
-
-
-@over("function", [chart, best_trees, partial(tree_values, heads=[[2, 0]])])
-def test_other_things_are_refused(any_grammar, function):
-    """A model, arguments that are swapped, sentences: what to pass in their place."""
-    operators, potentials = any_grammar(0, 2), Potentials(np.array([0, 2]), codes=[0, 1])
-    for grammar, message in (
-        (DeterministicSHAG(), r"got DeterministicSHAG\. A fitted estimator has them in operators_"),
-        (potentials, r"got Potentials\. The grammar comes first"),
-        (tuple(operators), r"got tuple\. Without a grammar.* pass None"),
-    ):
-        with pytest.raises(TypeError, match=f"given by its Operators, {message}"):
-            function(grammar, operators)
-    for other in ([["DET", "NOUN"]], None, tuple(potentials)):
-        message = rf"must be Potentials, got {type(other).__name__}\. .*Potentials\(indptr, codes"
-        with pytest.raises(TypeError, match=message):
-            function(operators, other)
-
-
 def test_what_is_not_wanted_is_not_there(any_grammar):
     given = drawn(11, [3, 4], 2)
     full = chart(any_grammar(11, 2), Potentials(**given))
@@ -517,20 +428,6 @@ class TestInsideOutside:
             result = inside_outside(operators, [0, 1], **scores)
             assert (result.sign, result.log_abs_z) == (0.0, -np.inf)
             assert all(np.isnan(part).all() for part in (result.marginals, *result.counts))
-
-    def test_what_is_refused(self, random_grammar):
-        operators = random_grammar(0, n_states=2)
-        tiny = operators._replace(A=operators.A * 1e-200)
-        for grammar, codes, scores, message in (
-            (operators, [], {}, "at least one symbol code"),
-            (operators, [0, 9], {}, "codes"),
-            (operators, [0], {"arc_scores": -np.ones((2, 2))}, "arc_scores must not be negative"),
-            (operators, [0], {"stop_scores": np.ones((2, 3))}, "stop_scores"),
-            (operators, [0], {"stop_scores": np.full((2, 2), np.nan)}, "stop_scores"),
-            (tiny, [0, 1], {}, "leave the range of doubles.*Rescale"),
-        ):
-            with pytest.raises(ValueError, match=message):
-                inside_outside(grammar, codes, **scores)
 
 
 def test_losses_out_of_range_are_infinite():

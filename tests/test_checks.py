@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from sklearn_shag import DeterministicSHAG, Tagger
 from sklearn_shag.conditional import Examples
 from sklearn_shag.encoding import Batch, Codes, MemberCodes
 from sklearn_shag.operators import (
@@ -21,10 +20,8 @@ from sklearn_shag.sequences import (
     assemble_trees,
     build_prefix_trees,
     collect_statistics,
-    count_treebank,
     extract_sequences,
 )
-from sklearn_shag.treebank import DependencyTree, heads
 from tests.loops import over
 
 BIG = 10**9
@@ -144,42 +141,6 @@ def test_operators(use):
         parts[part] = change(parts[part])
         with pytest.raises(ValueError, match=r"leading axes \(V \+ 2, 2\)"):
             use(Operators(*parts))
-
-
-def test_sets():
-    """What has no order has no partners."""
-    trees = [DependencyTree(["a", "b"], [2, 0]), DependencyTree(["b"], [0])]
-    model = DeterministicSHAG().fit(trees)
-    for use in (model.fit, model.predict, model.parse):
-        for X in (set(trees), frozenset(trees), dict.fromkeys(trees).keys()):
-            with pytest.raises(TypeError, match=r"X is a \w+, which has no order; pass a list"):
-                use(X)
-    with pytest.raises(TypeError, match="y is a set, which has no order"):
-        model.fit(trees, {(2, 0), (0,)})
-    with pytest.raises(TypeError, match=r"has no order|sequence"):
-        heads(set(trees))
-    with pytest.raises(TypeError, match="has no order"):
-        count_treebank(set(trees))
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"hidden_layer_sizes": [True]}, "hidden_layer_sizes must hold a positive whole number"),
-        ({"n_jobs": 0}, "'n_jobs' parameter of Tagger must be"),
-    ],
-)
-def test_parameters_of_networks(params, message):
-    trees = [DependencyTree(["a", "b"], upos=["X", "Y"])] * 4
-    with pytest.raises(ValueError, match=message):
-        Tagger(**params).fit(trees)
-
-
-def test_errors_of_folds_name_them():
-    trees = [DependencyTree(["a"], upos=["X"]), *[DependencyTree(["b"], upos=["_"])] * 3]
-    message = r"In X without fold \d of 4, which is to be tagged: "
-    with pytest.raises(ValueError, match=message):
-        Tagger(cv=4, max_iter=1, random_state=0).fit_transform(trees)
 
 
 def number_arcs(tokens):

@@ -24,7 +24,6 @@ from sklearn_shag import (
     EMSHAG,
     BaseSHAG,
     DependencyVectorizer,
-    DeterministicSHAG,
     DistilledParser,
     EMAutomaton,
     ParserPipeline,
@@ -44,7 +43,6 @@ from tests.estimators import (
     ESTIMATORS,
     OF_RAW_TEXT,
     OF_SYMBOLS,
-    OF_TREES,
     TRANSFORMERS,
     assert_same_model,
     parameters,
@@ -270,13 +268,6 @@ def test_lists_tuples_and_arrays_are_the_same(trees, name):
     assert_same_model(estimator.fit(iter(symbols), iter(trees)), expected)
 
 
-@pytest.mark.parametrize("name", OF_TREES)
-def test_sequences_of_symbols_are_refused_where_columns_are_read(trees, name):
-    symbols, heads = symbols_and_heads(trees)
-    with pytest.raises(TypeError, match=r"^X\[0\] .*DependencyTree"):
-        clone(ESTIMATORS[name]).fit(symbols, heads)
-
-
 def test_heads_of_y_count_where_trees_have_their_own(of_trees, trees):
     """Relations of trees count where the heads are the same."""
     chains = [np.arange(len(tree)) for tree in trees]
@@ -384,18 +375,6 @@ def test_one_number_is_the_weight_of_every_sentence(trees):
     assert_same_model(twice, SpectralSHAG(3).fit([*trees, *trees]))
 
 
-BAD_WEIGHTS = {
-    "negative": ([1] * 59 + [-1], "Negative values"),
-    "not a number": ([1] * 59 + [np.nan], "contains NaN"),
-    "infinite": ([1] * 59 + [np.inf], "contains infinity"),
-    "too few": ([1] * 59, r"sample_weight.shape == \(59,\), expected \(60,\)"),
-    "two dimensions": (np.ones((60, 1)), "must be 1D array or scalar"),
-    "no numbers": (["once"] * 60, "sample_weight: could not convert string to float"),
-    "a word": ("balanced", "sample_weight: could not convert .* 'balanced'"),
-    "all zero": ([0] * 60, "at least one .*non-zero"),
-}
-
-
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_score_counts_repeated_sentences(fitted, english, name):
     estimator, held_out, weights = fitted(name), english[100:160], np.arange(60) % 4
@@ -476,31 +455,6 @@ def test_a_bad_chunk_changes_nothing(counting, trees):
         assert vars(counting).keys() == before.keys()
         assert all(value is before[name] for name, value in vars(counting).items())
     assert_same_model(counting.partial_fit(trees[30:]), expected)
-
-
-@pytest.mark.parametrize(
-    ("model", "name", "value"),
-    [
-        (DeterministicSHAG(), "decoder", "best"),
-        (DeterministicSHAG(), "automaton", "none"),
-        (SpectralSHAG(2), "n_states", 0),
-        (SpectralSHAG(2), "smoothing", -0.5),
-    ],
-)
-def test_parameters_are_checked_with_every_chunk(trees, model, name, value):
-    model = clone(model).partial_fit(trees[:30]).set_params(**{name: value})
-    with pytest.raises(ValueError, match=f"The '{name}' parameter of {type(model).__name__}"):
-        model.partial_fit(trees[30:])
-    with pytest.raises(ValueError, match=f"The '{name}' parameter of {type(model).__name__}"):
-        model.fit_statistics(model.statistics_)
-
-
-def test_only_statistics_are_taken_for_statistics(counting, trees):
-    message = "must be TreebankStatistics, got list. Count trees with count_treebank"
-    with pytest.raises(TypeError, match=f"^statistics {message}"):
-        counting.fit_statistics(trees)
-    with pytest.raises(TypeError, match=rf"^parts\[1\] {message}"):
-        merge_statistics([counting.fit(trees).statistics_, trees])
 
 
 def test_statistics_do_not_grow_when_chunks_return(counting, trees):

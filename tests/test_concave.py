@@ -126,8 +126,3 @@ def test_convergence_is_told_where_it_is_asked_for(trees):
     assert model.converged_
     assert len(model.loss_curve_) == model.n_iter_ + 1
     assert model.n_iter_ < 100
-
-
-def test_roots_of_no_sentence_are_refused():
-    with pytest.raises(ValueError, match=r"None of root_symbols=.* which are 'A', 'B', 'C'"):
-        ConcaveParser(["VERB"]).fit(SENTENCES)

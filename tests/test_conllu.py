@@ -105,17 +105,6 @@ class TestRead:
         assert write(trees) == TEXT
 
     @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"symbols": ["upos", "head"]}, "unknown column 'head'"),
-            ({"symbols": []}, "at least one column"),
-        ],
-    )
-    def test_bad_options(self, options, message):
-        with pytest.raises(ValueError, match=message):
-            read(TEXT, **{"on_error": "skip", **options})
-
-    @pytest.mark.parametrize(
         "variant",
         [
             pytest.param("\ufeff" + TEXT, id="byte order mark"),
@@ -151,18 +140,6 @@ class TestRead:
     def test_characters_that_only_unicode_calls_line_ends(self):
         text = words(0).replace("\tw\t", "\ta\x0b\x0c\x1c\x85\u2028\u2029b\t") + "\n"
         assert write(read(text)) == text
-
-    def test_binary_file(self):
-        with pytest.raises(TypeError, match="binary mode; open it as text"):
-            read_conllu(io.BytesIO(TEXT.encode()))
-
-    def test_neither_path_nor_file(self):
-        with pytest.raises(TypeError, match=r"A file is a path .* for reading text, got int: 3"):
-            read_conllu(3)
-        with pytest.raises(
-            TypeError, match=r"got bytes: .{90,110}: io\.StringIO\(data\.decode\(\)\)"
-        ):
-            read_conllu(TEXT.encode() * 99)
 
 
 BAD_SENTENCES = {
@@ -483,25 +460,6 @@ class TestRoundTrip:
         assert write([changed.with_heads([-1, 0])]).count("\ta=1|B=_\n") == 1
         assert write([changed.with_heads(None)]).count("\t_\t_\t_\ta=") == 2
         assert changed == tree
-
-    @over(
-        ("name", "values", "message"),
-        [
-            ("Ref", ["a"], "Ref has length 1, but the sentence has 2 tokens"),
-            ("Ref", ["a", "b|c"], r"Ref has 'b\|c' for token 2: in MISC, '\|' separates"),
-            ("Ref", ["a", ""], "Ref has '' for token 2"),
-            ("Ref", ["a\tb", "c"], r"Ref has 'a\\tb' for token 1"),
-            ("A=B", ["a", "b"], "name='A=B' is not valid in MISC"),
-            ("A|B", ["a", "b"], r"name='A\|B' is not valid in MISC"),
-            ("", ["a", "b"], "name='' is not valid in MISC"),
-            (3, ["a", "b"], "name=3 is not valid in MISC"),
-        ],
-    )
-    def test_misc_that_a_file_cannot_hold(self, name, values, message):
-        with pytest.raises(ValueError, match=message):
-            DependencyTree(["a", "b"]).with_misc(name, values)
-        with pytest.raises(TypeError, match="A must be a sequence of str"):
-            DependencyTree(["a", "b"]).with_misc("A", [0.5, 0.25])
 
     def test_built_in_python(self):
         full = DependencyTree(

@@ -99,34 +99,6 @@ def test_other_heads_have_no_enhanced_graph(tree):
     assert DependencyTree(["a"]).with_heads([0], keep_deps=True).deps == ("_",)
 
 
-@over(
-    ("change", "message"),
-    [
-        (lambda t: t.with_comments(["no sign"]), "begins with '#', got 'no sign'"),
-        (lambda t: t.with_comments(["# a\n# b"]), "A comment is a line"),
-        (lambda t: t.with_sent_id("a\nb"), "A comment is a line"),
-        (lambda t: t.with_deps(["0:root"]), "deps"),
-        (lambda t: t.with_deps(["a\tb"] * 5), "CoNLL-U can hold neither"),
-        (lambda t: t.with_multiword_tokens([MultiwordToken(2, 6, "x")]), "from 1 to 5"),
-        (
-            lambda t: t.with_multiword_tokens(
-                [MultiwordToken(1, 2, "x"), MultiwordToken(2, 3, "y")]
-            ),
-            "from 3 to 5",
-        ),
-        (lambda t: t.with_multiword_tokens([MultiwordToken(1, 2, "x\ty")]), "CoNLL-U can hold"),
-        (lambda t: t.with_empty_nodes([EmptyNode(6, ("_",) * 9)]), "follow a word from 0 to 5"),
-        (lambda t: t.with_empty_nodes([EmptyNode(1, ("_",) * 8)]), "columns"),
-        (lambda t: t.with_misc("A", [None, "b|c", None, None, None]), "separates values"),
-        (lambda t: DependencyTree.from_conllu(TEXT * 2), "holds 2 sentences, not one"),
-        (lambda t: DependencyTree.from_conllu(""), "holds 0 sentences"),
-    ],
-)
-def test_what_a_file_cannot_hold_is_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        change(DependencyTree.from_conllu(TEXT))
-
-
 def take_apart(tree):
     """All that a tree has beside its columns, by going through what is written line by line."""
     comments, misc, deps, ranges, nodes = [], [], [], [], []

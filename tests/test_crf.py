@@ -246,11 +246,6 @@ def test_early_stopping_scores_known_heads_by_weight(english):
     assert_allclose(parser.validation_scores_, [score], rtol=1e-12)
 
 
-def test_one_sentence_cannot_be_set_aside(trees):
-    with pytest.raises(ValueError, match="early_stopping sets sentences aside, but X holds a sing"):
-        Small(early_stopping=True).fit(trees[:1])
-
-
 # Labels
 
 

@@ -10,19 +10,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import (
-    EMSHAG,
-    AveragedParser,
-    DeterministicSHAG,
-    EMAutomaton,
-    LexicalizedSHAG,
-    SpectralAutomaton,
-    SpectralSHAG,
-)
+from sklearn_shag import EMSHAG, DeterministicSHAG, EMAutomaton, SpectralAutomaton, SpectralSHAG
 from sklearn_shag.inspection import approximate_dfa
 from sklearn_shag.inspection._dfa import _merge_states
 from sklearn_shag.operators import Operators, change_basis
@@ -417,11 +408,3 @@ class TestErrors:
             approximate_dfa(SpectralSHAG(2), english, **call)
 
         assert not not_refused(cases, approximate)
-
-    def test_other_models(self, english):
-        with pytest.raises(NotFittedError):
-            approximate_dfa(SpectralSHAG(), english, head="NOUN", direction="left")
-        members = AveragedParser([("one", SpectralSHAG(2))])
-        for model in (members, LexicalizedSHAG()):
-            with pytest.raises(TypeError, match=f"got a {type(model).__name__}"):
-                approximate_dfa(model.fit(english), english, head="NOUN", direction="left")

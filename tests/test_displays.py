@@ -192,14 +192,6 @@ class TestDependencyTree:
         assert len(word) == 20
         assert word.endswith("\N{HORIZONTAL ELLIPSIS}")
 
-    def test_mistakes(self, model, english):
-        with pytest.raises(TypeError, match="must be a single DependencyTree, got a list"):
-            DependencyTreeDisplay.from_estimator(model, english[:2])
-        with pytest.raises(TypeError, match="predicts heads; got a TokenFeature"):
-            DependencyTreeDisplay.from_estimator(TokenFeature(), english[0])
-        with pytest.raises(ValueError, match="heads"):
-            DependencyTreeDisplay.from_predictions(self.tree, [2, 0, 4])
-
 
 class TestArcMarginals:
     def test_data_and_marks(self, model, english):

@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 
@@ -281,22 +280,6 @@ def test_it_goes_where_parsers_go(english, halves, tmp_path):
         loaded = load_model(tmp_path / "model.npz")
         assert same(loaded.predict_marginals(raw), fitted.predict_marginals(raw))
     assert type(loaded[-1]) is CRFParser
-
-
-def test_what_is_refused(english, halves):
-    known, raw = halves
-    for model, sentences, problem in [
-        (DistilledParser(RefinedSHAG(), CRF), known, "parser must be a BiaffineParser or a CRF"),
-        (DistilledParser(CRF, DummyClassifier()), known, "must be a parser of this package"),
-        (DistilledParser(CRF, CRF), raw, "30 of 30 sentences have none"),
-        (DistilledParser(CRF, CRF, weight=0), known, "weight"),
-        (DistilledParser(CRF, CRF, targets="arcs"), known, "targets"),
-    ]:
-        with pytest.raises((ValueError, TypeError), match=problem):
-            model.fit(sentences)
-    model = DistilledParser(CRF, CRF).fit(known)
-    with pytest.raises(ValueError, match="head"):
-        model.score(raw)
 
 
 def test_of_signed_operators_the_trees_are_learned(english, halves):

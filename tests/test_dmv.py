@@ -493,31 +493,6 @@ def test_convergence_is_told(trees):
     assert DMV(tol=10).fit(trees).converged_
 
 
-@over(
-    ("params", "message"),
-    [
-        ({"n_states": 2, "algorithm": "viterbi"}, "need known states: set n_states=None"),
-        ({"prior_inference": "variational", "prior": 0}, "set prior to a positive number"),
-        ({"n_states": 2, "decoder": "viterbi"}, "only for deterministic automata"),
-        ({"rules": [("X", "Y")]}, "None of the 1 rules is about symbols of X, which are 'A'"),
-        ({"rules": ["AB"]}, "A rule is a pair of symbols.*got 'AB'"),
-        ({"rules": [("A", "B", "up")]}, "A rule is a pair"),
-        ({"rules": [("A", "<root>")]}, "A rule is a pair"),
-        ({"rules": [("A", 3)]}, "A rule is a pair"),
-        ({"rules": "none"}, "The 'rules' parameter of DMV"),
-        ({"rule_strength": np.inf}, "The 'rule_strength' parameter"),
-        ({"n_states": 1}, "The 'n_states' parameter"),
-        ({"max_length": 0}, "The 'max_length' parameter"),
-        ({"init": "concave", "root_symbols": ["X"]}, r"None of root_symbols=\['X'\] is a symbol"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(params, message):
-    model = DMV(**params)
-    with pytest.raises(ValueError, match=message):
-        model.fit(SENTENCES)
-    assert not hasattr(model, "operators_")
-
-
 def test_starts_that_do_not_fit_are_refused(trees, random_grammar):
     other = DMV(max_iter=0).fit(trees).operators_
     with pytest.raises(ValueError, match="for 3 symbols and n_states=2 it must be"):

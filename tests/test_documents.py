@@ -112,24 +112,6 @@ def test_a_text_that_is_refused_is_named(bundled):
         assert list(map(len, bundled.parse_texts(texts, on_error="skip"))) == [1, 0, 1, 0]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "error"),
-    [
-        (("Dogs bark.",), {}, TypeError),
-        ((["a"], ["x", "y"]), {}, ValueError),
-        ((["a"], [""]), {}, ValueError),
-        ((["a"], ["x\ny"]), {}, ValueError),
-        ((["a"],), {"on_error": "ignore"}, ValueError),
-        ((["a"],), {"n_best": 0}, ValueError),
-        ((["a"],), {"sentences": True}, TypeError),
-        ((["a"],), {"n_jobs": 0}, ValueError),
-    ],
-)
-def test_wrong_arguments_are_refused(bundled, arguments, options, error):
-    with pytest.raises(error):
-        bundled.parse_texts(*arguments, **options)
-
-
 def test_options_of_parse(bundled):
     ((tree,),) = bundled.parse_texts(["Dogs bark."], confidence=True)
     assert tree.misc == bundled.parse_text("Dogs bark.", confidence=True)[0].misc

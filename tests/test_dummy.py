@@ -53,14 +53,3 @@ def test_what_is_allowed_comes_first():
     allowed[0][1] = [True, False, False, False, False]  # token 2 is the root
     heads = DummyParser("right").fit([list("ABCD")]).predict([list("ABCD")], allowed=allowed)[0]
     assert heads.tolist() == [2, 0, 4, 2]
-
-
-def test_what_is_no_text_is_refused():
-    for X, y, message in [
-        ([], None, "X holds no sentences"),
-        ([["A", "B"]], [[2, 1]], "is not a tree"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            DummyParser().fit(X, y)
-    with pytest.raises(ValueError, match="The 'strategy' parameter of DummyParser"):
-        DummyParser("up").fit([["A"]])

@@ -518,28 +518,6 @@ def test_early_stopping_keeps_the_iteration_and_the_start_best_held_out(english,
     assert_allclose(model.loss_curve_, -np.sum(padded, axis=0), rtol=1e-12)
 
 
-def test_operators_to_start_from_are_checked(english):
-    start = EMSHAG(3, max_iter=0, random_state=0).fit(english).operators_
-    with pytest.raises(ValueError, match=r"for 15 symbols and n_states=2 it must be"):
-        EMSHAG(2, init=start).fit(english)
-    with pytest.raises(ValueError, match=r"have shape .*; for 15 symbols and n_states=3"):
-        EMSHAG(3, init=start._replace(alpha_1=start.alpha_1[..., :2])).fit(english)
-    for field, part in start._asdict().items():
-        negative = part.copy()
-        negative.flat[-1] = -1e-9
-        with pytest.raises(ValueError, match="negative entries"):
-            EMSHAG(3, init=start._replace(**{field: negative})).fit(english)
-    verb = EMSHAG(1).fit(english).symbols_.tolist().index("VERB")
-    start.A[verb, 1] = 0
-    with pytest.raises(
-        ValueError, match=r"^right modifiers of the head VERB: the start gives .* z"
-    ):
-        EMSHAG(3, init=start).fit(english)
-    start.A[-2] = 0
-    with pytest.raises(ValueError, match=r"^left modifiers of the head of any symbol: the start"):
-        EMSHAG(3, init=start).fit(english)
-
-
 def test_smoothing_fills_the_zeros_of_a_start(english):
     """DET+F has zeros that the pool does not have; every entry of the pool gets its share."""
     start = DeterministicSHAG("first").fit(english).operators_

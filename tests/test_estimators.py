@@ -1,21 +1,17 @@
 """What the estimators promise on sentences of any kind, and how they refuse the rest."""
 
-import io
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.utils import Bunch
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.parsing import eisner
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
 from tests import oracles
-from tests.estimators import ESTIMATORS, learned, symbols_of
-from tests.loops import over
+from tests.estimators import ESTIMATORS, symbols_of
 from tests.scaled_chart import inside_outside
 
 MODELS = {
@@ -215,128 +211,6 @@ def test_nothing_warns_at_any_rank(english):
             model = SpectralSHAG(n_states).fit(english[:300])
             for heads, tree in zip(model.predict(english[300:]), english[300:], strict=True):
                 assert_is_parse(heads, len(tree))
-
-
-BAD_INPUT = [
-    ([], None, ValueError, "no sentences"),
-    ([["A"], []], [[0], []], ValueError, r"X\[1\] has no tokens"),
-    ("A B", None, TypeError, r"got a single str. Read .*read_conllu.*a list"),
-    (Path("a.conllu"), None, TypeError, r"a single \w*Path. Read .*read_conllu"),
-    (io.StringIO("A B"), None, TypeError, r"a single StringIO. Read .*read_conllu"),
-    (Bunch(data=X), None, TypeError, r"a single Bunch. Pass the trees in it, its \.data"),
-    ({"X": X}, None, TypeError, r"a single dict. Pass a list of trees"),
-    (np.array("A B"), None, TypeError, "a single ndarray. Pass a list of trees"),
-    (["A B"], [[0, 1]], TypeError, r"X\[0\] is the string 'A B'"),
-    (["A", "B"], None, TypeError, r"one sentence, put it in a list"),
-    (7, None, TypeError, "single int"),
-    ([7], [[0]], TypeError, r"X\[0\] is of type int"),
-    ([{"A", "B"}], [[0, 1]], TypeError, r"X\[0\] is of type set"),
-    ([iter(["A"])], [[0]], TypeError, r"X\[0\] is of type list_iterator"),
-    ([np.array([["A"]])], [[0]], TypeError, r"X\[0\] is an array of 2 dimensions"),
-    (DependencyTree(["A"], [0]), None, TypeError, "single DependencyTree"),
-    ([["A"], ["A", 3]], [[0], [0, 1]], TypeError, r"X\[1\].*position 1 is 3 of type int"),
-    ([["A"], [3]], [[0], [0]], TypeError, r"X\[1\].*int; .*\[str\(symbol\) for symbol in"),
-    ([["A"], [np.nan]], [[0], [0]], TypeError, r"X\[1\].*position 0 is nan .*tag is missing"),
-    ([["A"], [None]], [[0], [0]], TypeError, r"X\[1\].*NoneType; .*tag is missing"),
-    ([["A", ""]], [[0, 1]], ValueError, r"X\[0\].*position 1 is empty.*tag is missing"),
-    ([DependencyTree(["A"], [0], symbols=[""])], None, ValueError, "position 0 is empty"),
-    ([["A"], [b"B"]], [[0], [0]], TypeError, r"X\[1\].*bytes; .*symbol\.decode\(\)"),
-    ([["A"], [["B"]]], [[0], [0]], TypeError, r"X\[1\].*list; .*one level of nesting too many"),
-    (list(zip(X, Y, strict=True)), None, TypeError, r"X\[0\].*pairs of .* tags and heads"),
-    ([["A"], [object()]], [[0], [0]], TypeError, r"X\[1\].*Use the tag of a token"),
-    ([["A"]], None, ValueError, r"X\[0\] has no heads .1 of 1"),
-    (X, 0, TypeError, "y must be a sequence with the heads of each sentence, got a single int"),
-    (X, "230", TypeError, "y must be a sequence .* got a single str: '230'"),
-    (X, Y[:2], ValueError, "3 sentences but y the heads of 2"),
-    (X, [*Y[:2], [0, 1]], ValueError, r"y\[2\] holds 2 heads for a sentence of 1"),
-    (X, [*Y[:2], [1]], ValueError, r"y\[2\] is not a tree"),
-    (X, [Y[0], [2, 0, 4], [0]], ValueError, r"y\[1\].*token 3, head 4 is outside 0\.\.3"),
-    (X, [Y[0], [-2, 0, 2], [0]], ValueError, r"y\[1\].*head -2 is outside"),
-    (X, [[2, 1, 0], *Y[1:]], ValueError, r"y\[0\].*cycle"),
-    (X, [[2, 3, 1], *Y[1:]], ValueError, r"y\[0\].*no root"),
-    (X, [[2, 3, 0.5], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of whole numbers"),
-    (X, [[[2], [3, 1], [0]], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence"),
-    (X, ["230", *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of whole numbers"),
-]
-
-
-@over(("X", "y", "error", "message"), BAD_INPUT)
-def test_bad_input_names_the_sentence(X, y, error, message):
-    model = SpectralSHAG()
-    with pytest.raises(error, match=message):
-        model.fit(X, y)
-    assert not learned(model)
-
-
-def test_bad_input_is_refused_by_every_estimator(estimator_of_symbols):
-    """A few of them, the wrong type first: all check it in one place."""
-    for X, y, error, message in BAD_INPUT[::7]:
-        with pytest.raises(error, match=message):
-            estimator_of_symbols.fit(X, y)
-        assert not learned(estimator_of_symbols)
-
-
-@pytest.mark.parametrize(
-    ("sentences", "error", "message"),
-    [
-        ([["A"], []], ValueError, r"X\[1\] has no tokens"),
-        ([["A", 1]], TypeError, r"X\[0\]"),
-        ("A", TypeError, "single str"),
-    ],
-)
-def test_prediction_refuses_the_same(sentences, error, message):
-    model = DeterministicSHAG().fit(X, Y)
-    for method in (model.predict, model.predict_marginals, model.log_likelihood, model.parse):
-        with pytest.raises(error, match=message):
-            method(sentences)
-
-
-@over(
-    ("params", "message"),
-    [
-        ({"n_states": 0}, "n_states"),
-        ({"n_states": 2.5}, "n_states"),
-        ({"smoothing": -1}, "smoothing"),
-        ({"smoothing": np.nan}, "smoothing"),
-        ({"decoder": "best"}, "decoder"),
-        ({"n_jobs": "all"}, "n_jobs"),
-        ({"n_jobs": 0}, "n_jobs"),
-    ],
-)
-def test_bad_parameters_are_named(params, message):
-    with pytest.raises(ValueError, match=f"The '{message}' parameter of SpectralSHAG"):
-        SpectralSHAG(**params).fit(X, Y)
-
-
-def test_viterbi_is_refused_where_paths_are_not_trees():
-    for hidden in (SpectralSHAG(decoder="viterbi"), EMSHAG(decoder="viterbi")):
-        with pytest.raises(ValueError, match="only for deterministic automata"):
-            hidden.fit(X, Y)
-    model = SpectralSHAG().fit(X, Y)
-    with pytest.raises(ValueError, match="only for deterministic automata"):
-        model.set_params(decoder="viterbi").predict(X)
-
-
-@pytest.mark.parametrize("params", [{"n_jobs": "2"}, {"n_jobs": 0}, {"verbose": "yes"}], ids=str)
-def test_parameters_may_turn_bad_after_fit(params):
-    model = DeterministicSHAG().fit(X, Y).set_params(**params)
-    for method in ("predict", "predict_marginals", "score_samples", "parse", "log_likelihood"):
-        with pytest.raises(ValueError, match=f"The '{next(iter(params))}' parameter of Determin"):
-            getattr(model, method)(*(X, Y)[: 1 + (method == "score_samples")])
-
-
-@pytest.mark.parametrize(
-    ("n_samples", "max_length", "error", "message"),
-    [
-        (0, 10, ValueError, "n_samples == 0, must be >= 1"),
-        ("3", 10, TypeError, "n_samples must be an instance of int, not str"),
-        (True, 10, TypeError, "n_samples must be a whole number, got True"),
-        (1, 0, ValueError, "max_length == 0, must be >= 1"),
-    ],
-)
-def test_bad_sample_sizes(n_samples, max_length, error, message):
-    with pytest.raises(error, match=message):
-        DeterministicSHAG().fit(X, Y).sample(n_samples, max_length=max_length)
 
 
 def test_parameters_that_were_right_are_not_confused_with_others(english):

@@ -149,15 +149,6 @@ def test_weights_whose_inverses_overflow(trees, model):
     assert_same_model(plain.operators_, scaled.operators_)  # sums of such weights are exact
 
 
-@over("weights", [[1.7e308, 1.7e308], [1e101, 1.0]])
-def test_weights_that_overflow_are_refused(trees, weights):
-    for model in (DeterministicSHAG(), DMV(max_length=None)):
-        with pytest.raises(ValueError, match=r"sample_weight sums to .* Divide all weights"):
-            model.fit(trees[:2], sample_weight=weights)
-    with pytest.raises(ValueError, match="sample_weight sums to"):
-        DeterministicSHAG().fit(trees).score(trees[:2], sample_weight=weights)
-
-
 def test_uses_of_any_weight(random_grammar):
     operators, potentials = random_grammar(0), Potentials(np.array([0, 3]), np.array([0, 1, 2]))
     plain = chart(operators, potentials, counts=True).counts

@@ -545,17 +545,6 @@ def test_masked_words_are_missing_columns():
     assert not not_refused(cases, lambda columns: CRFParser(columns).fit([learned]))
 
 
-def test_short_sentences_may_have_no_features():
-    parser = CRFParser(["upos", "feats"], n_features=64, random_state=0).fit([full()])
-    parser.predict([full(20, feats=["_"] * 20)])
-    with pytest.raises(ValueError, match=r"column 'feats' of X \(21 tokens\)"):
-        parser.predict([full(20, feats=["_"] * 20), full(1, feats=["_"])])
-    one = CRFParser(["upos", "feats.D"], n_features=64, random_state=0).fit([full()])
-    one.predict([full(feats=["E=e"] * 30)])  # has features, if not this one
-    with pytest.raises(ValueError, match=r"column 'feats\.D'"):
-        one.predict([full(feats=["_"] * 30)])
-
-
 def test_unknown_tags_are_told():
     parser = CRFParser(["upos", "form"], n_features=64, random_state=0).fit([full()])
     with pytest.warns(UnknownSymbolWarning, match="100 % of the tokens"):

@@ -390,59 +390,6 @@ def test_many_words_take_no_table_of_all_pairs():
 # Errors
 
 
-def test_sequences_without_words_are_refused(english):
-    message = r"X\[1\] is a list of symbols, but this grammar needs words.*DependencyTrees"
-    X, y = [english[0], ["DET", "NOUN"]], [english[0].heads, [2, 0]]
-    with pytest.raises(TypeError, match=message):
-        LexicalizedSHAG().fit(X, y)
-    with pytest.raises(TypeError, match=message):
-        LexicalizedSHAG().fit(english[:20]).predict(X)
-
-
-def test_missing_columns_are_refused(english):
-    plain = tree("a/X b/Y", [2, 0])
-    lemmas = DependencyTree(["a", "b"], [2, 0], upos=["X", "Y"], lemmas=["c", "d"])
-    model = LexicalizedSHAG(word="lemma")
-    with pytest.raises(ValueError, match=r"X\[1\]: word='lemma': .* has no column 'lemma', only"):
-        model.fit([lemmas, plain], sample_weight=[0, 1])
-    with pytest.raises(ValueError, match=r"X\[0\]: word='lemma': .* has no column 'lemma', only"):
-        model.fit([lemmas]).predict([plain])
-    with pytest.raises(ValueError, match=r"X\[0\]: word='stem': unknown column 'stem'; choose"):
-        LexicalizedSHAG(word="stem").fit([plain])
-
-
-def test_columns_without_values_are_refused():
-    empty = DependencyTree(["a", "b"], [2, 0], upos=["X", "Y"], lemmas=["_", "_"])
-    with pytest.raises(ValueError, match="All words of X are '_': the column 'lemma'"):
-        LexicalizedSHAG(word="lemma").fit([empty])
-
-
-@over("word", ["upos", "symbol"])
-def test_words_that_are_the_symbols_are_refused(english, word):
-    with pytest.raises(ValueError, match=f"no tags to back off to.*another column than '{word}'"):
-        LexicalizedSHAG(word=word).fit(english[:5])
-
-
-@over(
-    "options",
-    [
-        {"automaton": "sibling"},
-        {"word": 3},
-        {"backoff": 0},
-        {"backoff": np.nan},
-        {"min_count": -1},
-        {"coordination": "CC"},
-        {"punctuation": None},
-        {"decoder": "best"},
-        {"n_jobs": 0},
-    ],
-)
-def test_bad_parameters_are_refused(english, options):
-    (name,) = options
-    with pytest.raises(ValueError, match=f"The '{name}' parameter of LexicalizedSHAG must be"):
-        LexicalizedSHAG(**options).fit(english[:5])
-
-
 def test_parameters_that_are_changed_after_fit(english):
     model = LexicalizedSHAG(backoff=2).fit(english[:100])
     fitted = LexicalizedSHAG(backoff=50).fit(english[:100])

@@ -247,13 +247,6 @@ class TestBreakdown:
         assert breakdown.right.shape == breakdown.total.shape == (0, 2)
         assert breakdown.right.dtype == breakdown.total.dtype == np.float64
 
-    def test_errors(self):
-        tree = DependencyTree(["a", "b"], [2, 0])
-        with pytest.raises(ValueError, match=r"by must be 'head' or 'modifier', got 'deprel'"):
-            attachment_breakdown([tree], [[2, 0]], by="deprel")
-        with pytest.raises(TypeError, match=r"y_true\[1\] is a list"):
-            attachment_breakdown([tree, [2, 0]], [[2, 0], [2, 0]])
-
 
 class TestErrors:
     """By one score of all, which read their arguments by one function."""
@@ -326,25 +319,6 @@ class TestErrors:
             unlabeled_attachment_score([[0]], [[0]], ignore=ignore)
 
         assert not not_refused(cases, score, TypeError)
-
-    def test_predicate_of_missing_tags(self):
-        trees = [DependencyTree(["a"], [0], upos=["_"])]
-        with pytest.raises(ValueError, match=r"All symbols of y_true are '_', so ignore.*Tag"):
-            unlabeled_attachment_score(trees, trees, ignore=is_punctuation)
-
-    @pytest.mark.parametrize("score", [*SCORES, attachment_breakdown])
-    def test_each_score_checks_what_it_is_given(self, score):
-        tree = DependencyTree(["a"], [0])
-        with pytest.raises(ValueError, match=r"y_pred\[1\] has 1 tokens but y_true\[1\] has 2"):
-            score([tree, DependencyTree(["a", "b"], [2, 0])], [[0], [0]])
-        with pytest.raises(ValueError, match="sample_weight contains NaN"):
-            score([tree], [[0]], sample_weight=[np.nan])
-        with pytest.raises(ValueError, match="ignore holds 0 masks"):
-            score([tree], [[0]], ignore=[])
-        with pytest.raises(TypeError, match=r"y_true\[1\] is a list; symbols are only known for a"):
-            score([tree, [0]], [[0], [0]], ignore=is_punctuation)
-        with pytest.raises(TypeError, match=r"single DeterministicSHAG\. Pass uas_scorer.*scori"):
-            score(DeterministicSHAG(), [[0]])
 
 
 class TestIsPunctuation:

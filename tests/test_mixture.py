@@ -6,23 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import (
-    EMSHAG,
-    CRFParser,
-    DeterministicSHAG,
-    LexicalizedSHAG,
-    MixtureSHAG,
-    SpectralSHAG,
-)
+from sklearn_shag import EMSHAG, DeterministicSHAG, MixtureSHAG, SpectralSHAG
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
+from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
 from tests import oracles
 from tests.estimators import assert_same_model, same
-from tests.loops import over
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -297,54 +288,6 @@ def test_mixtures_are_helpers(helpers, raw):
     outer = MixtureSHAG([*freeze(both=inner), helpers[2]], weights=[2, 1]).fit(raw)
     flat = MixtureSHAG(helpers, weights="uniform").fit(raw)
     assert_allclose(outer.log_likelihood(raw), flat.log_likelihood(raw), rtol=1e-9)
-
-
-def not_fitted(_):
-    return FrozenEstimator(EMSHAG(2))
-
-
-def not_frozen(trees):
-    return EMSHAG(2, init="moments", tol=1).fit(trees)
-
-
-def of_words(trees):
-    return FrozenEstimator(LexicalizedSHAG().fit(trees))
-
-
-def of_arcs(trees):
-    return FrozenEstimator(CRFParser(["symbol"], n_features=2**8, max_iter=1).fit(trees))
-
-
-def in_a_pipeline(trees):
-    return FrozenEstimator(make_pipeline(TokenFeature("upos"), DeterministicSHAG()).fit(trees))
-
-
-def in_a_pipeline_outside(trees):
-    return make_pipeline(TokenFeature("upos"), FrozenEstimator(DeterministicSHAG().fit(trees)))
-
-
-@over(
-    ("make", "error", "message"),
-    [
-        (not_fitted, NotFittedError, "This EMSHAG instance is not fitted yet"),
-        (not_frozen, ValueError, r"'helper' is not frozen.*FrozenEstimator\(helper\)"),
-        (of_words, TypeError, "'helper' must be a grammar of operators, got LexicalizedSHAG"),
-        (of_arcs, TypeError, "'helper' must be a grammar of operators, got CRFParser"),
-        (in_a_pipeline, TypeError, "got Pipeline.*a pipeline goes around the mixture"),
-        (in_a_pipeline_outside, ValueError, "'helper' is not frozen"),
-    ],
-)
-def test_what_is_no_helper_is_refused(english, raw, make, error, message):
-    model = MixtureSHAG([("helper", make(english[:30]))])
-    with pytest.raises(error, match=message):
-        model.fit(raw)
-    assert not hasattr(model, "weights_")
-
-
-@pytest.mark.parametrize("weights", [[1], [1, -1, 1], [0, 0, 0], "best", None])
-def test_weights_that_are_none_are_refused(helpers, raw, weights):
-    with pytest.raises(ValueError, match="weights"):
-        MixtureSHAG(helpers, weights=weights).fit(raw)
 
 
 def test_another_tag_set_is_told(helpers):

@@ -28,7 +28,6 @@ from sklearn_shag.sequences import (
     pair_moments,
 )
 from tests import oracles
-from tests.loops import over
 from tests.test_sequences import N_SYMBOLS, flatten, random_treebank
 
 
@@ -154,20 +153,6 @@ def test_product_of_grammars_multiplies_each_pair(random_grammar):
                 right, *key, string
             )
             assert_allclose(oracles.sequence_value(both, *key, string), expected, rtol=1e-12)
-
-
-def mean(one, other):
-    return mixture(one, other, 0.5)
-
-
-@over("combine", [product, mean])
-@over("other", [{"n_symbols": 4}, {"lead": (2, 2)}, {"lead": (1, 2)}, {"lead": ()}])
-def test_two_models_need_the_same_heads_and_symbols(combine, other):
-    rng = np.random.default_rng(0)
-    one = random_automaton(rng, n_symbols=3, lead=(3, 2))
-    other = random_automaton(rng, **{"n_symbols": 3, "lead": (3, 2), **other})
-    with pytest.raises(ValueError, match=r"same heads and symbols, got operators of shapes \(3, 2"):
-        combine(one, other)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.2, 1.0])

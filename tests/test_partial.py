@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.inspection import automaton_gains
@@ -20,8 +19,7 @@ from sklearn_shag.metrics import (
     unlabeled_attachment_score,
 )
 from sklearn_shag.parsing import Potentials, has_projective_completion, projectivize, tree_values
-from sklearn_shag.sequences import count_treebank
-from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs, heads
+from sklearn_shag.treebank import DependencyTree, allowed_arcs, heads
 from tests import oracles
 from tests.estimators import BLIND, COUNTING, ESTIMATORS, REPRESENTATIVES, learned, with_labels
 from tests.loops import over
@@ -227,17 +225,6 @@ def test_heads_that_cannot_be_kept_are_named(parser):
             parser.parse(text, keep_heads=True)
 
 
-def test_what_is_neither_kept_nor_allowed_is_named(parser):
-    partial = SENTENCE.with_heads([-1, 0, -1, -1])
-    allowed = np.ones((4, 5), dtype=bool)
-    allowed[1, 0] = False
-    for tree, arcs in ((partial, allowed), (SENTENCE, np.zeros((4, 5), dtype=bool))):
-        with pytest.raises(ValueError, match=r"X\[1\] \('dogs .*keeps its heads and whose arcs"):
-            parser.parse([partial, tree], allowed=[None, arcs], keep_heads=True)
-    with pytest.raises(ValueError, match=r"allowed\[0\] must be a boolean array"):
-        parser.parse([partial], allowed=[np.ones(3)], keep_heads=True)
-
-
 # Probabilities
 
 
@@ -327,20 +314,6 @@ def test_chunks_are_whole_trees(name, english):
     assert all(map(np.array_equal, model.operators_, before))
 
 
-def test_counts_and_steps_ask_for_whole_trees(english):
-    partial = [hide(tree, 0) for tree in english[:5]]
-    with pytest.raises(ValueError, match=r"unknown heads .* needs whole trees"):
-        count_treebank(partial)
-    with pytest.raises(ValueError, match=r"X\[0\] .*DeterministicSHAG needs whole trees"):
-        make_pipeline(TokenFeature("upos"), DeterministicSHAG()).fit(partial)
-
-
-def test_unlabelled_trees_are_missing_where_whole_ones_are_needed(of_whole_trees, english):
-    bare = english[0].with_heads(None)
-    with pytest.raises(ValueError, match=r"X\[40\] has no heads \(1 of 41"):
-        of_whole_trees.fit([*english[:40], bare])
-
-
 # Scores
 
 
@@ -387,23 +360,6 @@ def test_unknown_heads_are_ignored_tokens(text):
         expected = attachment_breakdown(text, predicted, by=by, ignore=masks)
         for one, other in zip(found, expected, strict=True):
             assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize(
-    "score", [unlabeled_attachment_score, exact_match_score, attachment_breakdown]
-)
-def test_heads_that_cannot_be_scored(score):
-    true = [SENTENCE.with_heads([2, 0, -1, -1])] * 2
-    with pytest.raises(
-        ValueError, match=r"y_pred\[1\] has the head -1 for token 3\. .* only true heads"
-    ):
-        score(true, [[2, 0, 2, 2], [2, 0, -1, 2]])
-    with pytest.raises(ValueError, match=r"y_pred\[0\] has the head -1 for token 3"):
-        score(true, true)
-    with pytest.raises(ValueError, match=r"y_true\[0\] has the head -2 for token 1"):
-        score([[-2, 0]], [[2, 0]])
-    with pytest.raises(ValueError, match=r"No head of y_true is known: all 4 tokens have -1"):
-        score([SENTENCE.with_heads([-1] * 4)], [[2, 0, 2, 2]])
 
 
 def test_gains_are_those_of_known_heads(english, text):

@@ -19,9 +19,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -767,90 +765,6 @@ class TestAtomic:
             save_model(model, small)
         assert small.read_bytes() == before
         assert [item.name for item in small.parent.iterdir()] == [small.name]
-
-
-class TestNotStorable:
-    @pytest.mark.parametrize(
-        "model",
-        [
-            SpectralSHAG(),
-            DeterministicSHAG(),
-            TokenFeature(),
-            make_pipeline(TokenFeature(), SpectralSHAG()),
-        ],
-        ids=str,
-    )
-    def test_unfitted(self, model, tmp_path):
-        with pytest.raises(NotFittedError):
-            save_model(model, tmp_path / "model.npz")
-        assert list(tmp_path.iterdir()) == []
-
-    @over(
-        "value",
-        [
-            np.zeros(2),
-            {1: 1},
-            {"a": len},
-            [object()],
-        ],
-    )
-    def test_parameter(self, english, tmp_path, value):
-        model = DeterministicSHAG().fit(english[:9])
-        model.n_jobs = value
-        with pytest.raises(
-            TypeError, match=r"model/n_jobs.*=.* cannot be saved; set the parameter"
-        ):
-            save_model(model, tmp_path / "model.npz")
-        with pytest.raises(
-            TypeError, match=r"model/steps/0/1/n_jobs.*=.* cannot be saved; set the"
-        ):
-            save_model(make_pipeline(model), tmp_path / "model.npz")
-        assert list(tmp_path.iterdir()) == []
-
-    def test_subclass(self, english, tmp_path):
-        """Loading would give another class of the same name."""
-
-        class Mine(SpectralSHAG):
-            pass
-
-        Mine.__name__ = "SpectralSHAG"
-        with pytest.raises(TypeError, match=r"cannot be saved as arrays; use joblib\.dump"):
-            save_model(Mine(2).fit(english[:9]), tmp_path / "model.npz")
-
-    @over(
-        ("model", "advice"),
-        [
-            (
-                None,
-                r"use joblib\.dump, or save one of DMV, EMAutomaton, EMSHAG, AveragedParser, .*"
-                r"Splitter, Tagger, TokenFeature, Pipeline, FrozenEstimator\.",
-            ),
-            (1, r"use joblib\.dump"),
-            ([], r"use joblib\.dump"),
-            ("model", r"The model comes first .* save_model\(model, path\)"),
-            (pathlib.Path("model"), r"The model comes first"),
-            (DeterministicSHAG, "save a fitted instance of it"),
-        ],
-    )
-    def test_no_model(self, model, advice, tmp_path):
-        with pytest.raises(TypeError, match=f"cannot be saved.*{advice}"):
-            save_model(model, tmp_path / "model.npz")
-        assert list(tmp_path.iterdir()) == []
-
-    def test_search(self, english, tmp_path):
-        search = GridSearchCV(DeterministicSHAG(), {}, cv=2).fit(english[:60])
-        with pytest.raises(TypeError, match=r"GridSearchCV .* save its best_estimator_, one of"):
-            save_model(search, tmp_path / "model.npz")
-        save_model(search.best_estimator_, tmp_path / "model.npz")
-
-    @over("path", [None, io.BytesIO()])
-    def test_no_path(self, english, path, tmp_path):
-        message = f"path of a file must be a str or os.PathLike, got {type(path).__name__}: "
-        with pytest.raises(TypeError, match=message):
-            save_model(DeterministicSHAG().fit(english[:9]), path)
-        with pytest.raises(TypeError, match=message):
-            load_model(path)
-        assert list(tmp_path.iterdir()) == []
 
 
 class TestCard:

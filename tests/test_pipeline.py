@@ -8,7 +8,6 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_union
 
 from sklearn_shag import (
     CRFParser,
@@ -115,13 +114,3 @@ def test_a_tagger_writes_its_tags(english):
     (tree,) = model.parse([["Dogs", "bark"]])
     assert tree.forms == ("Dogs", "bark")
     assert set(tree.upos) <= set(model[0].tags_)
-
-
-def test_what_cannot_parse_is_refused(english):
-    union = make_union(TokenFeature("upos"), TokenFeature("xpos"))
-    with pytest.raises(TypeError, match="'featureunion' is a FeatureUnion, which puts"):
-        make_parser_pipeline(union, SpectralSHAG()).fit(english[:5])
-    with pytest.raises(TypeError, match="must be a parser of this package, got a TokenFeature"):
-        make_parser_pipeline(TokenFeature(), TokenFeature()).fit(english[:5])
-    with pytest.raises(ValueError, match="not fitted"):
-        make_parser_pipeline(TokenFeature(), SpectralSHAG()).parse(english[:5])

@@ -6,14 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from sklearn_shag import (
-    EMSHAG,
-    AveragedParser,
-    DeterministicSHAG,
-    LexicalizedSHAG,
-    ProductParser,
-    SpectralSHAG,
-)
+from sklearn_shag import EMSHAG, DeterministicSHAG, LexicalizedSHAG, ProductParser, SpectralSHAG
 from sklearn_shag.ensembles._product import as_memory
 from sklearn_shag.operators import Operators, product
 from sklearn_shag.parsing import chart
@@ -275,36 +268,8 @@ class TestMembers:
         model = frozen_product([few, members["fcp"]])
         assert len(model.predict(english[200:])) == len(english[200:])
 
-    def test_only_one_may_have_states(self):
-        for second in EMSHAG(2), DeterministicSHAG("sibling"):
-            model = ProductParser([("a", SpectralSHAG(2)), ("b", second)])
-            with pytest.raises(ValueError, match=r"'a' and 'b' have states.*AveragedParser"):
-                model.fit(*FIT)
-
-    def test_powers_of_hidden_states_are_refused(self):
-        members = [("hidden", SpectralSHAG(2)), ("first", DeterministicSHAG())]
-        with pytest.raises(ValueError, match=r"weight of 'hidden' must be 1, got 0\.5: the power"):
-            ProductParser(members, weights=[0.5, 1]).fit(*FIT)
-        ProductParser(members, weights=[1, 0.5]).fit(*FIT)
-
-    def test_others_than_grammars_are_refused(self):
-        averaged = AveragedParser([("a", SpectralSHAG(2))])
-        for other in averaged, ProductParser([("a", SpectralSHAG(2))]):
-            with pytest.raises(TypeError, match="'b' must be a grammar, got"):
-                ProductParser([("a", DeterministicSHAG()), ("b", other)]).fit(*FIT)
-
-    def test_of_words_need_words(self, members, english):
-        model = frozen_product([members["hidden"], members["fcp"]])
-        with pytest.raises(TypeError, match=r"X\[0\] is a list of symbols"):
-            model.predict([list(english[0].symbols)])
-
 
 def test_what_has_no_probability_is_not_offered(members):
     model = frozen_product([members["hidden"], members["fcp"]])
     for name in ("sample", "log_likelihood", "score_samples"):
         assert not hasattr(model, name)
-
-
-def test_viterbi_is_for_deterministic_members(members):
-    with pytest.raises(ValueError, match="decoder='viterbi' finds the best path"):
-        frozen_product([members["hidden"], members["fcp"]], decoder="viterbi")

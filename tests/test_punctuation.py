@@ -1,7 +1,6 @@
 """Trees without their punctuation."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,16 +68,3 @@ def test_trees_without_punctuation_stay_as_they_are_and_sentences_of_marks_are_l
     assert found[1] is trees[2]
     assert len(found) == 2
     assert remove_punctuation([]) == []
-
-
-@pytest.mark.parametrize(
-    ("trees", "error", "message"),
-    [
-        (tree_of(["NOUN"]), TypeError, "a single DependencyTree.*in a list"),
-        ([tree_of(["NOUN"]), ["NOUN"]], TypeError, r"trees\[1\] is a list"),
-        ([tree_of(["_", "_"])], ValueError, "All symbols of the trees are '_'"),
-    ],
-)
-def test_what_tells_no_punctuation_is_refused(trees, error, message):
-    with pytest.raises(error, match=message):
-        remove_punctuation(trees)

@@ -3,7 +3,6 @@
 import pickle
 import warnings
 
-import numpy as np
 import pytest
 from sklearn.base import clone
 
@@ -150,49 +149,6 @@ class TestSymbols:
 
 
 class TestErrors:
-    @over("method", ["fit", "transform"])
-    @over(
-        ("X", "error", "message"),
-        [
-            ("NOUN", TypeError, r"X must be a sequence of DependencyTree, got str\. Pass a list"),
-            (None, TypeError, "X must be a sequence of DependencyTree, got NoneType"),
-            (DependencyTree(["a"]), TypeError, "X must be a sequence .* got DependencyTree"),
-            (
-                [DependencyTree(["a"], upos=["X"]), ["DET", "NOUN"]],
-                TypeError,
-                r"X\[1\] is a list; columns .* for a DependencyTree: read trees with read_conllu",
-            ),
-            (np.zeros((2, 2)), TypeError, r"X\[0\] is a ndarray; columns"),
-            (
-                [DependencyTree(["a"], upos=["X"]), DependencyTree(["b"])],
-                ValueError,
-                r"X\[1\]: DependencyTree\('b', heads=None\) has no column 'upos'",
-            ),
-        ],
-    )
-    def test_bad_data(self, trees, method, X, error, message):
-        with pytest.raises(error, match=message):
-            getattr(TokenFeature().fit(trees), method)(X)
-
-    @over(
-        ("parameters", "message"),
-        [
-            ({"feature": "pos"}, "unknown column 'pos'"),
-            ({"feature": None}, "'feature' parameter of TokenFeature"),
-            ({"joined_with": "head"}, "unknown column 'head'"),
-            ({"joined_with": ["xpos", 3]}, "unknown column 3"),
-            ({"joined_with": 3}, "'joined_with' parameter of TokenFeature"),
-            ({"separator": None}, "'separator' parameter of TokenFeature"),
-            ({"min_count": 0}, "'min_count' parameter of TokenFeature"),
-            ({"min_count": 1.5}, "'min_count' parameter of TokenFeature"),
-            ({"rare_symbol": 3}, "'rare_symbol' parameter of TokenFeature"),
-            ({"rare_symbol": ""}, "'rare_symbol' parameter of TokenFeature must not be empty"),
-        ],
-    )
-    def test_bad_parameters(self, trees, parameters, message):
-        with pytest.raises(ValueError, match=message):
-            TokenFeature(**parameters).fit(trees)
-
     def test_an_iterator(self, trees):
         """Fitting goes through it once; then nothing is left to transform, which is said."""
         feature = TokenFeature("upos", "xpos", min_count=2)

@@ -214,41 +214,6 @@ def test_conjuncts_of_clauses_are_clauses(english):
     assert table["clauses"][0] * table["sentences"][0] == pytest.approx(found)
 
 
-@pytest.mark.parametrize("make", [DependencyVectorizer, SyntaxStatistics])
-def test_wrong_trees_are_refused(make, english):
-    for X in (english[0], "text", 3):
-        with pytest.raises(TypeError, match="list of trees"):
-            make().fit_transform(X)
-    for X in (["text"], [["text"]], [[english[:2]]], [None]):
-        with pytest.raises(TypeError, match=r"X\[0\]\[0\] is a "):
-            make().fit_transform(X)
-    for tree in (english[0].with_heads(None), english[0].with_heads(english[0].heads)):
-        with pytest.raises(ValueError, match=r"X\[1\]: .* has no (heads|relations)"):
-            make().fit_transform([english[1], tree])
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        *({"kind": "trees"}, {"kind": []}, {"nodes": "word"}, {"max_length": 0}, {"paths": "up"}),
-        *({"min_df": -1}, {"binary": 2}, {"max_features": 0}),
-    ],
-)
-def test_wrong_parameters_are_refused(options, english):
-    with pytest.raises(
-        ValueError, match=r"kind|column|max_length|paths|min_df|binary|max_features"
-    ):
-        DependencyVectorizer(**options).fit(english[:3])
-
-
-def test_what_is_not_fitted(english):
-    with pytest.raises(NotFittedError):
-        DependencyVectorizer().transform(english[:2])
-    with pytest.raises(NotFittedError):
-        DependencyVectorizer().get_feature_names_out()
-    assert SyntaxStatistics().transform(english[:2]).shape == (2, 28)
-
-
 @pytest.fixture(scope="module")
 def parsed():
     return TextParser().fit_transform(TEXTS)
@@ -365,12 +330,6 @@ def test_rows_of_polars_are_in_the_order_of_the_texts(parsed, name):
     assert [list(row[:-1]) for row in found.sort("n__size").rows()] == expected
 
 
-@pytest.mark.parametrize("method", ["fit", "transform"])
-def test_names_of_parsers_are_told(method):
-    with pytest.raises(FileNotFoundError, match=r"no model file german.*names are: english\."):
-        getattr(TextParser("german"), method)(TEXTS)
-
-
 @pytest.mark.parametrize("gap", [None, np.nan, "NA"])
 def test_missing_texts_are_empty_or_named_by_their_row(parsed, gap):
     pd = pytest.importorskip("pandas")
@@ -432,16 +391,6 @@ def test_a_search_takes_frozen_parsers(bundled):
     grid = {"textparser__parser": ["english", FrozenEstimator(bundled)]}
     search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(TEXTS, LABELS)
     assert len(set(search.cv_results_["mean_test_score"])) == 1
-
-
-def test_parsers_that_cannot_parse_texts_are_refused_by_fit(bundled):
-    with pytest.raises(NotFittedError):
-        TextParser(clone(bundled)).fit(TEXTS)
-    with pytest.raises(AttributeError, match="no step that splits text"):
-        TextParser(make_parser_pipeline(bundled[-1])).fit(TEXTS)
-    for parser in (bundled[-1], FrozenEstimator(bundled[-1])):
-        with pytest.raises(ValueError, match=r"'parser' parameter .* implementing 'parse_texts'"):
-            TextParser(parser).fit(TEXTS)
 
 
 def test_counts_are_dense_where_that_is_asked_for(english):

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from sklearn_shag.treebank import DependencyTree, is_projective
 from tests.fuzz.treebanks import heads_lists, partial_heads
-from tests.loops import over
 
 
 @pytest.fixture
@@ -73,28 +72,3 @@ def test_without_networkx(tree, monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(ImportError, match=r"to_networkx needs networkx: pip install .*graph"):
         tree.to_networkx()
-
-
-@over("token", [-1, 8, 1.0, "1", None, True])
-def test_positions_that_are_none(tree, token):
-    message = r"A position in DependencyTree\('A list.* from 1 to 7, or 0 .*; got"
-    for method in (tree.children, tree.descendants, tree.subtree, tree.depth):
-        with pytest.raises(ValueError, match=message):
-            method(token)
-    for ends in ((token, 1), (1, token)):
-        with pytest.raises(ValueError, match=message):
-            tree.path(*ends)
-
-
-def test_unlabelled_sentences(tree):
-    bare = tree.with_heads(None)
-    calls = [
-        *(lambda method=m: getattr(bare, method)(1) for m in ("children", "subtree", "depth")),
-        lambda: bare.descendants(1),
-        lambda: bare.path(1, 2),
-        bare.crossing_arcs,
-        bare.to_networkx,
-    ]
-    for call in calls:
-        with pytest.raises(ValueError, match=r"heads=None\) has no heads.*Parse it"):
-            call()

@@ -1,7 +1,6 @@
 """The values of given trees against products taken by hand."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,7 +9,6 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, tree_values
 from sklearn_shag.treebank import DependencyTree
 from tests import oracles
-from tests.loops import over
 
 FACTORS = ("arcs", "arc_memory", "stop_memory")
 N_SYMBOLS = 3
@@ -114,32 +112,3 @@ def test_values_far_below_the_smallest_double_are_finite():
     sign, log_abs = tree_values(None, potentials, [chain])
     assert sign[0] == 1
     assert_allclose(log_abs, n * np.log(1e-7))
-
-
-@over(
-    ("trees", "error", "message"),
-    [
-        ([[0, 1], [0, 1, -1]], ValueError, r"heads\[1\] has unknown heads .*first at token 3"),
-        ([[0, 1], [0, 1]], ValueError, r"heads\[1\] holds 2 heads for a sentence of 3 tokens"),
-        ([[0, 3], [0, 1, 1]], ValueError, r"heads\[0\].*head 3 is outside"),
-        ([[0, 1], [0, 3, 2]], ValueError, r"heads\[1\].*cycle"),
-        ([[0, 1], [0.5, 1, 1]], ValueError, r"heads\[1\] must be.* whole numbers"),
-        ([[0, 1]], ValueError, "heads of 2 sentences.* got those of 1"),
-        (None, TypeError, "heads must be a sequence .*, got a single NoneType"),
-        (3, TypeError, "heads must be a sequence .*, got a single int"),
-        ([[0, 1], DependencyTree(["a", "b", "c"])], ValueError, r"heads\[1\].* without heads"),
-    ],
-)
-def test_heads_that_are_no_trees_are_refused(trees, error, message):
-    with pytest.raises(error, match=message):
-        tree_values(None, Potentials(np.array([0, 2, 5])), trees)
-
-
-def test_numbers_that_are_not_finite_are_refused():
-    rng = np.random.default_rng(0)
-    operators, potentials = random_operators(rng, 2), random_potentials(rng, [2])
-    operators.A[0, 0, 0] = np.nan
-    with pytest.raises(ValueError, match=r"operators\.A holds values that are not finite"):
-        tree_values(operators, potentials, [[0, 1]])
-    with pytest.raises(ValueError, match="arcs of sentence 0 hold values that are NaN"):
-        tree_values(None, Potentials(np.array([0, 1]), arcs=np.array([np.nan, 0.0])), [[0]])

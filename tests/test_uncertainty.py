@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -15,7 +14,6 @@ from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import uas_scorer
 from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs
 from tests.estimators import ESTIMATORS
-from tests.loops import over
 
 
 @pytest.fixture(scope="module", params=ESTIMATORS)
@@ -126,10 +124,6 @@ def test_tables_as_text(first):
 
 @pytest.mark.parametrize("function", [least_certain_arcs, least_certain_sentences])
 class TestErrors:
-    def test_nothing_to_annotate(self, function, first, english):
-        with pytest.raises(ValueError, match="All heads of the sentences in X are known"):
-            function(first, english[:2])
-
     def test_heads_that_are_part_of_no_projective_tree(self, function, first):
         tree = DependencyTree(list("abcde"), [3, 4, -1, 0, -1], upos=["NOUN"] * 5)
         text = [tree.with_heads([3, 4, 0, 3, 4]), ["NOUN"], tree]
@@ -140,13 +134,3 @@ class TestErrors:
         for one, other in zip(found, spanning, strict=True):
             assert np.isfinite(one).all()
             assert_array_equal(one, other)
-
-    @over("n", [0, -1, 2.5, "all"])
-    def test_number(self, function, first, n):
-        with pytest.raises(ValueError, match="'n' parameter"):
-            function(first, [["NOUN"]], n=n)
-
-    def test_no_parser(self, function):
-        for other in (LogisticRegression(), make_pipeline(LogisticRegression())):
-            with pytest.raises(TypeError, match=r"parser of this package, .* got a LogisticReg"):
-                function(other, [["NOUN"]])

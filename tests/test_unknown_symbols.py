@@ -109,13 +109,6 @@ def test_learning_in_parts():
     assert caught(lambda: model.partial_fit(TREES)) == []
 
 
-def test_no_tags_at_all():
-    """Even where the grammar knows the sign for a missing tag."""
-    model = DeterministicSHAG().fit(with_symbols(4, "_"))
-    with pytest.raises(ValueError, match="All symbols of X"):
-        model.predict([["_", "_"]])
-
-
 def test_many_symbols_are_not_listed_all():
     model = DeterministicSHAG().fit([["a", "b", "c", "d"]], [[0, 1, 1, 1]])
     ((message, _),) = caught(lambda: model.predict([["A", "B", "B", "C", "D", "D"]]))

@@ -64,4 +64,27 @@ MISTAKES = [
     Mistake("suggest - -", stops(r"standard input", r"once")),
     Mistake("parse model.npz test.conllu --confidence", prints(r"Confidence=[01]\.\d{4}\n")),
     Mistake("parse model.npz test.conllu --confidence 0.9", usage(r"0\.9")),
+    # Random and best trees of a sentence.
+    Mistake("model.sample_heads(tags[:1], 0)", raises(ValueError, r"n_samples == 0, must be >= 1")),
+    Mistake("model.sample_heads(tags[:1], True)", raises(TypeError, r"whole number, got True")),
+    Mistake("model.k_best_heads(tags[:1], 0)", raises(ValueError, r"k == 0, must be >= 1")),
+    Mistake("model.k_best_heads(tags[:1], 1.5)", raises(TypeError, r"k must be.*int, not float")),
+    Mistake("model.k_best_heads(tags[:1], 1, n_samples=0)", raises(ValueError, r"n_samples == 0")),
+    Mistake("model.sample(True)", raises(TypeError, r"n_samples must be a whole number, got True")),
+    Mistake("model.parse(tags[:1], n_best=0)", raises(ValueError, r"n_best == 0")),
+    Mistake("model.parse(tags[:1], n_best=True)", raises(TypeError, r"n_best.*got True")),
+    Mistake("model.parse(tags[:1], n_samples=1.5)", raises(TypeError, r"n_samples.*int")),
+    Mistake("model.parse(tags[:1], n_best=2, n_samples=2)", raises(ValueError, r"but not both")),
+    Mistake(
+        "model.iter_parse(tags[:1], best=3)",
+        raises(TypeError, r"iter_parse got an unexpected keyword argument 'best'"),
+    ),
+    Mistake(
+        "SpectralSHAG(3).fit(trees).sample_heads(test)",
+        raises(ValueError, r"SpectralSHAG learns", r"EMSHAG"),
+    ),
+    Mistake(
+        "SpectralSHAG(3).fit(trees).k_best_heads(test, 2)",
+        raises(ValueError, r"SpectralSHAG learns", r"EMSHAG"),
+    ),
 ]

@@ -234,4 +234,28 @@ MISTAKES = [
         "SpectralSHAG().conditional_log_likelihood(trees)",
         raises(ValueError, r"not fitted"),
     ),
+    Mistake(
+        "inside_outside(grammar, [0], arc_scores=-np.ones((2, 2)))",
+        raises(ValueError, r"arc_scores must not be negative"),
+    ),
+    Mistake(
+        "inside_outside(grammar._replace(A=grammar.A * 1e-200 + 1e-250), [0, 1])",
+        raises(ValueError, r"leave the range of doubles.*Rescale"),
+    ),
+    *(
+        Mistake(f"tree_loss(np.zeros(22), {heads})", raises(ValueError, words))
+        for heads, words in (
+            ("[[0], [2, 1, 0, 3]]", r"heads\[1\] is not a tree.*a cycle"),
+            ("[[0], [3, 4, -1, -1]]", r"heads\[1\] is impossible"),
+            ("[[0], [1, -1, -1, -1]]", r"heads\[1\] is not a tree.*a cycle"),
+            ("[[0], [-2, 0, 1, 1]]", r"heads\[1\] is not a tree.*head -2 is outside"),
+            ("[[0], [0.5, 0, 1, 1]]", r"heads\[1\] must be a flat sequence of whole numbers"),
+            ("[]", r"no sentences"),
+        )
+    ),
+    Mistake("heads(set(trees))", raises(TypeError, r"has no order|sequence")),
+    Mistake("count_treebank(set(trees))", raises(TypeError, r"has no order")),
+    Mistake("model.fit(frozenset(trees))", raises(TypeError, r"X is a frozenset, wh")),
+    Mistake("model.parse(dict.fromkeys(trees).keys())", raises(TypeError, r"X is a dict_keys, wh")),
+    Mistake("model.fit(trees, {(2, 0), (0,)})", raises(TypeError, r"y is a set, which has")),
 ]

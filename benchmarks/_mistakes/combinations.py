@@ -114,4 +114,65 @@ MISTAKES = [
         raises(TypeError, r"AveragedParser", r"each of its estimators_"),
     ),
     Mistake(f"AveragedParser({HIDDEN}).fit(trees).predict(trees)", works("len(result) == 60")),
+    Mistake(
+        "AveragedParser.of_seeds(SpectralSHAG())",
+        raises(ValueError, r"has no random_state: copies of it would be the same"),
+    ),
+    Mistake(
+        "AveragedParser.of_seeds(FrozenEstimator(CRFParser()))",
+        raises(ValueError, r"has no random_state: copies of it would be the same"),
+    ),
+    Mistake("AveragedParser.of_seeds(CRFParser(), 0)", raises(ValueError, r"n_estimators == 0")),
+    Mistake(
+        "AveragedParser.of_seeds(CRFParser(), random_state=None)",
+        raises(TypeError, r"random_state must be.*int"),
+    ),
+    Mistake(
+        f"ProductParser({HIDDEN}, weights=[0.5, 1]).fit(trees)",
+        raises(ValueError, r"weight of 'a' must be 1, got 0\.5: the power"),
+    ),
+    Mistake(
+        f"ProductParser([('one', model), ('b', AveragedParser({HIDDEN}))]).fit(trees)",
+        raises(TypeError, r"'b' must be a grammar, got"),
+    ),
+    Mistake(
+        f"ProductParser([('one', DeterministicSHAG()), ('b', ProductParser({HIDDEN}))]).fit(trees)",
+        raises(TypeError, r"'b' must be a grammar, got"),
+    ),
+    Mistake(
+        f"AveragedParser({HIDDEN}, weights=DMV()).fit(trees)",
+        raises(ValueError, r"numbers or a MixtureSHAG whose helpers have the names"),
+    ),
+    Mistake(
+        "DistilledParser(RefinedSHAG(), CRFParser()).fit(trees)",
+        raises((TypeError, ValueError), r"parser must be a BiaffineParser or a CRF"),
+    ),
+    Mistake(
+        "DistilledParser(CRFParser(), LogisticRegression()).fit(trees)",
+        raises(TypeError, r"must be a parser of this package"),
+    ),
+    Mistake(
+        "DistilledParser(CRFParser(), CRFParser()).fit([t.with_heads(None) for t in trees])",
+        raises(ValueError, r"60 of 60 sentences have none"),
+    ),
+    Mistake(
+        "DistilledParser(CRFParser(), CRFParser(), weight=0).fit(trees)",
+        raises(ValueError, r"'weight'"),
+    ),
+    Mistake(
+        "DistilledParser(CRFParser(), CRFParser(), targets='arcs').fit(trees)",
+        raises(ValueError, r"'targets'"),
+    ),
+    Mistake(
+        "make_parser_pipeline(FeatureUnion([('a', TokenFeature())]), SpectralSHAG()).fit(trees)",
+        raises(TypeError, r"'featureunion' is a FeatureUnion, which puts"),
+    ),
+    Mistake(
+        "make_parser_pipeline(TokenFeature(), TokenFeature()).fit(trees)",
+        raises(TypeError, r"must be a parser of this package, got a TokenFeature"),
+    ),
+    Mistake(
+        "make_parser_pipeline(TokenFeature(), SpectralSHAG()).parse(trees)",
+        raises(ValueError, r"not fitted"),
+    ),
 ]

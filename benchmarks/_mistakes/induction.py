@@ -79,4 +79,31 @@ MISTAKES = [
         "undirected_attachment_score(y, y, max_length='10')",
         raises(ValueError, r"max_length", r"'10'"),
     ),
+    *(
+        Mistake(f"DMV({params}).fit([['A', 'A'], ['A']])", raises(ValueError, words))
+        for params, words in (
+            ("n_states=2, algorithm='viterbi'", r"need known states: set n_states=None"),
+            ("prior_inference='variational', prior=0", r"set prior to a positive number"),
+            ("n_states=2, decoder='viterbi'", r"only for deterministic automata"),
+            ("rules=[('X', 'Y')]", r"None of the 1 rules is about symbols of X, which are 'A'"),
+            ("rules=['AB']", r"A rule is a pair of symbols.*got 'AB'"),
+            ("rules=[('A', 'B', 'up')]", r"A rule is a pair"),
+            ("rules=[('A', '<root>')]", r"A rule is a pair"),
+            ("rules=[('A', 3)]", r"A rule is a pair"),
+            ("rule_strength=np.inf", r"The 'rule_strength' parameter"),
+            ("n_states=1", r"The 'n_states' parameter"),
+            ("max_length=0", r"The 'max_length' parameter"),
+            ("init='concave', root_symbols=['X']", r"None of root_symbols=\['X'\] is a symbol"),
+        )
+    ),
+    *(
+        Mistake(f"MixtureSHAG([('helper', {helper})]).fit(trees)", raises(error, words))
+        for helper, error, words in (
+            ("FrozenEstimator(EMSHAG())", ValueError, r"not fitted yet"),
+            ("model", ValueError, r"'helper' is not frozen.*FrozenEstimator\(helper\)"),
+            ("FrozenEstimator(LexicalizedSHAG().fit(trees))", TypeError, r"got LexicalizedSHAG"),
+            ("FrozenEstimator(make_pipeline(model))", TypeError, r"got Pipeline.*goes around"),
+            ("make_pipeline(model)", ValueError, r"'helper' is not frozen"),
+        )
+    ),
 ]

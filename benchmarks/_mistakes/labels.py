@@ -66,4 +66,21 @@ MISTAKES = [
         tool_raises(ValueError, r"y_pred\[0\] has no relations"),
         before=BARE,
     ),
+    Mistake(
+        "model.predict_labels(trees, unique_relations='nsubj')",
+        raises(TypeError, r"must be 'auto' or a list, got 'nsubj'"),
+    ),
+    Mistake(
+        "model.parse(trees, unique_relations=[3])",
+        raises(TypeError, r"holds 3, which names no relations"),
+    ),
+    Mistake(
+        "model.predict_labels(trees, unique_relations=[bases])",
+        raises(ValueError, r"holds all relations that this parser knows"),
+        before="bases = tuple(label.partition(':')[0] for label in model.labels_)",
+    ),
+    Mistake(
+        "content_labeled_attachment_score(*[[DependencyTree(['a'], [0], deprels=['mine'])]] * 2)",
+        raises(ValueError, r"one between content words", r"Use labeled_attachment_sc"),
+    ),
 ]

@@ -78,4 +78,32 @@ MISTAKES = [
         locked="model.npz",
     ),
     Mistake("save_model(model, '/dev/full')", raises(OSError, r"/dev/full", r"no space|full")),
+    *(
+        Mistake(f"save_model(model, 'new.npz', card={card})", raises(TypeError, words))
+        for card, words in (
+            ("'text'", r"card must be a dict"),
+            ("['x']", r"card must be a dict"),
+        )
+    ),
+    *(
+        Mistake(f"save_model({model}, 'new.npz')", raises(TypeError, r"cannot be saved", words))
+        for model, words in (
+            ("None", r"use joblib\.dump, or save one of DMV, .*FrozenEstimator\."),
+            ("'model'", r"The model comes first"),
+            ("Path('model')", r"The model comes first"),
+            ("DeterministicSHAG", r"save a fitted instance of it"),
+            ("GridSearchCV(SpectralSHAG(), {})", r"best_estimator_|joblib"),
+            ("model.set_params(n_jobs=np.zeros(2))", r"model/n_jobs.*; set the parameter"),
+            ("model.set_params(n_jobs={1: 1})", r"model/n_jobs.*; set the parameter"),
+            ("model.set_params(n_jobs={'a': len})", r"model/n_jobs.*; set the parameter"),
+        )
+    ),
+    Mistake("save_model(model, None)", raises(TypeError, r"a str or os.PathLike, got NoneType")),
+    Mistake("save_model(model, io.BytesIO())", raises(TypeError, r"os.PathLike, got BytesIO")),
+    Mistake("load_model(io.BytesIO())", raises(TypeError, r"os.PathLike, got BytesIO")),
+    Mistake("save_model(TokenFeature(), 'new.npz')", raises(ValueError, r"not fitted")),
+    Mistake(
+        "save_model(make_pipeline(TokenFeature(), SpectralSHAG()), 'new.npz')",
+        raises(ValueError, r"not fitted"),
+    ),
 ]

@@ -7,6 +7,8 @@ TAGGER = "Tagger(hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0"
 TRAIN = "train train.conllu -o new.npz --model biaffine"
 FEW = "trees[:20]"
 
+FED = "fed, bare = (DependencyTree(['b'], [0], upos=['X'], feats=[f]) for f in ('X=Y', '_'))"
+
 MISTAKES = [
     Mistake("CRFParser(learning_rate=0.1)", raises(TypeError, r"learning_rate", by="line")),
     Mistake("CRFParser(alpha=-1).fit(trees)", raises(ValueError, r"'alpha'", r"\[0")),
@@ -187,4 +189,14 @@ MISTAKES = [
         raises(AttributeError, r"Splitter", by="line"),
     ),
     Mistake("parse model.npz test.conllu --input vertical", usage(r"'vertical'", r"horizontal")),
+    Mistake(
+        "Tagger(cv=4, max_iter=1, random_state=0).fit_transform([test[0], *[blank] * 3])",
+        raises(ValueError, r"In X without fold \d of 4, which is to be tagged: "),
+        before="blank = DependencyTree(['b'], upos=['_'])",
+    ),
+    Mistake(
+        "CRFParser(['upos', 'feats.X'], max_iter=1).fit([fed] * 3).predict([bare] * 30)",
+        raises(ValueError, r"column 'feats\.X'"),
+        before=FED,
+    ),
 ]

@@ -167,4 +167,42 @@ MISTAKES = [
     Mistake("model.fit_statistics(model.statistics_.statistics)", raises(TypeError, r"Treebank")),
     Mistake("merge_statistics([])", raises(ValueError, r"at least one|no statistics|empty")),
     Mistake("merge_statistics([trees])", raises(TypeError, r"count_treebank|TreebankStatistics")),
+    Mistake(
+        "model.partial_fit(trees).set_params(automaton='none').partial_fit(trees)",
+        raises(ValueError, r"The 'automaton' parameter of DeterministicSHAG"),
+    ),
+    Mistake(
+        "SpectralSHAG(0).fit_statistics(model.statistics_)",
+        raises(ValueError, r"The 'n_states' parameter of SpectralSHAG"),
+    ),
+    Mistake(
+        "EMSHAG(2, init=start).fit(trees)",
+        raises(ValueError, r"for \d+ symbols and n_states=2 it must be"),
+        before="start = SpectralSHAG(3).fit(trees).operators_",
+    ),
+    Mistake(
+        "EMSHAG(1, init=start._replace(alpha_1=-start.alpha_1)).fit(trees)",
+        raises(ValueError, r"negative entries"),
+        before="start = DeterministicSHAG('single').fit(trees).operators_",
+    ),
+    Mistake(
+        "EMSHAG(1, init=start._replace(A=0 * start.A)).fit(trees)",
+        raises(ValueError, r"modifiers of the head .*: the start gives a training sequence"),
+        before="start = DeterministicSHAG('single').fit(trees).operators_",
+    ),
+    *(
+        Mistake(f"TokenFeature({parameter}).fit(trees)", raises(ValueError, words))
+        for parameter, words in (
+            ("feature='pos'", r"unknown column 'pos'"),
+            ("joined_with=['xpos', 3]", r"unknown column 3"),
+            ("joined_with=3", r"'joined_with' parameter of TokenFeature"),
+            ("separator=None", r"'separator' parameter of TokenFeature"),
+            ("min_count=0", r"'min_count' parameter of TokenFeature"),
+            ("rare_symbol=''", r"'rare_symbol' parameter of TokenFeature must not be empty"),
+        )
+    ),
+    Mistake(
+        "CRFParser(early_stopping=True).fit(trees[:1])",
+        raises(ValueError, r"early_stopping sets sentences aside, but X holds a single"),
+    ),
 ]

@@ -4,6 +4,8 @@ from _mistakes._replay import Mistake, raises, warns, works
 
 UAS = "unlabeled_attachment_score"
 
+DOGS = "dogs = DependencyTree(['Dogs', 'bark'], [2, 0])"
+
 MISTAKES = [
     Mistake(f"{UAS}(y, y[:-1])", raises(ValueError, r"same number of sentences", r"60 and 59")),
     Mistake(
@@ -156,4 +158,53 @@ MISTAKES = [
     Mistake("make_treebank(10, random_state='x')", raises(ValueError, r"'random_state'", r"'x'")),
     Mistake("load_english('xpos')", raises(TypeError, r"positional argument", by="line")),
     Mistake("load_english(symbols='pos')", raises(ValueError, r"'pos'", r"upos, xpos")),
+    Mistake(
+        "DeterministicSHAG().fit(trees[:2], sample_weight=[1e101, 1.0])",
+        raises(ValueError, r"sample_weight sums to .* Divide all weights"),
+    ),
+    Mistake(
+        "DMV(max_length=None).fit(trees[:2], sample_weight=[1.7e308] * 2)",
+        raises(ValueError, r"sample_weight sums to .* Divide all weights"),
+    ),
+    Mistake(
+        "model.score(trees[:2], sample_weight=[1e101, 1.0])",
+        raises(ValueError, r"sample_weight sums to"),
+    ),
+    *(
+        Mistake(f"score_report({arguments})", raises(error, words))
+        for arguments, error, words in (
+            ("[], []", ValueError, r"y_true holds no sentences"),
+            ("test, []", ValueError, r"y_pred holds 0 trees, fewer than the other side"),
+            ("test[:3], test", ValueError, r"y_true holds 3 trees, fewer than the other side"),
+            ("test, [['a']]", TypeError, r"y_pred\[0\] must be a DependencyTree, got \['a'\]"),
+            ("test[:1], [DependencyTree(['a'], [0])]", ValueError, r"y_pred\[0\] has 1 tokens but"),
+            ("test, test, by='tail'", ValueError, r"by must be 'head' or 'modifier', got 'tail'"),
+            ("test, test, n_resamples=0", ValueError, r"n_resamples must be at least 1"),
+            ("test, test, confidence_level=95", ValueError, r"between 0 and 1; got 1000 and 95"),
+            ("test, test, ignore=lambda symbol: True", ValueError, r"No token is left to score"),
+        )
+    ),
+    *(
+        Mistake(f"raw_text_scores({arguments})", raises(error, words), before=DOGS)
+        for arguments, error, words in (
+            (
+                "[dogs], [DependencyTree(['Dogs', 'bite'], [2, 0])]",
+                ValueError,
+                r"after 5 char.*'ite'",
+            ),
+            ("[dogs], [dogs, dogs]", ValueError, r"after 8 characters.*'' is 'Dogsbark'"),
+            ("[], [dogs]", ValueError, r"y_true holds no sentences"),
+            (
+                "[dogs], [dogs.with_heads(None), dogs]",
+                ValueError,
+                r"y_pred has words without heads",
+            ),
+            ("[dogs.with_heads([-1, 0])], [dogs]", ValueError, r"y_true has words without heads"),
+            ("[['Dogs']], [dogs]", TypeError, r"y_true\[0\] is a list"),
+        )
+    ),
+    Mistake(
+        "remove_punctuation([DependencyTree(['a'], [0], symbols=['_'])])",
+        raises(ValueError, r"All symbols of the trees are '_'"),
+    ),
 ]

@@ -185,4 +185,33 @@ MISTAKES = [
         "SpectralSHAG().set_fit_request(sample_weight=True)",
         tool_raises(RuntimeError, r"enable_metadata_routing"),
     ),
+    Mistake(
+        "approximate_dfa(AveragedParser([('one', model)]).fit(trees), trees, head='NOUN', "
+        "direction='left')",
+        raises(TypeError, r"got a AveragedParser|got an AveragedParser"),
+    ),
+    Mistake(
+        "approximate_dfa(LexicalizedSHAG().fit(trees), trees, head='NOUN', direction='left')",
+        raises(TypeError, r"got a LexicalizedSHAG"),
+    ),
+    Mistake(
+        "top_modifiers(model, head='NN')",
+        raises(ValueError, r"head='NN' is none of the \d+ symbols"),
+    ),
+    Mistake("arc_table(SpectralSHAG())", raises(ValueError, r"not fitted")),
+    Mistake(
+        "arc_table(ProductParser([('one', model)]).fit(trees))",
+        raises(TypeError, r"got a ProductParser.*one of its estimators_"),
+    ),
+    Mistake(
+        "DependencyTreeDisplay.from_estimator(model, trees[:2])",
+        raises(TypeError, r"must be a single DependencyTree, got a list"),
+    ),
+    Mistake(
+        "DependencyTreeDisplay.from_estimator(TokenFeature(), trees[0])",
+        raises(TypeError, r"predicts heads; got a TokenFeature"),
+    ),
+    Mistake(
+        "DependencyTreeDisplay.from_predictions(trees[0], [2, 0, 4])", raises(ValueError, r"heads")
+    ),
 ]

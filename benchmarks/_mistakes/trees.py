@@ -181,4 +181,96 @@ MISTAKES = [
         "trees[0].with_heads(None).is_projective",
         raises(ValueError, r"no heads", r"DependencyTree"),
     ),
+    *(
+        Mistake(f"{function}({heads})", raises(ValueError, words))
+        for function, heads in (("lift", "{}"), ("is_projective", "{}"), ("allowed_arcs", "[{}]"))
+        for heads, words in (
+            (heads.format("[2, 1]"), r"is not a tree: at token 1"),
+            (heads.format("[0, 3]"), r"token 2, head 3 is outside"),
+            (heads.format("[[0]]"), r"flat sequence of whole numbers"),
+            (heads.format("[]"), r"holds no heads"),
+        )
+    ),
+    Mistake("lift(DependencyTree(['a']))", raises(ValueError, r"head of token 1 is not known")),
+    Mistake("allowed_arcs(trees[0])", raises(TypeError, r"got DependencyTree.*\[heads\]")),
+    *(
+        Mistake(f"DependencyTree(['a', 'b']).with_misc({arguments})", raises(error, words))
+        for arguments, error, words in (
+            ("'Ref', ['a']", ValueError, r"Ref has length 1, but the sentence has 2 tokens"),
+            ("'Ref', ['a', 'b|c']", ValueError, r"Ref has 'b\|c' for token 2: in MISC, '\|' sep"),
+            ("'Ref', ['a', '']", ValueError, r"Ref has '' for token 2"),
+            (r"'Ref', ['a\tb', 'c']", ValueError, r"Ref has 'a\\tb' for token 1"),
+            ("'A=B', ['a', 'b']", ValueError, r"name='A=B' is not valid in MISC"),
+            ("'A|B', ['a', 'b']", ValueError, r"name='A\|B' is not valid in MISC"),
+            ("'', ['a', 'b']", ValueError, r"name='' is not valid in MISC"),
+            ("3, ['a', 'b']", ValueError, r"name=3 is not valid in MISC"),
+            ("'A', [0.5, 0.25]", TypeError, r"A must be a sequence of str"),
+        )
+    ),
+    *(
+        Mistake(f"DependencyTree(list('abcde')).{change}", raises(ValueError, words))
+        for change, words in (
+            ("with_comments(['no sign'])", r"begins with '#', got 'no sign'"),
+            (r"with_comments(['# a\n# b'])", r"A comment is a line"),
+            ("with_deps(['0:root'])", r"deps"),
+            (r"with_deps(['a\tb'] * 5)", r"CoNLL-U can hold neither"),
+            ("with_multiword_tokens([MultiwordToken(2, 6, 'x')])", r"from 1 to 5"),
+            (
+                "with_multiword_tokens([MultiwordToken(1, 2, 'x'), MultiwordToken(2, 3, 'y')])",
+                r"from 3 to 5",
+            ),
+            (r"with_multiword_tokens([MultiwordToken(1, 2, 'x\ty')])", r"CoNLL-U can hold"),
+            ("with_empty_nodes([EmptyNode(6, ('_',) * 9)])", r"follow a word from 0 to 5"),
+            ("with_empty_nodes([EmptyNode(1, ('_',) * 8)])", r"columns"),
+            ("from_conllu('')", r"holds 0 sentences"),
+            ("from_conllu(trees[0].to_conllu() * 2)", r"holds 2 sentences, not one"),
+        )
+    ),
+    *(
+        Mistake(f"{call}.fit_transform({X})", raises(error, words))
+        for call in ("DependencyVectorizer()", "SyntaxStatistics()")
+        for X, error, words in (
+            ("'text'", TypeError, r"list of trees"),
+            ("3", TypeError, r"list of trees"),
+            ("[['text']]", TypeError, r"X\[0\]\[0\] is a "),
+            ("[[trees[:2]]]", TypeError, r"X\[0\]\[0\] is a "),
+            ("[None]", TypeError, r"X\[0\]\[0\] is a "),
+            ("[trees[1], trees[0].with_heads(None)]", ValueError, r"X\[1\]: .* has no heads"),
+            (
+                "[trees[1], trees[0].with_heads(y[0])]",
+                ValueError,
+                r"X\[1\]: .* has no heads or relations",
+            ),
+        )
+    ),
+    *(
+        Mistake(f"DependencyVectorizer({options}).fit(trees[:3])", raises(ValueError, words))
+        for options, words in (
+            ("kind='trees'", r"kind must be one or more of"),
+            ("kind=[]", r"kind"),
+            ("nodes='word'", r"column"),
+            ("max_length=0", r"'max_length'"),
+            ("paths='up'", r"'paths'"),
+            ("min_df=-1", r"'min_df'"),
+            ("binary=2", r"'binary'"),
+            ("max_features=0", r"'max_features'"),
+        )
+    ),
+    Mistake("DependencyVectorizer().transform(trees)", raises(ValueError, r"not fitted")),
+    Mistake("DependencyVectorizer().get_feature_names_out()", raises(ValueError, r"not fitted")),
+    Mistake("TextParser('missing.npz').fit([])", raises(OSError, r"missing\.npz")),
+    Mistake("TextParser(3).fit([])", raises(ValueError, r"'parser'")),
+    Mistake("TextParser(model).fit([])", raises(ValueError, r"implementing 'parse_texts'")),
+    Mistake("TextParser(clone(load_parser())).fit([])", raises(ValueError, r"not fitted")),
+    *(
+        Mistake(f"load_parser().parse_texts({arguments})", raises(error, words))
+        for arguments, error, words in (
+            ("'Dogs bark.'", TypeError, r"text"),
+            ("['a'], ['']", ValueError, r"The id of a text must be one line"),
+            (r"['a'], ['x\ny']", ValueError, r"The id of a text must be one line"),
+            ("['a'], on_error='ignore'", ValueError, r"on_error must be 'raise' or 'skip'"),
+            ("['a'], n_best=0", ValueError, r"n_best == 0"),
+            ("['a'], n_jobs=0", ValueError, r"n_jobs"),
+        )
+    ),
 ]

@@ -1,0 +1,105 @@
+"""Automata of sequences, and operators with their algebra and their text."""
+
+from _mistakes._replay import Mistake, raises
+
+STRINGS = "[['a', 'b'], ['b', 'a'], ['a']]"
+FIT = "SpectralAutomaton(2).fit({})"
+MODEL = f"SpectralAutomaton(2).fit({STRINGS})"
+HMM = (
+    "EMAutomaton.from_hmm(**dict(dict(startprob=[1, 0], transmat=np.full((2, 2), 0.5), "
+    "emissionprob=np.full((2, 3), 1 / 3)), {}))"
+)
+COIN = "Operators(np.ones(1), np.full(1, 0.5), np.full((1, 1, 1), 0.5))"
+TWO = COIN.replace("(1, 1, 1)", "(2, 1, 1)")  # symbols
+ALGEBRA = ("to_dot({})", "to_att({})", "total_mass({})", "change_basis({}, np.eye(1))")
+ALGEBRA += (f"l2_distance({{}}, {COIN})", f"l2_distance({COIN}, {{}})", f"product({{}}, {COIN})")
+ALGEBRA += (f"are_equivalent({COIN}, {{}})", f"mixture({COIN}, {{}}, 0.5)")
+
+
+def refused(X, error, *words):
+    """Fitting an automaton to what are no sequences of symbols."""
+    return Mistake(FIT.format(X), raises(error, *words))
+
+
+def no_hmm(change, *words):
+    return Mistake(HMM.format(change), raises(ValueError, *words))
+
+
+def no_text(arguments, *words):
+    return Mistake(f"from_att({arguments})", raises(ValueError, *words))
+
+
+MISTAKES = [
+    refused("'abc'", TypeError, r"X must be a sequence of sequences"),
+    refused("['abc']", TypeError, r"X\[0\] is 'abc' .* Take its letters, list\(text\)"),
+    refused("[1, 2]", TypeError, r"X\[0\] is 1 of type int, not a sequence"),
+    refused("[]", ValueError, r"X holds no sequences"),
+    refused("[[], []]", ValueError, r"All sequences of X are empty"),
+    refused("[['a'], ['b', 1]]", TypeError, r"X\[1\]: the symbol at position 1 is 1 of type int"),
+    refused("[[1], [2**63]]", ValueError, r"symbols\[1\] must be from -9\d+ to 9\d+, got 92233"),
+    refused("[[1.0]]", TypeError, r"X\[0\]: the symbol at position 0 is 1.0 of type float"),
+    refused("[[1, np.nan]]", TypeError, r"position 1 is nan of type float"),
+    refused("[[True]]", TypeError, r"is True of type bool"),
+    refused("[[None]]", TypeError, r"is None of type NoneType"),
+    refused("[{'a'}]", TypeError, r"X\[0\] is a set, which has no order|not a sequence"),
+    refused("{'a': 1}", TypeError, r"got a dict"),
+    refused("np.zeros((2, 2))", TypeError, r"is 0.0 of type float"),
+    refused("[[1], [2], [2]], [2, 1]", ValueError, r"3 sequences.* 2 values.* X = np.split"),
+    Mistake(f"{MODEL}.predict([[1]])", raises(TypeError, r"X holds integers, but")),
+    Mistake(f"{MODEL}.score([])", raises(ValueError, r"X holds no sequences")),
+    Mistake(f"{MODEL}.perplexity([])", raises(ValueError, r"X holds no sequences")),
+    Mistake("SpectralAutomaton().predict([['a']])", raises(ValueError, r"not fitted")),
+    Mistake("EMAutomaton().predict([['a']])", raises(ValueError, r"not fitted")),
+    Mistake("SpectralAutomaton().truncate(2)", raises(ValueError, r"not fitted")),
+    Mistake("EMAutomaton().to_hmm()", raises(ValueError, r"not fitted")),
+    Mistake("EMAutomaton().sample()", raises(ValueError, r"not fitted")),
+    Mistake(f"SpectralAutomaton(0).fit({STRINGS})", raises(ValueError, r"'n_states'")),
+    Mistake(f"{MODEL}.truncate(7)", raises(ValueError, r"n_states == 7, must be <= 2")),
+    *(
+        Mistake(f"SpectralAutomaton({params}).fit({STRINGS})", raises(error, words))
+        for params, error, words in (
+            ("prefixes=['ab']", TypeError, r"prefixes\[0\] is 'ab' of type str, not a sequence"),
+            ("suffixes=[['a'], 1]", TypeError, r"suffixes\[1\] is 1 of type int"),
+            ("suffixes=[[None, 'a']]", ValueError, r"the last of a suffix"),
+            ("prefixes=[['a', None]]", ValueError, r"the first item of a prefix"),
+            ("prefixes='ab'", ValueError, r"The 'prefixes' parameter"),
+        )
+    ),
+    no_hmm("", r"never end"),
+    no_hmm("transmat=np.ones((3, 2))", r"transmat must have the shape"),
+    no_hmm("emissionprob=np.full((2, 4), 0.5), endprob=0.5", r"The sum of emissionprob"),
+    no_hmm("emissionprob=np.full((2, 3), 0.2), endprob=0.5", r"The sum of emissionprob"),
+    no_hmm("startprob=[1.5, -0.5], endprob=0.5", r"startprob"),
+    no_hmm("startprob='abc'", r"startprob must be an array of numbers"),
+    no_hmm("endprob=0.5, symbols=['a']", r"symbols must have the shape"),
+    no_hmm("endprob=0.5, symbols=list('acb')", r"symbols must be sorted, each once"),
+    no_hmm("endprob=0.5, symbols=list('aab')", r"symbols must be sorted, each once"),
+    *(
+        Mistake(call.format(MODEL), raises(TypeError, r"got SpectralAutomaton.* \.operators_"))
+        for call in ALGEBRA
+    ),
+    no_text(r"'0 1 a a 0.5\n1'", r"Line 1 .*'0 1 a a 0.5': it has more than one label"),
+    no_text(r"'0 1 a\n1 2 b 0.5 x y'", r"Line 2 .*: it has more than one label"),
+    no_text("'0 1 a x'", r"Line 1 .*: could not convert string to float"),
+    no_text("'0 1 a nan'", r"Line 1 .*: its weight holds values that are not finite"),
+    no_text(r"'0 1 c\n1', symbols=['a', 'b']", r"symbols that `symbols` does not have: .*'c'"),
+    no_text("''", r"No path leads"),
+    no_text(r"'0 1 a\n2 0.5'", r"No path leads"),
+    no_text(r"'0 1 a\n1', semiring='tropical'", r"semiring"),
+    *(
+        Mistake(f"to_att({COIN}, [{name!r}])", raises(ValueError, r"cannot be written"))
+        for name in ("", "a b", "0", "<eps>", "a\tb")
+    ),
+    Mistake(
+        "total_mass(Operators(np.ones(1), np.ones(1), np.full((2, 1, 1), -0.75)))",
+        raises(ValueError, r"spectral radius 1\.5, which must be below 1\."),
+    ),
+    Mistake(
+        f"product({COIN}, {TWO})",
+        raises(ValueError, r"A product needs models over the same heads and symbols"),
+    ),
+    Mistake(
+        f"mixture({COIN}, {TWO}, 0.5)",
+        raises(ValueError, r"A mixture needs models over the same heads and symbols"),
+    ),
+]
