@@ -1,4 +1,4 @@
-"""Annotations say the truth, and a user's script runs as type checkers understand it."""
+"""Annotations say the truth; `.ci/types` has type checkers look at the examples."""
 
 import re
 import types
@@ -24,7 +24,6 @@ from sklearn_shag.metrics import attachment_breakdown
 from sklearn_shag.operators import exact_moments
 from sklearn_shag.parsing import Potentials, chart, inside_outside
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, pair_moments
-from tests import user_script
 from tests.estimators import ESTIMATORS, TRANSFORMERS
 from tests.loops import over
 
@@ -102,7 +101,7 @@ def test_treebanks_are_bunches_with_annotated_keys():
 
 
 def test_mypy_refuses_methods_that_do_not_exist(tmp_path, monkeypatch):
-    """Where it is installed; `.ci/types` checks it of the script below."""
+    """Where it is installed."""
     mypy = pytest.importorskip("mypy.api")
     monkeypatch.setenv("MYPYPATH", str(Path(sklearn_shag.__file__).parents[1]))
     script = tmp_path / "script.py"
@@ -121,14 +120,3 @@ def test_mypy_refuses_methods_that_do_not_exist(tmp_path, monkeypatch):
     options = ["--strict", "--disable-error-code=import-untyped", "--follow-imports=silent"]
     out, _, _ = mypy.run([*options, f"--cache-dir={tmp_path}", str(script)])
     assert sorted(set(re.findall(r"^\S+:(\d+): error", out, re.M))) == ["4", "5", "6", "9"]
-
-
-def test_the_checked_script_runs():
-    user_script.main()
-
-
-def test_the_checked_script_uses_everything_public():
-    source = vars(user_script)
-    for folder in sklearn_shag._FOLDERS:
-        assert set(getattr(sklearn_shag, folder).__all__) <= set(source), folder
-    assert set(sklearn_shag.__all__) - {"__version__"} <= set(source)
