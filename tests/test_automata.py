@@ -1,8 +1,6 @@
 """Automata of sequences, against enumeration and counts by hand."""
 
 import itertools
-import pickle
-import re
 from collections import Counter
 from types import SimpleNamespace
 
@@ -11,10 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import EMAutomaton, ModelFileError, SpectralAutomaton, load_model, save_model
 from sklearn_shag.automata._base import build_prefix_tree
@@ -150,14 +145,6 @@ def test_contexts_of_ones_own_by_their_count():
     assert_array_equal(found, [[count(p, s) for p in columns] for s in rows])
 
 
-def test_strings_of_ones_own_are_saved(sequences, tmp_path):
-    model = SpectralAutomaton(3, prefixes=[["a"], ("b", "c")], suffixes=[["c", None]])
-    save_model(model.fit(sequences), tmp_path / "model.npz")
-    loaded = load_model(tmp_path / "model.npz")
-    assert loaded.get_params() == model.get_params()
-    assert_array_equal(loaded.score_samples(sequences), model.score_samples(sequences))
-
-
 @over("max_context", [1, 2, 3])
 @over("scaling", [0.0, 0.5])
 def test_exact_moments_give_exact_probabilities(max_context, scaling):
@@ -205,14 +192,6 @@ def names_of(numbers, n_contexts, X, length, is_behind):
             g += 1
     assert g == len(numbers)
     return names
-
-
-def test_the_most_frequent_contexts_are_taken():
-    X = [[0, 1], [0, 1], [0, 1], [2], [1, 1]]
-    gaps = list_gaps(encode(X, np.ones(5)), 3, 2, 4)
-    # 1 and 0 are before five and three gaps; START, whatever its count; "0 1" before three.
-    names = names_of(gaps.columns.numbers, 4, X, 2, False)
-    assert names == [(0,), (1,), (START,), (0, 1)]
 
 
 def test_weights_count_in_what_is_most_frequent():
@@ -544,50 +523,10 @@ def test_symbols_may_be_integers():
         model.predict([["1"]])
 
 
-@over("estimator", [SpectralAutomaton(2), EMAutomaton(2, random_state=0, tol=0.1)])
-def test_columns_of_symbols_with_lengths_are_refused(estimator):
-    """As for hmmlearn; what the message says makes the sequences that were meant."""
-    X, lengths = np.array([[1], [2], [1], [2], [2]]), [3, 2]
-    for given in (X, X.tolist()):
-        with pytest.raises(ValueError, match=r"5 sequences.* 2 values.* X = np.split") as caught:
-            estimator.fit(given, lengths)
-    remedy = re.search(r"X = (.*)\.", str(caught.value))[1]
-    split = eval(remedy, {"np": np, "X": X, "lengths": lengths})
-    assert [sequence.tolist() for sequence in split] == [[1, 2, 1], [2, 2]]
-    estimator.fit(split, ["a", "b"])
-    estimator.fit(X, [1] * 5)
-
-
-def test_strange_predictions(models):
-    for model in models:
-        assert model.predict_proba([]).shape == (0, 4)
-        assert model.score_samples([]).shape == (0,)
-        assert model.transform([[]]).shape == (1, 4)
-        for method in (model.score, model.perplexity):
-            with pytest.raises(ValueError, match="X holds no sequences"):
-                method([])
-        with pytest.raises(NotFittedError):
-            clone(model).predict([["a"]])
-        with pytest.raises(ValueError, match="n_states"):
-            clone(model).set_params(n_states=0).fit([["a"]])
-
-
 def test_one_symbol_is_enough():
     for model in (SpectralAutomaton(), EMAutomaton(random_state=0)):
         model.fit([["a"], ["a", "a"], []])
         assert_allclose(model.predict_proba([[], ["a"] * 100]).sum(axis=1), 1.0)
-
-
-def test_they_work_with_scikit_learn(sequences, tmp_path):
-    search = GridSearchCV(SpectralAutomaton(mixing=0.01), {"n_states": [1, 4]}, cv=3).fit(sequences)
-    assert search.best_params_ == {"n_states": 4}
-    states = make_pipeline(SpectralAutomaton(3), StandardScaler()).fit_transform(sequences)
-    assert_allclose(states.mean(axis=0), 0.0, atol=1e-9)
-    model = search.best_estimator_
-    names = model.get_feature_names_out()
-    assert names.tolist() == [f"spectralautomaton{i}" for i in range(4)]
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.score_samples(sequences), model.score_samples(sequences))
 
 
 def test_models_are_saved_and_loaded(models, sequences, tmp_path):

@@ -1,8 +1,6 @@
 """Averages of parsers: what they are of their members, and how members are given."""
 
 import pickle
-import re
-import threading
 import warnings
 
 import numpy as np
@@ -10,12 +8,8 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag import (
     DMV,
@@ -27,11 +21,7 @@ from sklearn_shag import (
     MixtureSHAG,
     SpectralSHAG,
     Tagger,
-    load_model,
-    save_model,
 )
-from sklearn_shag.ensembles import _averaged
-from sklearn_shag.network import _biaffine
 from sklearn_shag.parsing import Forest, Scored
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests import oracles
@@ -44,7 +34,6 @@ from tests.estimators import (
     same,
     without_relations,
 )
-from tests.loops import over
 
 TEXT = [["DET", "NOUN", "VERB"], ["NOUN", "VERB", "ADP", "NOUN"], ["VERB"], ["PRON", "VERB"]]
 
@@ -130,16 +119,6 @@ def test_the_average_of_one_is_that_one(english, test, name):
         assert model.score(test) == parser.score(test)
 
 
-def test_a_member_of_weight_zero_is_not_asked(train, test, fitted, monkeypatch):
-    asked = []
-    monkeypatch.setattr(SpectralSHAG, "predict_marginals", lambda *_: asked.append(1))
-    model = AveragedParser(members(), weights=[3, 0, 0], calibrate=False).fit(train)
-    assert same(model.predict_marginals(test), fitted[0].predict_marginals(test))
-    assert not asked
-    model.named_estimators_["spectral"].predict_marginals(test)
-    assert asked
-
-
 # Probabilities of trees
 
 
@@ -172,11 +151,6 @@ def test_a_member_without_mass_adds_nothing_to_a_mixture(fitted):
         assert_allclose(found, alone + np.log(0.5), rtol=1e-12)
         never = frozen([blind, blind]).conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])
         assert never[0] == -np.inf
-
-
-@pytest.mark.parametrize("method", ["sample", "log_likelihood", "score_samples", "partial_fit"])
-def test_what_a_mixture_of_trees_has_not(method):
-    assert not hasattr(AveragedParser(members()), method)
 
 
 # Labels and tags
@@ -275,25 +249,6 @@ def test_labels_and_tags_of_one_and_of_equal_members(test, knowing):
         assert_array_equal(model.tags_, network.tags_)
 
 
-def test_what_one_member_does_not_know_others_may_say(english):
-    """Those with more weight, where all are sure."""
-    sure, other = (
-        FrozenEstimator(
-            DeterministicSHAG().fit([["A"]] * n, [DependencyTree(["A"], [0], deprels=[label])] * n)
-        )
-        for n, label in ((3, "x"), (1, "y"))
-    )
-    for weights, label in (([1.1, 1], "x"), ([1, 1.1], "y")):
-        model = AveragedParser([("one", sure), ("two", other)], weights=weights).fit([["A"]], [[0]])
-        assert model.labels_.tolist() == ["x", "y"]
-        assert model.predict_labels([["A"]])[0].tolist() == [label]
-    bare = FrozenEstimator(DeterministicSHAG().fit([["A"]], [[0]]))
-    model = AveragedParser([("bare", bare), ("one", sure)]).fit([["A"]], [[0]])
-    assert model.predict_label_proba([["A"]])[0].tolist() == [[1]]
-    assert model.set_params(weights=[1, 0]).labels_.size == 0
-    assert model.parse([["A"]])[0].deprels is None
-
-
 def test_what_no_member_thinks_possible_stays_so(test, knowing):
     """Nothing but roots is a root, also after a correction."""
     model = frozen(knowing[:3])
@@ -302,21 +257,6 @@ def test_what_no_member_thinks_possible_stays_so(test, knowing):
         of_roots = found[:, model.labels_.tolist().index("root")]
         assert_array_equal(of_roots > 0, tree.heads == 0)
         assert_allclose(found.sum(axis=1), 1)
-
-
-def test_members_that_learned_another_column_have_no_say_in_tags(test, knowing):
-    network, linear = knowing[0], knowing[2]
-    other = clone(network).set_params(tags="xpos", max_iter=1).fit(test)
-    expected = [tree.upos for tree in network.parse(test)]
-    for members in ([network, other], [linear, network, other], [frozen([network, other]), other]):
-        model = frozen(members)
-        assert model.tag_column_ == "upos"
-        assert_array_equal(model.tags_, network.tags_)
-        assert [tree.upos for tree in model.parse(test)] == expected
-    assert frozen([linear]).tag_column_ is None
-    assert frozen([linear]).tags_.size == 0
-    tagged = make_pipeline(Tagger(max_iter=1, random_state=0), SpectralSHAG(2)).fit(test)
-    assert frozen([tagged]).tag_column_ is None
 
 
 def test_averaged_tags_fit_together(english):
@@ -336,31 +276,6 @@ def test_averaged_tags_fit_together(english):
     assert count(both) == 0 < min(count(both[::2]), count(both[1::2]))
     members[0].tagger_.tag_combinations_ = []  # as in old model files
     assert count(both) > 0
-
-
-def test_networks_read_sentences_once(test, knowing, monkeypatch):
-    """For marginals, labels and tags; probabilities of tags are for averages that parse."""
-    n_read, asked, average = [], [], _averaged.average_choices
-
-    def count(network, batch, **options):
-        n_read.append(batch.indptr[-1])
-        return read(network, batch, **options)
-
-    read = _biaffine.read_sentences
-    monkeypatch.setattr(_biaffine, "read_sentences", count)
-    monkeypatch.setattr(_averaged, "average_choices", lambda *a: asked.append(a) or average(*a))
-    n_tokens = sum(map(len, test))
-    knowing[0].parse(test)
-    assert sum(n_read) == n_tokens
-    model = frozen(knowing)
-    model.predict(test)
-    assert not asked
-    assert sum(n_read) == 3 * n_tokens
-    model.parse(test)
-    assert asked
-    assert sum(n_read) == 5 * n_tokens
-    model.parse(test, confidence=True)
-    assert sum(n_read) == 7 * n_tokens
 
 
 # Seeds
@@ -400,18 +315,6 @@ def test_equal_taggers_learn_once_and_members_are_as_if_alone(english, monkeypat
     assert_same_model(*(average.set_params(n_jobs=None) for average in averages))
 
 
-def test_taggers_without_a_seed_are_not_shared(english, monkeypatch):
-    fit, fitted = Tagger.fit, []
-    monkeypatch.setattr(
-        Tagger, "fit", lambda self, *args, **given: fitted.append(1) or fit(self, *args, **given)
-    )
-    network = BiaffineParser(tags=["upos", "xpos"], **TINY)
-    average = AveragedParser([("a", network), ("b", network)], calibrate=False).fit(english[:40])
-    assert len(fitted) == 2
-    one, other = (member.tagger_.weights_.values for member in average.estimators_)
-    assert not np.array_equal(one, other)
-
-
 def test_halves_see_the_tags_of_folds(english):
     """A pipeline is calibrated as its parser is on trees that were tagged in folds beforehand."""
     trees = english[:40]
@@ -425,19 +328,6 @@ def test_halves_see_the_tags_of_folds(english):
     assert_array_equal(found.temperatures_, expected.temperatures_)
     assert_array_equal(found.uniform_shares_, expected.uniform_shares_)
     assert found.temperatures_[0] != 1
-
-
-def test_one_half_of_many_tokens_calibrates(english, monkeypatch):
-    answers, fitted = _averaged.learn_calibrations, []
-    monkeypatch.setattr(
-        _averaged, "learn_calibrations", lambda each: fitted.append(len(each)) or answers(each)
-    )
-    member = [("single", DeterministicSHAG("single", smoothing=1))]
-    n_tokens = np.cumsum([len(tree) for tree in english])
-    enough = int(np.searchsorted(n_tokens, _averaged.ENOUGH)) + 1
-    for n_trees in (enough - 1, enough):
-        AveragedParser(member).fit(english[:n_trees])
-    assert [n for n in fitted if n] == [2, 1]  # members learn nothing of the kind
 
 
 def test_of_seeds(train, test):
@@ -480,19 +370,6 @@ def test_members_may_read_other_columns(train, test):
     assert np.isfinite(model.conditional_log_likelihood(test)).mean() > 0.9
 
 
-def forget_heads(trees):
-    return [list(tree.xpos) for tree in trees]
-
-
-def test_steps_of_pipelines_may_forget_the_heads(train, test):
-    """Members get the heads of the trees as they came."""
-    pipeline = make_pipeline(FunctionTransformer(forget_heads), SpectralSHAG(2))
-    other = make_pipeline(TokenFeature("xpos"), SpectralSHAG(2))
-    one, two = (AveragedParser([("member", each)]).fit(train) for each in (pipeline, other))
-    assert_same_model(one, two)
-    assert same(one.conditional_log_likelihood(test), two.conditional_log_likelihood(test))
-
-
 def test_frozen_members_stay_as_they_are(english, train, test):
     parser = SpectralSHAG(2).fit(english[200:])
     pipeline = make_pipeline(TokenFeature("xpos"), SpectralSHAG(2)).fit(english[200:])
@@ -531,54 +408,6 @@ def test_weights_of_sentences_reach_the_parsers(train):
 
 
 # Parameters
-
-
-def test_parameters_of_members_have_names():
-    model = AveragedParser(members())
-    params = model.get_params()
-    assert params["spectral"] is model.estimators[1][1]
-    assert params["spectral__n_states"] == 3
-    assert model.get_params(deep=False).keys() == {
-        *("estimators", "weights", "trees", "calibrate", "decoder"),
-        *("max_tokens", "n_jobs", "verbose"),
-    }
-    model.set_params(spectral__n_states=5, single=SpectralSHAG(7), weights=[1, 1, 2])
-    assert model.estimators[1][1].n_states == 5
-    assert model.estimators[0][1].n_states == 7
-    model.set_params(estimators=[("a", SpectralSHAG()), ("b", SpectralSHAG())], b__n_states=2)
-    assert [member.n_states for _, member in model.estimators] == [8, 2]
-    with pytest.raises(ValueError, match="Invalid parameter 'c' for estimator AveragedParser"):
-        model.set_params(c__n_states=2)
-
-
-def test_members_are_fitted_and_parse_side_by_side(train, test):
-    """Each waits for the other, where it learns and where it parses."""
-    meeting = threading.Barrier(2)
-
-    def meet(trees):
-        meeting.wait(10)  # seconds
-        return trees
-
-    member = make_pipeline(FunctionTransformer(meet), DeterministicSHAG())
-    AveragedParser([("one", member), ("other", member)], n_jobs=2).fit(train).predict(test)
-
-
-def test_progress_is_that_of_members(train, test, capsys):
-    model = AveragedParser(members()[:2], verbose=2).fit(train)
-    err = capsys.readouterr().err
-    assert "Learning" in err
-    assert re.search(r"100%.*2/2.* estimators", err)
-    model.predict(test)
-    assert "Parsing" in capsys.readouterr().err
-    model.set_params(verbose=0).predict(test)
-    assert capsys.readouterr().err == ""
-
-
-def test_html_shows_the_members(train):
-    html = AveragedParser(members())._repr_html_()
-    for text in ("AveragedParser", "single", "DeterministicSHAG", "SpectralSHAG", "EMSHAG"):
-        assert text in html
-    assert "AveragedParser" in AveragedParser([])._repr_html_()
 
 
 # Weights from raw text
@@ -633,34 +462,6 @@ def test_weights_are_the_shares_of_helpers_in_raw_text(languages, test):
     assert same(by_hand.predict_labels(text, test), model.predict_labels(text, test))
 
 
-def test_a_helper_that_has_seen_no_tag_of_the_text_is_no_error(languages, test):
-    model = of_helpers({"near": languages["near"], "none": [DependencyTree(["SYM"], [0])] * 3})
-    model.fit(tags_of(test))
-    assert_allclose(model.shares_, [1.0, 0.0], atol=0.1)
-    loss = clone(model.weights).set_params(weights=[0, 1]).fit(tags_of(test)).loss_curve_
-    assert np.isfinite(loss).all()
-
-
-def test_one_helper_alone_parses_as_itself(languages, test):
-    text, model = tags_of(test), of_helpers({"far": languages["far"]})
-    ((_, helper),) = model.fit(text).estimators
-    assert_array_equal(model.shares_, [1.0])
-    assert same(model.predict(text), helper.predict(text))
-    assert same(model.predict_marginals(text), helper.predict_marginals(text))
-    assert same(model.predict_labels(text, test), helper.predict_labels(text, test))
-
-
-def test_helpers_may_have_any_order(languages, test):
-    text, model = tags_of(test), of_helpers(languages).fit(tags_of(test))
-    for turned in (
-        of_helpers(dict(reversed(languages.items()))),
-        clone(model).set_params(estimators=model.estimators[::-1]),
-    ):
-        turned.fit(text)
-        assert_allclose(turned.shares_, model.shares_[::-1], rtol=1e-6)
-        assert same(turned.predict(text), model.predict(text))
-
-
 def test_heads_count_where_they_are_given_as_y(languages, test):
     model = of_helpers(languages, max_length=None).fit(tags_of(test))
     assert_array_equal(clone(model).fit(test).shares_, model.shares_)
@@ -672,99 +473,7 @@ def test_heads_count_where_they_are_given_as_y(languages, test):
     assert_allclose(twice.shares_, clone(model).fit(test[:5] * 2).shares_, rtol=1e-9)
 
 
-def test_given_weights_take_the_place_of_learned_ones(languages, test, tmp_path):
-    model = of_helpers(languages).fit(tags_of(test))
-    save_model(model, tmp_path / "model.npz")
-    loaded = load_model(tmp_path / "model.npz")
-    assert_array_equal(loaded.shares_, model.shares_)
-    assert same(loaded.predict_marginals(test), model.predict_marginals(test))
-    loaded.set_params(weights=[0, 3, 0])
-    assert same(loaded.predict(test), model.estimators_[1].predict(test))
-    assert_array_equal(loaded.fit(test).shares_, [0, 1, 0])
-
-
 # Errors
-
-
-def unfitted_frozen():
-    return FrozenEstimator(SpectralSHAG())
-
-
-BAD_MEMBERS = {
-    "none": ([], ValueError, "estimators is empty: give at least one"),
-    "no pairs": ([SpectralSHAG()], TypeError, r"estimators\[0\] must be a pair of a name and a"),
-    "no name": ([("a", SpectralSHAG()), (1, SpectralSHAG())], TypeError, r"estimators\[1\] must"),
-    "three": ([("a", SpectralSHAG(), 1)], TypeError, r"estimators\[0\] must be a pair"),
-    "twice": (
-        [("a", SpectralSHAG())] * 2,
-        ValueError,
-        r"Names provided are not unique: \['a', 'a'\]",
-    ),
-    "underscores": (
-        [("a__b", SpectralSHAG())],
-        ValueError,
-        r"names must not contain __: got \['a__b'\]",
-    ),
-    "parameter": (
-        [("weights", SpectralSHAG())],
-        ValueError,
-        r"names conflict with constructor arguments: \['weights'\]",
-    ),
-    "class": ([("a", SpectralSHAG)], TypeError, "'a' must be .*Give an instance of a class"),
-    "no parser": ([("a", LinearRegression())], TypeError, "'a' must be a parser .* LinearRegr"),
-    "search": (
-        [("a", GridSearchCV(SpectralSHAG(), {}))],
-        TypeError,
-        "got GridSearchCV.*For a search, give its best_estimator_, or search .* a__decoder",
-    ),
-    "unfitted": (
-        [("a", SpectralSHAG()), ("b", unfitted_frozen())],
-        NotFittedError,
-        "This SpectralSHAG instance is not fitted yet",
-    ),
-    "bad parameter": (
-        [("a", SpectralSHAG(0))],
-        ValueError,
-        "The 'n_states' parameter of SpectralSHAG must be",
-    ),
-}
-
-
-@over("case", BAD_MEMBERS)
-def test_bad_members_are_refused_and_nothing_changes(train, case):
-    estimators, error, message = BAD_MEMBERS[case]
-    model = AveragedParser(members()[:1]).fit(train[:30])
-    model.estimators = estimators  # set_params of scikit-learn would look at them
-    before = dict(vars(model))
-    with pytest.raises(error, match=message):
-        model.fit(train)
-    assert vars(model).keys() == before.keys()
-    assert all(value is before[name] for name, value in vars(model).items())
-
-
-@pytest.mark.parametrize("decoder", ["viterbi", "best"])
-def test_only_marginals_are_averaged(train, decoder):
-    with pytest.raises(ValueError, match="The 'decoder' parameter of AveragedParser must be a str"):
-        AveragedParser(members(), decoder=decoder).fit(train)
-
-
-def test_errors_of_the_data_come_before_any_work(train):
-    """Also where all members are frozen, and see nothing of the data."""
-    model = AveragedParser([("frozen", FrozenEstimator(SpectralSHAG(2).fit(train)))])
-    with pytest.raises(ValueError, match=r"y\[0\] is not a tree"):
-        model.fit([["NOUN", "VERB"]], [[2, 1]])
-    with pytest.raises(ValueError, match="at least one non-zero"):
-        model.fit(train, sample_weight=np.zeros(120))
-    assert not hasattr(model, "named_estimators_")
-
-
-def test_names_that_methods_of_dictionaries_have(train, test):
-    one, other = (
-        AveragedParser([(name, SpectralSHAG(2)) for name in names]).fit(train)
-        for names in (["self", "values", "items"], ["a", "b", "c"])
-    )
-    assert len(one.estimators_) == 3
-    assert same(one.predict(test), other.predict(test))
 
 
 def test_forbidden_arcs_stay_zero(test, fitted):

@@ -53,36 +53,6 @@ def test_auto_reads_what_crf_parser_reads_but_feature_by_feature():
     assert small(["upos", "feats", "feats.Mood"]).fit([tree]).columns_ == expected[:3]
 
 
-def test_features_that_no_tree_has_are_refused(trees):
-    tree = DependencyTree(["Go", "on"], [0, 1], upos=["V", "P"])
-    message = r"All values of the column .feats. of X \(2 tokens\)"
-    cases = [(columns, message) for columns in (("feats",), ("upos", "feats"))]
-    assert not not_refused(cases, lambda columns: small(columns).fit([tree]))
-    cases = [(kind, r"All values of the column 'feats.Cas' of X") for kind in (small, CRFParser)]
-    assert not not_refused(cases, lambda kind: kind(["upos", "feats.Case", "feats.Cas"]).fit(trees))
-
-
-def test_an_underscore_may_be_a_word(trees):
-    parser = small(("form", "suffix"), max_iter=1).fit(trees)
-    assert parser.predict([["_"]])[0].tolist() == [0]
-    with pytest.raises(ValueError, match="All values of the column 'form'"):
-        parser.predict([["_"] * 21])
-
-
-def test_every_column_counts(trees, test):
-    """A parser does not say the same of sentences that differ in a column."""
-    parser = small(("upos", "form", "suffix")).fit(trees)
-    tree = test[0]
-    before = parser.predict_marginals([tree])[0]
-    changes = {
-        "upos": tree.with_symbols(tree.symbols),
-        "form": DependencyTree(["the", *tree.forms[1:]], upos=tree.upos),
-    }
-    changes["upos"] = DependencyTree(tree.forms, upos=["VERB", *tree.upos[1:]])
-    for other in changes.values():
-        assert np.abs(parser.predict_marginals([other])[0] - before).max() > 1e-4
-
-
 # What is learned
 
 
@@ -169,22 +139,6 @@ def test_every_parameter_of_training_counts(trees):
     assert not [c for c, other in zip(cases, others, strict=True) if np.array_equal(first, other)]
 
 
-def test_defaults_depend_on_the_size_of_the_treebank(trees):
-    assert small(max_iter="auto").fit(trees[:5]).n_iter_ == 30
-
-
-def test_layers_may_be_many(trees, test):
-    parser = small(hidden_layer_sizes=(3, 5, 4)).fit(trees)
-    assert parser.weights_.hidden_layer_sizes.tolist() == [3, 5, 4]
-    assert parser.predict(test).shape == (len(test),)
-
-
-def test_layers_must_have_units(trees):
-    message = "hidden_layer_sizes must hold a positive whole number"
-    cases = [(sizes, message) for sizes in ((), (0,), (10, -1), (2.5,), ("10",))]
-    assert not not_refused(cases, lambda sizes: small(hidden_layer_sizes=sizes).fit(trees))
-
-
 def test_training_that_explodes_is_an_error(trees):
     with (
         np.errstate(all="ignore"),
@@ -214,21 +168,6 @@ def test_warm_start_goes_on(trees):
         parser.set_params(hidden_layer_sizes=(8,)).fit(trees)
 
 
-@pytest.mark.parametrize(("before", "after"), [("upos", None), (None, "upos")])
-def test_warm_start_goes_on_with_the_same_tags(trees, before, after):
-    parser = small(("form",), tags=before, warm_start=True, max_iter=1).fit(trees)
-    with pytest.raises(ValueError, match=f"with tags={before!r}, but now tags={after!r}"):
-        parser.set_params(tags=after).fit(trees)
-
-
-def test_learned_tags_go_into_their_column_whatever_is_set_since(trees):
-    parser = small(("form",), tags="upos", max_iter=1).fit(trees)
-    expected = parser.parse([["a", "b"]])
-    assert expected[0].upos is not None
-    for tags in ("xpos", None):
-        assert parser.set_params(tags=tags).parse([["a", "b"]]) == expected
-
-
 def test_early_stopping_keeps_the_best_weights(english):
     """Every sentence has a word of its own, which tells those that were set aside."""
     trees = [
@@ -248,22 +187,6 @@ def test_early_stopping_keeps_the_best_weights(english):
 
 
 # Labels
-
-
-def test_labels_are_those_of_the_trees(fitted, test):
-    of_true_heads = fitted.predict_labels(test, test)
-    right = [np.array(t.deprels) == p for t, p in zip(test, of_true_heads, strict=True)]
-    assert np.concatenate(right).mean() > 0.85
-    parsed, predicted = fitted.parse(test), fitted.predict_labels(test)
-    assert all(tree.deprels == tuple(p) for tree, p in zip(parsed, predicted, strict=True))
-
-
-def test_labels_may_be_left_out(trees, test):
-    parser = small(labels=False).fit(trees)
-    assert parser.labels_.size == 0
-    assert parser.parse(test)[0].deprels is None
-    with pytest.raises(ValueError, match="BiaffineParser knows no relations"):
-        parser.predict_labels(test)
 
 
 # Tags

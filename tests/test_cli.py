@@ -38,18 +38,16 @@ from sklearn_shag import (
     read_card,
     save_model,
 )
-from sklearn_shag.cli import _demo, _main, _models, _recipe, _serve, _train, _training_data, main
+from sklearn_shag.cli import _main, _models, _recipe, _serve, _train, _training_data, main
 from sklearn_shag.cli._evaluate import iter_sentences
 from sklearn_shag.cli._recipe import Recipe, choose_model
 from sklearn_shag.cli._training_data import list_split
-from sklearn_shag.features import TransformerVectors, _transformer
+from sklearn_shag.features import TransformerVectors
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
-    attachment_breakdown,
     exact_match_score,
     is_punctuation,
     labeled_attachment_score,
-    raw_text_scores,
     score_report,
     unlabeled_attachment_score,
 )
@@ -60,7 +58,6 @@ from sklearn_shag.treebank import (
     iter_pieces,
     read_conllu,
     read_horizontal,
-    to_text,
     write_conllu,
 )
 from sklearn_shag.treebank import _pieces as _reading
@@ -196,11 +193,6 @@ def environment(**variables):
     return {**kept, "PYTHONPATH": path, **variables}
 
 
-def telling():
-    """The environment of a command that warns, whatever the tests have made an error."""
-    return environment(PYTHONWARNINGS="default::UserWarning")
-
-
 def start(*arguments, env=None, **options):
     return subprocess.Popen(
         [sys.executable, "-m", "sklearn_shag", *map(str, arguments)],
@@ -326,44 +318,6 @@ class TestTrain:
         assert last.endswith("Its expected score is not known: test it, or add --cv 5.")
         assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
 
-    def test_tokens_alone(self, run, fail, monkeypatch, train, test, tmp_path):
-        """From tokens to complete CoNLL-U, by a tagger in front and by tags learned along."""
-        make_networks_small(monkeypatch)
-        trees = read_conllu(test)
-        text = "".join(" ".join(tree.forms) + "\n\n" for tree in trees)
-        tokens, gold = tmp_path / "tokens.txt", tmp_path / "gold.conllu"
-        tokens.write_text(text, encoding="utf-8")
-        write_conllu([DependencyTree(tree.forms) for tree in trees], gold)
-        for tags, *options in (
-            ("upos", "--model", "single"),
-            ("upos,xpos,feats,lemma", "--model", "biaffine", "--max-iter", "2"),
-        ):
-            path, out = tmp_path / "model.npz", tmp_path / "out.conllu"
-            run("train", train, "-o", path, "--tags", tags, *options)
-            run("parse", path, tokens, "--input", "horizontal", "-o", out)
-            parsed, model = read_conllu(out), load_model(path)
-            expected = read_horizontal(tokens)
-            if isinstance(model, Pipeline):
-                expected = model[:-1].transform(expected)
-                model = model[-1]
-            # Lines count from 1, and each second one is empty.
-            named = [
-                tree.with_sent_id(f"tokens-{2 * k + 1}").with_text(" ".join(tree.forms))
-                for k, tree in enumerate(model.parse(expected))
-            ]
-            write_conllu(named, tmp_path / "expected.conllu")
-            assert out.read_bytes() == (tmp_path / "expected.conllu").read_bytes()
-            assert_valid(out)
-            assert all(tree.heads is not None and "_" not in tree.upos for tree in parsed)
-            assert all("_" not in tree.deprels for tree in parsed)
-            assert all(("_" in (tree.lemmas or "_")) == ("lemma" not in tags) for tree in parsed)
-            assert [tree.forms for tree in parsed] == [tree.forms for tree in trees]
-            of_file = [line for line in out.read_text().splitlines(True) if line[0] != "#"]
-            assert run("parse", path, gold) == "".join(of_file)
-        message = fail("parse", path, test, "--input", "horizontal")
-        assert f"{test}:3: the line holds a tab, as in CoNLL-U" in message
-        assert "--input horizontal" in fail("parse", path, tokens)
-
     def test_the_best_model_is_the_default(self, run, monkeypatch, train, tmp_path):
         """Which it is, and why, is said."""
         make_networks_small(monkeypatch)
@@ -422,14 +376,6 @@ class TestRawText:
         teacher = AveragedParser([*seeds, ("linear", make_parser_pipeline(tagger, linear))])
         expected = DistilledParser(network, teacher).fit(sentences).parser_
         assert_same_model(load_model(out), expected)
-
-    def test_text_is_split_by_the_splitter_that_is_learned(self, run, train, tmp_path):
-        out, raw = tmp_path / "m.npz", tmp_path / "raw.txt"
-        raw.write_text("Dogs bark", encoding="utf-8")
-        printed = run("train", train, "-o", out, "--text", "--raw-text", raw, "--set-aside", "0")
-        assert "from 80 sentences and " in printed
-        assert "set aside" not in printed
-        assert load_model(out).parse_text("It works")
 
     def test_a_model_teaches(self, run, fail, train, files, tmp_path):
         out, raw = tmp_path / "m.npz", files / "tokens.txt"
@@ -518,31 +464,6 @@ class TestNamedTreebank:
         assert {**about, **card} == about
         assert set(run("info", "m.npz")) <= {*map(chr, range(32, 127)), "\n", "\u2603"}
 
-    def test_text(self, run, home, monkeypatch, english):
-        """A model that splits text is scored from text, too."""
-        make_networks_small(monkeypatch)
-        out = run("train", "UD_Test-Tiny", "-o", "m.npz", "--model", "biaffine", "--text")
-        test = english[70:100]
-        text, _ = to_text(test)
-        found = raw_text_scores(test, load_model("m.npz").parse_text(text))
-        row = f"model, from text: UAS {100 * found['UAS'].f1:.1f}, LAS {100 * found['LAS'].f1:.1f}"
-        assert row in out
-        of_tokens, of_text = read_card("m.npz")["scores"]
-        assert (of_text["uas"], of_text["las"]) == (found["UAS"].f1, found["LAS"].f1)
-        assert of_tokens["of"] == "model"
-
-    def test_files_come_first(self, run, home, english):
-        """A folder of that name here is read as any folder; what is set aside is scored."""
-        folder = Path("UD_Test-Tiny")
-        folder.mkdir()
-        write_conllu(english[:20], folder / "own.conllu")
-        (folder / "LICENSE.txt").write_text("First\nparagraph.\n\nSecond.")
-        out = run("train", "UD_Test-Tiny", "-o", "m.npz", *MODEL, "--set-aside", "4")
-        assert "from 15 of 20 sentences" in out or "from 15 sentences" in out
-        card = read_card("m.npz")
-        assert card["treebanks"] == [{"name": "UD_Test-Tiny", "licence": "First paragraph."}]
-        assert [row["on"] for row in card["scores"]] == ["5 sentences set aside from UD_Test-Tiny"]
-
     def test_continued(self, run, home, monkeypatch, train):
         """The card of the model that went on is part of the next; paths are not."""
         make_networks_small(monkeypatch)
@@ -553,24 +474,11 @@ class TestNamedTreebank:
         assert card["treebanks"] == [{"name": "xx_small-ud-train.conllu"}]
         assert str(Path(train).parent) not in json.dumps(card)
 
-    def test_standard_output_has_scores_too(self, home, tmp_path):
-        learner = start("train", "UD_Test-Tiny", "-o", "-", *MODEL, stdout=subprocess.PIPE)
-        Path("m.npz").write_bytes(learner.stdout.read())
-        learner.stdout.close()
-        learner.stderr.close()
-        assert learner.wait(timeout=60) == 0
-        assert read_card("m.npz")["scores"][0]["of"] == "model"
-
     def test_errors(self, fail, home, monkeypatch):
         (home / "UD_Test-Tiny" / "te_tiny-ud-train.conllu").unlink()
         assert "UD_Test-Tiny has no training set" in fail("train", "UD_Test-Tiny", "-o", "m.npz")
         monkeypatch.setitem(sys.modules, "pooch", None)
         assert "needs pooch: pip install" in fail("train", "UD_Test-Other", "-o", "m.npz")
-
-    def test_models_that_say_nothing(self, run, model):
-        about = json.loads(run("info", model))
-        assert about.keys() == {"model", "sha256"}
-        assert json.loads(run("info", "english"))["licence"] == "CC BY-SA 4.0"
 
 
 class TestHelpers:
@@ -620,46 +528,6 @@ class TestHelpers:
         assert_same_model(load_model(out), model.parser_.set_params(embeddings=None))
         assert load_model(out).embeddings_name_ is None  # parsing needs no transformer
 
-    @pytest.mark.filterwarnings("always")
-    def test_without_own_trees(self, capsys, raw, helping, tmp_path):
-        out = tmp_path / "m.npz"
-        argv = ["train", "-o", out, *helping, "--raw-text", raw]
-        assert main(list(map(str, argv))) == 0
-        printed, err = capsys.readouterr()
-        assert "from 0 sentences, 50 of helpers and 8 of raw text (24 words)" in printed
-        assert "set aside from" not in printed
-        assert "fewer than 5 own trees were set aside, so nothing could be checked" in err
-        assert re.search(r"cuts a word into \d\.\d pieces, and one of the helpers into 1\.\d", err)
-        model = load_model(out)
-        assert model.tag_column_ == "upos"
-        assert not any(":" in name for name in model.labels_)
-        assert model.parse([["It", "barks"]])[0].upos
-
-    @pytest.mark.filterwarnings("always")
-    def test_vectors_are_kept(self, monkeypatch, capsys, raw, helping, tmp_path):
-        argv = ["train", "-o", tmp_path / "m.npz", *helping, "--raw-text", raw]
-        argv = list(map(str, argv))
-        assert main(argv) == 0
-        monkeypatch.setattr(_transformer, "_encode_windows", None)
-        assert main(argv) == 0
-        monkeypatch.setattr(_models, "MAX_VECTOR_BYTES", 0)  # all is removed
-        assert main(argv) == 1
-        assert "NoneType" in capsys.readouterr().err
-
-    @pytest.mark.filterwarnings("always")
-    def test_helpers_that_hurt(self, capsys, monkeypatch, train, raw, helping, tmp_path):
-        argv = ["train", train, "-o", tmp_path / "m.npz", *helping, "--raw-text", raw]
-        monkeypatch.setitem(_train.STANDARD_ERRORS, _train.NO_HELPERS, 1e9)
-        assert main(list(map(str, argv))) == 0
-        assert "warning" not in capsys.readouterr().err
-        assert main(list(map(str, [*argv, "--set-aside", "20"]))) == 0
-        assert "fewer than 5 own trees were set aside" in capsys.readouterr().err
-        monkeypatch.setitem(_train.STANDARD_ERRORS, _train.NO_HELPERS, -1e9)
-        assert main(list(map(str, argv))) == 0
-        err = capsys.readouterr().err
-        assert "a network without helpers is better. Leave out --helpers, or use a transf" in err
-        assert "pieces, and one of the helpers into" in err
-
     def test_the_splitter_learns_from_helpers_of_the_script(self, tmp_path):
         """Greek and Latin helpers; those with tokens of several words are no example."""
         latin, two = DependencyTree(["Dogs", "bark"], [2, 0]), MultiwordToken(1, 2, "Dogsbark")
@@ -680,17 +548,6 @@ class TestHelpers:
         columns = raw.with_suffix(".conllu")
         write_conllu([greek], columns)
         assert list_split([], helpers, [str(columns)]) == [latin, greek]
-
-    @pytest.mark.filterwarnings("always")
-    @pytest.mark.parametrize("with_own", [False, True])
-    def test_text(self, train, helping, raw, tmp_path, with_own):
-        own = [train] if with_own else []
-        argv = ["train", *own, "-o", tmp_path / "m.npz", *helping, "--raw-text", raw, "--text"]
-        assert main(list(map(str, argv))) == 0
-        model = load_model(tmp_path / "m.npz")
-        columns = ["upos", "xpos", "feats", "lemma"] if with_own else ["upos"]
-        assert list((model[-1].tagger_ or model[-1]).tag_values_) == columns
-        assert (model.parse_text("It works")[0].lemmas is not None) == with_own
 
     def test_wrong_options(self, fail, train, files, raw, helping, tmp_path):
         out, linear = ("-o", tmp_path / "m.npz"), files / "linear.npz"
@@ -736,19 +593,6 @@ class TestParse:
         out = run("parse", files / "linear.npz", tmp_path / "in.conllu", *options)
         assert out.encode() == (tmp_path / "expected.conllu").read_bytes()
 
-    def test_agrees_with_the_library(self, run, model, test, tmp_path):
-        assert run("parse", model, test, "-o", tmp_path / "out.conllu") == ""
-        parsed = read_conllu(tmp_path / "out.conllu")
-        trees = read_conllu(test)
-        expected = load_model(model).predict(trees)
-        assert len(parsed) == 30
-        for tree, heads, old in zip(parsed, expected, trees, strict=True):
-            np.testing.assert_array_equal(tree.heads, heads)
-            for column in ("forms", "lemmas", "upos", "xpos", "feats"):
-                assert getattr(tree, column) == getattr(old, column)
-        assert [path.name for path in tmp_path.iterdir()] == ["out.conllu"]
-        assert_valid(tmp_path / "out.conllu")
-
     def test_standard_output_is_utf_8(self, run, model, tmp_path):
         """CoNLL-U is UTF-8, whatever encoding the terminal has."""
         tree = DependencyTree(["Čapek", "日本"], [2, 0], upos=["PROPN", "NOUN"])
@@ -763,22 +607,6 @@ class TestParse:
         )
         expected = (tmp_path / "out.conllu").read_bytes()
         assert finish(process) == (0, expected, "")
-
-    def test_model_made_of_models(self, run, train, test, tmp_path):
-        """Options go to the parser, also behind the steps of a pipeline and what is frozen."""
-        trees = read_conllu(train)
-        fine = make_pipeline(TokenFeature("upos", "xpos"), DeterministicSHAG("single"))
-        average = AveragedParser([("fine", fine), ("coarse", SpectralSHAG(2))]).fit(trees)
-        save_model(average, tmp_path / "average.npz")
-        frozen = make_pipeline(TokenFeature("upos"), FrozenEstimator(average)).fit(trees)
-        save_model(frozen, tmp_path / "frozen.npz")
-        for options in ([], ["--decoder", "max_marginal", "--n-jobs", "2"]):
-            if options:
-                average.set_params(decoder="max_marginal")
-            expected = [tree.heads.tolist() for tree in average.parse(read_conllu(test))]
-            for name in ("average.npz", "frozen.npz"):
-                parsed = read_conllu(io.StringIO(run("parse", tmp_path / name, test, *options)))
-                assert [tree.heads.tolist() for tree in parsed] == expected
 
 
 def cell(value):
@@ -861,32 +689,6 @@ class TestSuggest:
         assert '"a\\u202eb\\u009b"' in out
         assert {row["form"] for row in json.loads(out)["suggestions"]} == set(forms)
 
-    def test_several_files_and_standard_input(self, run, feed, model, partial, tmp_path):
-        trees = read_conllu(partial)
-        bare = DependencyTree(["a", "b"], upos=["NOUN", "NOUN"])
-        write_conllu(trees[:12], tmp_path / "a.conllu")
-        write_conllu([*trees[12:], bare], tmp_path / "b.conllu")
-        rows = [
-            line.split("\t")
-            for line in run("suggest", model, tmp_path, "-n", "1000").splitlines()[1:]
-        ]
-        whole = run("suggest", model, partial, "-n", "1000").splitlines()[1:]
-        unnamed = [row for row in rows if row[2] == "b-19"]
-        assert {(*row[:2],) for row in unnamed} == {(str(tmp_path / "b.conllu"), "19")}
-        assert [row[2:] for row in rows if row[2] != "b-19"] == [
-            row.split("\t")[2:] for row in whole
-        ]
-        feed(partial)
-        out = run("suggest", model, "-", "-n", "1000").replace("<stdin>\t", f"{partial}\t")
-        assert out.splitlines()[1:] == whole
-
-    def test_errors(self, fail, model, test, tmp_path):
-        assert "All heads of the sentences in X are known" in fail("suggest", model, test)
-        (tmp_path / "empty.conllu").write_text("\n")
-        empty = tmp_path / "empty.conllu"
-        assert f"There are no sentences in {empty}" in fail("suggest", model, empty)
-        assert "can be read only once" in fail("suggest", "-", "-")
-
 
 class TestEvaluate:
     @over("options", [[], ["--ignore-punctuation", "--by", "modifier"]])
@@ -935,30 +737,6 @@ class TestEvaluate:
             "breakdown": {"by": by, "rows": rows},
         }
 
-    @pytest.mark.parametrize("by", ["head", "modifier"])
-    def test_breakdown(self, run, test, files, by):
-        gold, system = read_conllu(test), read_conllu(files / "parsed.conllu")
-        out = run("evaluate", test, files / "parsed.conllu", "--by", by)
-        assert out.startswith(f"30 sentences, {sum(map(len, gold))} tokens, punctuation scored\n")
-        counted = "true head" if by == "head" else "word"
-        assert f"Right heads by the symbol of the {counted}, " in out
-        table = out.split("\n\n")[-1].splitlines()
-        assert table[0].split() == ["symbol", "left", "right", "both"]
-        expected = attachment_breakdown(gold, system, by=by)
-        totals = expected.total.sum(axis=1)
-        printed = {}
-        for row in table[1:]:
-            symbol, cells = row.split(maxsplit=1)
-            printed[symbol] = re.findall(r"(?:(\d+\.\d) % of +(\d+))|-", cells)
-        order = expected.symbols[np.argsort(-totals, kind="stable")]
-        assert list(printed) == order.tolist()
-        for symbol, right, total in zip(*expected, strict=True):
-            sides = [*zip(right, total, strict=True), (right.sum(), total.sum())]
-            assert printed[symbol] == [
-                (f"{100 * correct / of:.1f}", f"{of:.0f}") if of else ("", "")
-                for correct, of in sides
-            ]
-
 
 class TestStandardStreams:
     def test_treebank_from_standard_input(self, run, feed, test, model, files):
@@ -987,11 +765,6 @@ class TestStandardStreams:
     def test_model_for_a_terminal(self, fail, train, monkeypatch):
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
         assert "terminal" in fail("train", train, "-o", "-")
-
-    def test_read_once(self, fail):
-        for command in (["parse", "-", "-"], ["evaluate", "-", "-"]):
-            assert "only once" in fail(*command)
-        assert "only once" in fail("train", "-", "-", "-o", "model.npz")
 
 
 class TestOverwriting:
@@ -1071,35 +844,12 @@ def demo_table(out):
 
 
 class TestDemo:
-    def test_english_sentences_come_first(self, run):
-        """They are drawn as any text; one head is uncertain, as the words below say."""
-        out = run("demo")
-        drawn = run("demo", _demo.EXAMPLE)
-        assert out.startswith(drawn)
-        sure = {row.split()[-5]: float(row.split()[-2]) for row in out.split("\n") if "%" in row}
-        uncertain = min(sure, key=sure.get)
-        assert (uncertain, len(drawn.split("\n\n"))) == ("dog", 3)
-        assert f'It is low for "{uncertain}"' in out.removeprefix(drawn)
-        assert sure.pop(uncertain) < 60 < 95 < min(sure.values())
-
     def test_what_to_type_next(self, run):
         lines = re.findall("^  sklearn-shag (.*)$", run("demo"), flags=re.MULTILINE)
         options = [_main.make_parser().parse_args(shlex.split(line)) for line in lines]
         assert [each.command for each in options] == ["demo", "parse", "train", "demo"]
         assert options[0].text
         assert options[-1].grammars
-
-    def test_bundled_treebank(self, run):
-        out = run("demo", "--grammars")
-        assert "290 sentences to learn from, 97 to parse" in out
-        table = demo_table(out)
-        assert list(table) == ["DET", "DET+F", "SPECTRAL, 8 states", "EM, 8 states"]
-        for explained in ("DET and DET+F", "UAS:", "exact:"):
-            assert len(re.findall(rf"^{re.escape(explained)} .*\.$", out, flags=re.MULTILINE)) == 1
-        # 80 columns, as where there is no terminal, are enough for both trees.
-        assert re.search(r"^the true tree +parsed by SPECTRAL, 8 states$", out, flags=re.MULTILINE)
-        assert re.search(r"^[|` ]*,-- \S.*,-- ", out, flags=re.MULTILINE)
-        assert out.endswith("\n  sklearn-shag train your-treebank.conllu -o model.npz\n")
 
     def test_treebank(self, run, files):
         out = run("demo", "--treebank", files)
@@ -1128,32 +878,6 @@ class TestDemo:
         assert demo_table(run("demo", "--treebank", files, "--grammars")) == expected
         assert "80 sentences to learn from, 30 to parse" in out
         assert out.endswith(f"\n  sklearn-shag train '{files}/*train*.conllu*' -o model.npz\n")
-
-    @pytest.mark.parametrize("columns", [30, 200])
-    def test_true_tree_and_parse(self, run, files, monkeypatch, columns):
-        """Wrong words are marked; the trees stand beside each other where there is room."""
-        monkeypatch.setenv("COLUMNS", str(columns))
-        monkeypatch.setattr(_demo, "N_STATES", 1)
-        out = run("demo", "--treebank", files)
-        test = read_conllu(files / "xx_small-ud-test.conllu")
-        true = next(tree for tree in test if f"\n{' '.join(tree.forms)}\n" in out)
-        model = SpectralSHAG(1, smoothing=5).fit(read_conllu(files / "xx_small-ud-train.conllu"))
-        parsed = model.parse([true])[0]
-        right = true.heads == parsed.heads
-        assert not right.all(), "choose another treebank: this sentence is parsed without errors"
-        left = ["the true tree", "", *str(true).split("\n")]
-        drawn = ["parsed by SPECTRAL, 1 states", ""] + [
-            row + ("" if is_right else " *")
-            for row, is_right in zip(str(parsed).split("\n"), right, strict=True)
-        ]
-        if columns == 200:
-            width = max(map(len, left)) + 6
-            rows = [f"{a:<{width}}{b}".rstrip() for a, b in zip(left, drawn, strict=True)]
-        else:
-            rows = [*left, "", *drawn]
-        assert "\n" + "\n".join(rows) + "\n" in out
-        n = len(true)
-        assert f"\n{right.sum()} of {n} words have the right head; * marks the others.\n" in out
 
 
 class TestHelp:
@@ -1219,13 +943,6 @@ class TestHelp:
                 assert "(default: " in action.help or action.required, action
                 if "%(default)s" in action.help:
                     assert action.default is not None
-
-    def test_commands_are_listed(self, capsys):
-        with pytest.raises(SystemExit):
-            main(["--help"])
-        out = capsys.readouterr().out
-        for command in COMMANDS:
-            assert re.search(rf"^    {command} +\w", out, flags=re.MULTILINE)
 
     def test_version(self, capsys):
         with pytest.raises(SystemExit) as end:
@@ -1301,23 +1018,6 @@ class TestErrors:
         assert out.read_bytes() == b"old"
         assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
 
-    def test_empty_file(self, fail, feed, test, tmp_path):
-        bad = tmp_path / "empty.conllu"
-        bad.write_text("\n\n\n")
-        assert f"no sentences in {bad}." in fail("train", bad, "-o", tmp_path / "out")
-        feed(bad)
-        assert "no sentences in standard input." in fail("train", "-", "-o", tmp_path / "out")
-        assert f"{bad} holds no sentences" in fail("evaluate", test, bad)
-        assert f"{bad} holds no sentences" in fail("evaluate", bad, test)
-        assert [path.name for path in tmp_path.iterdir()] == ["empty.conllu"]
-
-    def test_model_file_that_cannot_parse(self, fail, test, tmp_path):
-        feature = TokenFeature().fit(read_conllu(test))
-        for model in (feature, Pipeline([("feature", feature)])):
-            save_model(model, tmp_path / "feature.npz")
-            err = fail("parse", tmp_path / "feature.npz", test)
-            assert re.search(r"feature\.npz holds a \w+, which cannot parse; give a model of", err)
-
     def test_interruption(self, capsys, monkeypatch, train):
         def interrupt(*arguments):
             raise KeyboardInterrupt
@@ -1349,18 +1049,6 @@ class TestErrors:
         assert err[:-1].isprintable()
         assert len(err) < 600
 
-    def test_what_arguments_hold(self, capsys):
-        for arguments in (
-            ["\x1b[2J"],
-            ["train", "a", "-o", "b", "\x1b[2J\n"],
-            ["suggest", "\x07" * 999],
-        ):
-            with pytest.raises(SystemExit) as end:
-                main(arguments)
-            assert end.value.code == 2
-            lines = capsys.readouterr().err.splitlines()
-            assert all(line.isprintable() and len(line) < 600 for line in lines)
-
     def test_what_files_hold(self, run, model, tmp_path):
         form, path = "a\x1b[2J\u202e", tmp_path / "t.conllu"
         tree = DependencyTree([form, "b"], [2, 0], upos=[form, "VERB"])
@@ -1391,18 +1079,6 @@ class TestErrors:
         fail("parse", model, tmp_path / "none.conllu")
         assert gc.get_threshold() == before
 
-    def test_nothing_is_searched_for_garbage_at_the_end(self):
-        program = """
-import atexit, gc
-from sklearn_shag.cli._main import main
-atexit.register(lambda: print(gc.get_freeze_count() > 10_000))
-main(["parse", "none", "none"])
-"""
-        process = subprocess.run(
-            [sys.executable, "-c", program], env=environment(), capture_output=True, text=True
-        )
-        assert process.stdout == "True\n"
-
 
 class TestProgress:
     class Terminal(io.StringIO):
@@ -1429,25 +1105,6 @@ class TestProgress:
         assert bars == (expected if shown else [])
         assert shown or sys.stderr.getvalue() == ""
         assert load_model(model)[-1].verbose == 0
-
-    def test_taggers_show_their_folds(self, monkeypatch, train, tmp_path):
-        """In the pipeline both show what they do, and neither file says so."""
-        small = partial(Tagger, hidden_layer_sizes=[4], max_iter=1, cv=2)
-        monkeypatch.setattr(_recipe, "Tagger", small)
-        monkeypatch.setattr(_progress, "DELAY", 0.0)
-        monkeypatch.setattr(sys, "stderr", self.Terminal())
-        model = str(tmp_path / "model.npz")
-        assert main(["train", train, "-o", model, "--tags", "upos", "--model", "single"]) == 0
-        bars = re.findall(r"(\S+): 100%.*?(\d+)/\2", sys.stderr.getvalue())
-        bars = [bar for bar, _ in groupby(bars)]
-        assert bars == [("Reading", "1"), ("Cross-fitting", "2"), ("Training", "1")]
-        loaded = load_model(model)
-        assert loaded[0].verbose == loaded[1].verbose == 0
-        assert not loaded.verbose
-        columns = "--columns", "upos", "--max-iter", "1"
-        assert main(["train", train, "-o", model, "--model", "crf", *columns]) == 0
-        assert "Training: 100%" in sys.stderr.getvalue().rpartition("Reading")[2]
-        assert load_model(model).verbose == 0
 
 
 class TestStandardOutput:

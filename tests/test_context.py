@@ -2,11 +2,9 @@
 
 import gc
 import json
-import os
 import pickle
 import shutil
 import tempfile
-import tracemalloc
 import weakref
 from collections import Counter
 
@@ -30,14 +28,12 @@ from sklearn_shag import (
 from sklearn_shag.cli._main import main
 from sklearn_shag.encoding import _context, ask_vectors, check_sentences, split_embeddings
 from sklearn_shag.features import TransformerVectors, _transformer
-from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
+from sklearn_shag.treebank import DependencyTree, TokenFeature, write_conllu
 from sklearn_shag.utils import _arrays
 from tests.encoders import LONGEST, expected_vectors, longest_pieces, write_encoder
-from tests.estimators import assert_same_model, same
+from tests.estimators import same
 from tests.faults import not_refused
 from tests.test_persistence import read_parts, write_parts
-
-N_DIMENSIONS = 4
 
 
 class Source:
@@ -87,14 +83,6 @@ def folder(tmp_path_factory, english):
 # What networks make of them
 
 
-def test_moments_are_those_of_training(english, fitted):
-    rows = np.concatenate([Source().vectors(tree) for tree in english[:100]]).astype(float)
-    mean, factors = fitted.weights_.moments
-    assert_allclose(mean, rows.mean(axis=0), rtol=1e-6)
-    assert_allclose(factors[:3], 0.3 / rows[:, :3].std(axis=0), rtol=1e-5)
-    assert factors[3] == 0  # what is always the same says nothing
-
-
 def test_moments_of_many_rows_do_not_cancel():
     rng = np.random.default_rng(0)
     sentences = [["a"] * 7 for _ in range(500)]
@@ -124,14 +112,6 @@ def test_they_are_read_of_known_and_unknown_words(english):
     assert small(source, max_iter=8).fit(train).score(test) > without + 0.2
 
 
-def test_both_kinds_together(english):
-    words = {form: np.ones(2) for tree in english[:50] for form in tree.forms}
-    one, other = (small(both).fit(english[:40]) for both in [(words, Source()), [Source(), words]])
-    assert_same_model(one, other)
-    assert one.weights_.vectors.shape[1] == 2
-    assert one.weights_.moments.shape == (2, N_DIMENSIONS)
-
-
 def test_tables_and_sources_are_told_apart():
     def call(_): ...
 
@@ -153,15 +133,6 @@ def test_tables_and_sources_are_told_apart():
         ((pair, pipeline), (pair, pipeline)),
     ]:
         assert split_embeddings(given) == expected
-
-
-def test_plain_words(english):
-    words = [list(tree.forms) for tree in english[:40]]
-    heads = [tree.heads for tree in english[:40]]
-    parser = BiaffineParser(
-        ["shape"], embeddings=Source(), hidden_layer_sizes=[4], max_iter=1, random_state=0
-    )
-    assert len(parser.fit(words, heads).parse(words[:3])) == 3
 
 
 # Who is asked, and how often
@@ -226,22 +197,6 @@ def test_no_vectors_are_held_afterwards(english, fitted, monkeypatch):
     assert [vectors() for vectors in made] == [None, None]
 
 
-def test_many_are_in_a_file_that_has_no_name(english, fitted, monkeypatch, tmp_path):
-    monkeypatch.setattr(_arrays, "LARGEST_IN_MEMORY", 100)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    rows = []
-    moments = _context.ContextVectors.moments
-
-    def watched(self, places):
-        rows.append(self.rows)
-        assert not list(tmp_path.iterdir())
-        return moments(self, places)
-
-    monkeypatch.setattr(_context.ContextVectors, "moments", watched)
-    assert_same_model(small(Source()).fit(english[:100]), fitted)
-    assert isinstance(rows[0], np.memmap)
-
-
 def test_an_interrupted_fit_leaves_nothing(english, monkeypatch, tmp_path):
     monkeypatch.setattr(_arrays, "LARGEST_IN_MEMORY", 100)
     monkeypatch.setattr(_context, "SOURCE_CHUNK", 10)
@@ -268,18 +223,6 @@ def test_they_come_in_parts(english, monkeypatch):
     places = parts.take([3, 12]).places
     expected = [Source().vectors(english[3]), Source().vectors(english[12])]
     assert_array_equal(parts.rows[places], np.concatenate(expected))
-
-
-def test_half_precision_in_memory(english):
-    """A thousand dimensions of 2,000 tokens take 4 MB, and not the 16 that come."""
-    sentences = [["word"] * 20 for _ in range(100)]
-    tracemalloc.start()
-    sentences, _ = check_sentences(sentences)
-    vectors = ask_vectors(lambda part: [np.ones((20, 1000))] * len(part), sentences)
-    held, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert vectors.rows.nbytes == 4e6
-    assert held < 5e6
 
 
 # Around it
@@ -322,17 +265,6 @@ def test_a_parser_gives_its_source_to_its_tagger(english):
     parser.fit(english[:20]).set_params(embeddings=(source := Source()))
     parser.predict_tags(english[:2], "xpos")
     assert source.asked == english[:2]
-
-
-def test_warm_start(english):
-    parser = small(Source(), warm_start=True, max_iter=1).fit(english[:60])
-    moments = parser.weights_.moments
-    assert_array_equal(parser.fit(english[40:100]).weights_.moments, moments)
-    with pytest.raises(ValueError, match="had 4"):
-        parser.set_params(embeddings=Source(1)).fit(english[:60])
-    refitted = parser.set_params(embeddings=None, warm_start=False).fit(english[:20])
-    assert refitted.embeddings_name_ is None
-    assert refitted.parse(english[:1])
 
 
 def test_what_is_refused(english, fitted):
@@ -495,29 +427,6 @@ def test_words_of_no_pieces_have_zeros(folder, english):
     assert vectors[0][0].any()
 
 
-def test_folders_of_any_name(tmp_path, folder, english):
-    """On Linux a name may be any bytes, such as those of another encoding."""
-    try:
-        other = shutil.copytree(folder, tmp_path / os.fsdecode(b"\xe9"))
-    except (OSError, UnicodeError):
-        pytest.skip("no such names here")
-    expected = TransformerVectors(folder).transform(english[:3])
-    assert same(TransformerVectors(other).transform(english[:3]), expected)
-
-
-def test_a_parser_of_a_transformer(folder, english):
-    source = TransformerVectors(folder)
-    parser = small(source, max_iter=1).fit(english[:20])
-    assert parser.embeddings_name_.startswith("TransformerVectors(folder=")
-    sentences, _ = check_sentences(english[:3])
-    vectors = ask_vectors(source, sentences)
-    assert ask_vectors(clone(source), sentences) is vectors  # copies are the same, others are not
-    assert ask_vectors(TransformerVectors(folder, layers=[1]), sentences) is not vectors
-    average = AveragedParser.of_seeds(small(source, max_iter=1), 2, calibrate=False)
-    assert average.fit(english[:20]).parse(english[:3])
-    assert clone(source).fit().transform(english[:1])[0].shape == (len(english[0]), 12)
-
-
 @pytest.mark.parametrize("at_once", [7, 1000])
 def test_a_table_of_words_against_every_occurrence(folder, english, monkeypatch, at_once):
     """The axes are those of a matrix with a row for each occurrence, not for each word."""
@@ -590,38 +499,6 @@ def test_folders_that_are_refused(tmp_path, folder, english):
 
 
 # The command
-
-
-def test_the_command(tmp_path, folder, english, capsys):
-    train, test, model = (str(tmp_path / name) for name in ("a.conllu", "b.conllu", "m.npz"))
-    write_conllu(english[:20], train)
-    write_conllu(english[20:30], test)
-    settings = ["--max-iter", "1", "--set", "hidden_layer_sizes=[4]"]
-    learn = ["train", train, "-o", model, "--model", "biaffine", *settings]
-    context = ["--context", str(folder)]
-    assert main([*learn, *context, "--tags", "upos,xpos"]) == 0
-    assert main(["parse", model, test, *context, "--confidence", "-o", str(tmp_path / "out")]) == 0
-    parser = load_model(model, embeddings=TransformerVectors(folder))
-    found = read_conllu(tmp_path / "out")
-    assert [tree.heads.tolist() for tree in found] == [
-        tree.heads.tolist() for tree in parser.parse(english[20:30])
-    ]
-    write_conllu([tree.with_heads(None) for tree in english[20:22]], test)
-    assert main(["suggest", model, test, *context]) == 0
-    more = ["train", train, "-o", model, "--continue", model, "--max-iter", "1"]
-    assert main([*more, *context]) == 0
-    capsys.readouterr()
-    for wrong, message in [
-        (["parse", model, test], "load_model(path, embeddings=...)"),
-        (["train", train, "-o", model, "--model", "crf", *context], "--context: vectors are for"),
-        ([*learn, "--context", str(tmp_path)], "config.json"),
-    ]:
-        assert main(wrong) == 1
-        assert message in capsys.readouterr().err
-    vectors = tmp_path / "words.vec"
-    vectors.write_text("2 2\nthe 0.5 1\na 1 0.5\n")
-    assert main([*learn, *context, "--embeddings", str(vectors)]) == 0
-    assert load_model(model).weights_.vectors.shape[1] == 2
 
 
 def test_the_command_with_a_transformer_for_training(tmp_path, english, capsys):

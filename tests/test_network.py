@@ -427,14 +427,6 @@ def test_the_penalty_pulls_towards_zero(rng):
     assert_allclose(learner.gradient, start * 2 / INDPTR[-1], rtol=1e-5, atol=1e-7)
 
 
-def test_a_start_is_not_changed(rng):
-    start = initial_parameters(LEARNED, rng)
-    kept = start.copy()
-    settings = {"learning_rate": 0.01, "alpha": 0.0, "dropout": 0.1, "n_steps": 4}
-    Trainer(LEARNED, weights_of(start), rng=rng, **settings).learn(examples(rng))
-    assert_array_equal(start, kept)
-
-
 def test_a_sentence_alone_is_as_in_a_text(rng):
     """To the last bit, in single precision and with sizes as in use."""
     sizes = Sizes(tuple(group._replace(width=64) for group in GROUPS), (100, 100), 7, (5, 3))
@@ -497,39 +489,6 @@ def test_equal_rows_are_found(rng):
 
 
 # Parameters
-
-
-def test_parameters_are_views_of_all_of_a_vector():
-    flat = np.zeros(count_parameters(SIZES))
-    parameters = view_parameters(SIZES, flat)
-    for group in (parameters.embeddings, *parameters.layers, *parameters[2:]):
-        for array in group:
-            array += 1
-    assert_array_equal(flat, 1)
-
-
-def test_where_parameters_start(rng):
-    sizes = Sizes((Group((0,), (4000,), 0.3, 0.2),), (100,), 40, (17, 600))
-    parameters = view_parameters(sizes, initial_parameters(sizes, rng))
-    (layer,) = parameters.layers
-    assert_array_equal(layer.bias, np.repeat([0, 1, 0], 200))
-    weight, labels = parameters.vectors.weight, parameters.labels
-    deviations = {
-        0.3: parameters.embeddings[0],
-        1 / 8: layer.weight,
-        np.sqrt(2 / 300): weight[:, :200],
-        np.sqrt(2 / 250): weight[:, 200:],
-        0.02: labels.tensor,
-        np.sqrt(2 / 140): labels.linear,
-        np.sqrt(2 / 217): parameters.tags.weight[:, :17],
-        np.sqrt(2 / 800): parameters.tags.weight[:, 17:],
-    }
-    for deviation, array in deviations.items():
-        assert_allclose(array.std(), deviation, rtol=0.05)
-    arcs = parameters.arcs
-    assert_allclose(arcs.bilinear @ arcs.bilinear.T, np.eye(100), atol=1e-5)
-    for array in (arcs.head, arcs.near_head, arcs.near_modifier, parameters.vectors.bias):
-        assert_array_equal(array, 0)
 
 
 def test_parts_of_what_is_read_hold_sentences(rng, monkeypatch):

@@ -1,19 +1,16 @@
 """Text to sentences and words and back: what is learned of trees, and every character kept."""
 
 import io
-import json
 import re
 import sys
 from functools import cache
 from itertools import chain, count
-from pathlib import Path
 from unicodedata import is_normalized, normalize
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag import (
@@ -30,7 +27,6 @@ from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.network import _characters
 from sklearn_shag.treebank import (
     ENDS,
-    ConlluError,
     DependencyTree,
     MultiwordToken,
     compose,
@@ -584,42 +580,6 @@ def test_invisible_characters_are_space_or_inside_forms(bundled):
     assert splitter.split_text(joiners)[0].text == joiners
 
 
-def test_invisible_characters_change_no_tree_of_files(model, text_model, tmp_path, monkeypatch):
-    """In pieces, in documents, and by the command, where places are those of the file."""
-    text = "The cat sat. It slept.\n\n\nI do not think so.\nIs it a cat?\n \nNo!\n\n" * 20
-    scattered = re.sub("\n", "\u200b\n\u200e", scatter(text, 0, 0.03))
-    plain, *others = model.parse_texts([text, scattered, "\u200b", "\ufeff", text])
-    assert others[1:3] == [[], []]
-    for trees, source in ((others[0], scattered), (others[3], text)):
-        assert join_text(trees) == source
-        rows = [tree_without_invisible(tree)[3:] for tree in trees]
-        assert rows == [tree_without_invisible(tree)[3:] for tree in plain]
-    (tmp_path / "a.txt").write_text(scattered, newline="")
-    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "a", "text": scattered}))
-    read_at_once(monkeypatch, 100)
-    trees = list(model.iter_parse_text(tmp_path / "a.txt"))
-    assert [*map(tree_without_invisible, trees)] == [
-        *map(tree_without_invisible, model.parse_text(text))
-    ]
-    assert_keeps(trees, scattered)
-    for ending in ("txt", "jsonl"):
-        command = ["parse", text_model, str(tmp_path / f"a.{ending}"), "-o", str(tmp_path / "out")]
-        kind = "jsonl" if ending == "jsonl" else "text"
-        assert main([*command, "--input", kind, "--output-format", "jsonl"]) == 0
-        content = json.loads((tmp_path / "out").read_text())
-        assert content["text"] == scattered
-        found = [
-            (word, scattered[begin:end])
-            for sentence in content["sentences"]
-            for word, begin, end in zip(*map(sentence.get, ("form", "begin", "end")), strict=True)
-        ]
-        assert found == [
-            (word, scattered[slice(*span)])
-            for tree in trees
-            for word, span in zip(tree.forms, tree.spans, strict=True)
-        ]
-
-
 def test_sentences_that_are_split_are_read_without_invisible_characters(bundled):
     tree = DependencyTree(["The", "ca\u200bts", "\xadsleep", "."])
     found, plain = bundled.parse([tree, ["The", "cats", "sleep", "."]])
@@ -750,22 +710,6 @@ def test_treebanks_decide_about_hashtags():
 # Strange text
 
 
-def test_what_is_no_text_is_refused(splitter, tmp_path):
-    sign = r"the character '\\(x00|ud800)' at 1"
-    assert not not_refused([("a\0b", sign), ("a\ud800b", sign)], splitter.split_text)
-    assert splitter.split_text("") == splitter.split_text(" \n\t\u3000") == []
-    others = [(b"text", "decode"), (["a", "b"], "parse"), (None, "str")]
-    assert not not_refused(others, splitter.split_text, TypeError)
-    with pytest.raises(NotFittedError):
-        Splitter().split_text("a")
-    with pytest.raises(TypeError, match="DependencyTree"):
-        Splitter().fit([["a", "b"]])
-    with pytest.raises(ValueError, match=r"All forms of X are '_'.* run its script"):
-        Splitter().fit([DependencyTree(["_", "_"])] * 20)
-    with pytest.raises(ValueError, match="max_tokens"):
-        Splitter(max_tokens=0).fit([DependencyTree(["a"])])
-
-
 # Files
 
 
@@ -809,36 +753,7 @@ def test_endless_paragraphs_are_split_too(splitter, monkeypatch, separator):
     assert ["# newpar" in tree.comments for tree in trees] == [True] + [False] * (len(trees) - 1)
 
 
-def test_files_that_are_no_text(splitter, tmp_path):
-    path = tmp_path / "a.txt"
-    for data, problem in [
-        (b"ab\n\nc\xe9", "a.txt:3: .*UTF-8"),
-        (b"x" * 2000 + b"\n\0", "a.txt:2: NUL"),
-        (b"\xff\xfea\0", "UTF-16"),
-    ]:
-        path.write_bytes(data)
-        with pytest.raises(ConlluError, match=problem):
-            list(splitter.iter_split_text(path))
-    path.write_text(" \n\n")
-    assert list(splitter.iter_split_text(path)) == []
-    with pytest.raises(FileNotFoundError):
-        splitter.iter_split_text(tmp_path / "b.txt")
-
-
 # Line by line
-
-LINES = "The cat sat. It slept\r\nMinister denies report\n \t\n\nlol ok\u2028see\x0cu\rNo. Yes.\n"
-OF_LINES = ["The cat sat. It slept", "Minister denies report", "lol ok see u", "No. Yes."]
-
-
-def test_each_line_is_a_sentence(splitter):
-    trees = splitter.split_text(LINES, lines=True)
-    assert [tree.text for tree in trees] == OF_LINES
-    assert ["# newpar" in tree.comments for tree in trees] == [True, False, True, False]
-    assert_keeps(trees, LINES)
-    # A line is split as if it were alone.
-    alone = [splitter.split_text(text, lines=True)[0] for text in OF_LINES]
-    assert [tree.forms for tree in trees] == [tree.forms for tree in alone]
 
 
 @given(TEXTS)
@@ -860,22 +775,6 @@ def test_only_the_limit_cuts_lines():
             cut_sentences(corrected, np.arange(14.0).__getitem__, limit)
         assert np.flatnonzero(corrected == 4).tolist() == expected
         assert corrected[3] == 3
-
-
-def test_files_are_split_line_by_line(splitter, model, text_model, tmp_path, capsys, monkeypatch):
-    """Also in pieces that end anywhere but within a line, in pipelines and by the command."""
-    text = LINES.replace("\r\n", "\n") * 30
-    path = tmp_path / "a.txt"
-    path.write_text(text, newline="")
-    expected = splitter.split_text(text, lines=True)
-    read_at_once(monkeypatch, 150)
-    found = list(splitter.iter_split_text(path, lines=True))
-    assert [tree.to_conllu() for tree in found] == [tree.to_conllu() for tree in expected]
-    parsed = model.parse_text(text, lines=True)
-    assert parsed == model.parse(expected) == list(model.iter_parse_text(path, lines=True))
-    assert main(["parse", text_model, str(path), "--input", "lines", "--n-jobs", "2"]) == 0
-    ((_, named),) = model.iter_parse_texts([text], ["a"], lines=True)
-    assert capsys.readouterr().out == "".join(tree.to_conllu() for tree in named)
 
 
 # Pipelines and model files
@@ -919,43 +818,6 @@ def test_command_parses_text(text_model, model, tmp_path, capsys, monkeypatch):
     assert expected.count("# sent_id = a-7\n") == expected.count("# newdoc id = a\n") == 1
 
 
-def test_command_names_no_document_of_standard_input(text_model, model, capsys, monkeypatch):
-    text = "The cat sat. It slept.\n"
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    assert main(["parse", text_model, "--input", "text"]) == 0
-    assert capsys.readouterr().out == "".join(t.to_conllu() for t in model.parse_text(text))
-
-
-def test_command_names_files_of_one_name_by_their_paths(text_model, tmp_path, capsys):
-    paths = [tmp_path / folder / "a.2.txt" for folder in ("one", "two")]
-    for path in paths:
-        path.parent.mkdir()
-        path.write_text("The cat sat.")
-    assert main(["parse", text_model, *map(str, paths), "--input", "text"]) == 0
-    trees = read_conllu(io.StringIO(capsys.readouterr().out))
-    assert [tree.document for tree in trees] == list(map(str, paths))
-    assert main(["parse", text_model, str(paths[0]), "--input", "lines"]) == 0
-    assert "# newdoc id = a.2\n# newpar\n# sent_id = a.2-1\n" in capsys.readouterr().out
-
-
-def test_command_numbers_sentences_and_nothing_else(text_model, tmp_path, capsys, monkeypatch):
-    """Through pieces and files, each of the trees of a sentence; whatever the text looks like."""
-    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
-    for path in paths:
-        path.write_text("The cat sat.\n\n# sent_id = 7\n\nsent_id = 7 # sent_id = 7\n\n" * 5)
-    read_at_once(monkeypatch, 100)
-    command = ["parse", text_model, *map(str, paths), "--input", "text", "--sample", "2"]
-    assert main(command) == 0
-    trees = read_conllu(io.StringIO(capsys.readouterr().out))
-    assert len(trees) == 2 * 30
-    numbers = [f"{name}-{k // 2 + 1}" for name in "ab" for k in range(30)]
-    assert [tree.sent_id for tree in trees] == numbers
-    assert [tree.document for tree in trees] == ["a"] * 30 + ["b"] * 30
-    assert ["newdoc" in str(tree.comments) for tree in trees] == [k in (0, 30) for k in range(60)]
-    assert join_text(trees[::2]) == "".join(path.read_text() for path in paths)
-    assert all("\n# sent_id" not in tree.to_conllu().partition("# text")[2] for tree in trees)
-
-
 def test_command_names_the_line_of_a_sentence(text_model, tmp_path, capsys):
     source = tmp_path / "a.txt"
     source.write_text(
@@ -966,44 +828,7 @@ def test_command_names_the_line_of_a_sentence(text_model, tmp_path, capsys):
     assert f"{source}:3: " in capsys.readouterr().err
 
 
-def test_command_trains_for_text(english, tmp_path, capsys):
-    """By default with all columns that have values."""
-    plain = [DependencyTree(t.forms, t.heads, upos=t.upos, lemmas=t.lemmas) for t in english[:12]]
-    plain[0] = plain[0].with_comments([f"# text = {english[0].text}"])
-    write_conllu(plain, tmp_path / "train.conllu")
-    command = ["train", str(tmp_path / "train.conllu"), "-o", str(tmp_path / "m.npz"), "--text"]
-    assert main([*command, "--model", "biaffine", "--max-iter", "1"]) == 0
-    model = load_model(tmp_path / "m.npz")
-    assert isinstance(model[0], Splitter)
-    assert model[-1].tags == ["upos", "lemma"]
-    assert main([*command, "--model", "first", "--tags", "upos"]) == 0
-    assert [type(step).__name__ for _, step in load_model(tmp_path / "m.npz").steps] == [
-        "Splitter",
-        "Tagger",
-        "DeterministicSHAG",
-    ]
-
-
-def test_command_refuses_text_for_other_models(english, tmp_path, capsys):
-    save_model(DeterministicSHAG().fit(english[:20]), tmp_path / "m.npz")
-    (tmp_path / "a.txt").write_text("a")
-    command = ["parse", str(tmp_path / "m.npz"), str(tmp_path / "a.txt"), "--input", "text"]
-    assert main(command) == 1
-    assert "train --text" in capsys.readouterr().err
-
-
 # The bundled parser
-
-
-def test_bundled_parser_fills_in_all_columns(bundled):
-    text = "The cat sleeps on my mat.\n\nThey don't mind."
-    trees = bundled.parse_text(text)
-    assert_keeps(trees, text)
-    assert trees[0].upos == ("DET", "NOUN", "VERB", "ADP", "PRON", "NOUN", "PUNCT")
-    assert trees[0].lemmas[2] == "sleep"
-    assert trees[0].heads[1:].tolist() == [3, 0, 6, 6, 3, 3]
-    assert trees[1].forms == ("They", "do", "n't", "mind", ".")
-    assert all(tree.xpos and tree.feats and tree.deprels for tree in trees)
 
 
 @pytest.mark.parametrize(
@@ -1052,34 +877,3 @@ def test_bundled_parser_cuts_run_on_sentences(bundled, english):
         n_right += [list(tree.forms) for tree in found] == list(pair)
     assert len(pairs) > 60
     assert n_right >= 0.25 * len(pairs)
-
-
-def test_bundled_parsers_have_names(tmp_path, monkeypatch, capsys, model):
-    """A file of that name comes first."""
-    with pytest.raises(ValueError, match=r"english.* got 'klingon'.*fetch_treebank"):
-        load_parser("klingon")
-    monkeypatch.chdir(tmp_path)
-    Path("a.txt").write_text("It sleeps.")
-    command = ["parse", "english", "a.txt", "--input", "text"]
-    assert main(command) == 0
-    assert "\tsleep\tVERB\t" in capsys.readouterr().out
-    save_model(model, "english")
-    assert main(command) == 0
-    assert "\tsleep\t" not in capsys.readouterr().out
-
-
-def test_demo_draws_no_text_of_other_parsers(capsys):
-    for options in (["--treebank", "x"], ["--grammars"]):
-        assert main(["demo", "Cats sleep.", *options]) == 1
-        assert "leave one of them out" in capsys.readouterr().err
-    assert main(["demo", " "]) == 1
-    assert "blank" in capsys.readouterr().err
-
-
-def test_command_numbers_the_sentences_of_a_long_line(text_model, tmp_path, capsys, monkeypatch):
-    path = tmp_path / "a.txt"
-    path.write_text("The cat sat. It slept. " * 20)
-    read_at_once(monkeypatch, 25)
-    assert main(["parse", text_model, str(path), "--input", "text"]) == 0
-    trees = read_conllu(io.StringIO(capsys.readouterr().out))
-    assert [tree.sent_id for tree in trees] == [f"a-{k + 1}" for k in range(len(trees))]

@@ -175,4 +175,13 @@ MISTAKES = [
         "make_parser_pipeline(TokenFeature(), SpectralSHAG()).parse(trees)",
         raises(ValueError, r"not fitted"),
     ),
+    *(
+        Mistake(f"AveragedParser({members}).fit(trees)", raises(ValueError, words))
+        for members, words in (
+            ("[('weights', model)]", r"names conflict with constructor arguments: \['weights'\]"),
+            ("[('a__b', model)]", r"names must not contain __: got \['a__b'\]"),
+            ("[('a', model), ('a', model)]", r"Names provided are not unique: \['a', 'a'\]"),
+            ("[('a', model)], decoder='viterbi'", r"The 'decoder' parameter of AveragedParser"),
+        )
+    ),
 ]

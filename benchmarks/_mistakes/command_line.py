@@ -99,4 +99,8 @@ MISTAKES = [
     ),
     Mistake("demo --grammars --n-jobs 0", stops(r"n_jobs", r"0")),
     Mistake("demo --n-jobs 2", stops(r"--n-jobs", r"add --grammars")),
+    Mistake("demo 'Cats sleep.' --grammars", stops(r"leave one of them out")),
+    Mistake("demo 'Cats sleep.' --treebank x", stops(r"leave one of them out")),
+    Mistake("demo ' '", stops(r"blank")),
+    Mistake("train train.conllu -o m.npz --raw-text test.conllu --model crf", stops(r"--raw-text is for")),
 ]
