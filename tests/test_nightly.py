@@ -14,10 +14,8 @@ import time
 import numpy as np
 import pytest
 
-from sklearn_shag import BiaffineParser, save_model
 from sklearn_shag.cli import _parse, main
 from sklearn_shag.datasets import load_parser
-from sklearn_shag.network import _biaffine, _estimators
 from sklearn_shag.parsing import head_probabilities
 from sklearn_shag.treebank import join_text, read_conllu, read_jsonl, write_conllu
 from sklearn_shag.treebank._text import NO_SPACE_BEHIND
@@ -108,36 +106,6 @@ def test_json_lines_hold_the_trees_of_their_texts(
         assert [tree.document for tree in trees] == [tree.document for tree in expected]
 
 
-def test_files_are_documents_in_json(run, tmp_path, bundled):
-    for name in ("one", "two"):
-        (tmp_path / f"{name}.txt").write_text(f"Dogs bark, {name}.\n\nYes.\n")
-    (tmp_path / "no.txt").write_text("")
-    status, out, _ = run("one.txt", "no.txt", "two.txt", *["--input", "text"], *JSON[2:])
-    assert status == 0
-    assert list_ids(out) == ["one", "no", "two"]
-    text = (tmp_path / "two.txt").read_text()
-    last = json.loads(out.split("\n")[:-1][-1])
-    assert last["text"] == text
-    ids = [sentence["sent_id"] for sentence in last["sentences"]]
-    assert ids == ["two-1", "two-2"]
-    assert json.loads(out.split("\n")[:-1][1])["sentences"] == []
-
-
-@over("form", ["conllu", "horizontal"])
-def test_sentences_without_documents_are_lines(run, tmp_path, english, form):
-    write_conllu(english[:3], tmp_path / "in.conllu")
-    (tmp_path / "in.txt").write_text("".join(" ".join(t.forms) + "\n" for t in english[:3]))
-    name = "in.conllu" if form == "conllu" else "in.txt"
-    _, out, _ = run(name, "--input", form)
-    trees = read_conllu(io.StringIO(out))
-    _, out, _ = run(name, "--input", form, *JSON[2:], "--k-best", "2")
-    lines = list(map(json.loads, out.split("\n")[:-1]))
-    assert [(line["id"], line["text"]) for line in lines] == [(t.sent_id, t.text) for t in trees]
-    for line, tree in zip(lines, trees, strict=True):
-        assert len(line["sentences"]) == 2
-        assert line["sentences"][0]["form"] == list(tree.forms)
-
-
 def test_probabilities_are_those_of_the_library(run, tmp_path, bundled, english):
     write_conllu(english[:12], tmp_path / "in.conllu")
     _, out, _ = run("in.conllu", *JSON[2:], "--confidence")
@@ -165,23 +133,6 @@ def test_probabilities_are_those_of_the_library(run, tmp_path, bundled, english)
         assert f"# score = {sentence['score']:.4f}" in tree.comments
         assert "Confidence" not in str(sentence["misc"])
         begin += n
-
-
-def test_probabilities_take_no_other_pass(run, tmp_path, monkeypatch, english):
-    write_conllu(english[:12], tmp_path / "in.conllu")
-    read, n_calls = _estimators.read_sentences, []
-
-    def count(*arguments, **options):
-        n_calls.append(1)
-        return read(*arguments, **options)
-
-    monkeypatch.setattr(_estimators, "read_sentences", count)
-    monkeypatch.setattr(_biaffine, "read_sentences", count)
-    run("in.conllu", "--output-format", "conllu")
-    n_plain = len(n_calls)
-    run("in.conllu", *JSON[2:], "--confidence")
-    assert n_plain > 0
-    assert len(n_calls) == 2 * n_plain
 
 
 # Documents with faults
@@ -315,24 +266,6 @@ def test_text_in_other_encodings(run, tmp_path, monkeypatch, name):
     (tmp_path / "b.jsonl").write_text(lines, encoding="utf-8")
     found = run("a.jsonl", "--input", "jsonl", "--encoding", name)
     assert found == run("b.jsonl", "--input", "jsonl")
-
-
-def test_an_encoding_has_a_name_that_python_knows(run, capsys):
-    for name in ("none", "rot13"):
-        with pytest.raises(SystemExit):
-            run("a.txt", "--input", "text", "--encoding", name)
-        assert f"'{name}' is no encoding that Python knows" in capsys.readouterr().err
-
-
-def test_keys_of_json_lines(run, tmp_path):
-    write_lines(tmp_path / "a.jsonl", {"a": "Dogs bark.", "b": "No."})
-    expected = run("a.jsonl", *JSON)
-    text = (tmp_path / "a.jsonl").read_text()
-    (tmp_path / "a.jsonl").write_text(text.replace('"id"', '"key"').replace('"text"', '"body"'))
-    assert run("a.jsonl", *JSON, "--id-key", "key", "--text-key", "body") == expected
-    err = run("a.jsonl", *JSON, "--id-key", "key")[2]
-    assert "this is not JSON of a document: the line is no JSON object" in err[0]
-    assert '"key" and "text"' in err[0]
 
 
 @pytest.mark.filterwarnings("default")
@@ -580,24 +513,6 @@ def forget_two(call):
     return checked
 
 
-def test_another_model_is_not_resumed(run, tmp_path, english, monkeypatch):
-    write_conllu(english[:40], tmp_path / "in.conllu")
-    read_at_once(monkeypatch, 500)
-    model = BiaffineParser(max_iter=1, random_state=0).fit(english[:20])
-    save_model(model, tmp_path / "m.npz")
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    given = "in.conllu", "-o", "out"
-    with monkeypatch.context() as at:
-        at.setattr(_parallel, "_log", lambda *_: interrupt)  # after the first piece
-        assert run(*given, model="m.npz")[0] == 130
-    save_model(model.set_params(max_tokens=900), tmp_path / "m.npz")
-    status, _, (err,) = run(*given, "--resume", model="m.npz")
-    assert (status, "the model changed since" in err) == (1, True)
-
-
 # Progress
 
 
@@ -614,22 +529,3 @@ def test_progress_in_logs_is_lines(run, tmp_path, english, monkeypatch):
     assert found[-1][3] == "0:00:00"
     monkeypatch.setattr(_parallel, "LOG_EVERY", 60)
     assert run("in.conllu", "-o", "out")[2] == []
-
-
-def test_train_writes_lines_of_progress(tmp_path, english, monkeypatch, capsys):
-    """Of all work, also within a pass; not where it is over sooner."""
-    write_conllu(english[:60], tmp_path / "in.conllu")
-    command = ["train", str(tmp_path / "in.conllu"), "-o", str(tmp_path / "m.npz"), "--max-iter=2"]
-    assert main([*command, "--model", "biaffine"]) == 0
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(_parallel, "LOG_EVERY", 0)
-    assert main([*command, "--model", "biaffine"]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    pattern = r"(Read|Train)ing: \d of [12] (file|iteration)s, (\d:\d\d:\d\d|an unknown time) left"
-    assert len(lines) > 4
-    assert all(re.fullmatch(pattern, line) for line in lines)
-    assert any(line.startswith("Training: 0 of 2 iterations") for line in lines)
-    assert main([*command, "--model", "ensemble"]) == 0
-    assert "Learning: 1 of 4 estimators, " in capsys.readouterr().err
-    BiaffineParser(max_iter=1).fit(english[:20])
-    assert capsys.readouterr().err == ""

@@ -135,15 +135,6 @@ def test_kept_heads_and_allowed_arcs_go_together(parser, text):
         assert arcs is None or arcs[np.arange(len(after)), after.heads].all()
 
 
-def test_sequences_of_symbols_have_no_heads_to_keep(english):
-    model = DeterministicSHAG().fit(english)
-    partial = SENTENCE.with_heads([4, -1, -1, -1])
-    first, second = model.parse([NAMES, partial], keep_heads=True)
-    assert first.heads.tolist() == model.predict([NAMES])[0].tolist()
-    assert second.heads[0] == 4
-    assert second.deprels == tuple(model.predict_labels([partial], [second.heads])[0])
-
-
 @pytest.mark.parametrize("decoder", ["viterbi", "mbr", "max_marginal", "mst"])
 def test_completions_are_the_best_trees(english, decoder):
     model = DeterministicSHAG(smoothing=1, decoder=decoder).fit(english)
@@ -213,16 +204,6 @@ def test_gold_heads_of_treebanks_are_kept(treebank, name):
         model.set_params(decoder=decoder)
         expected = model.parse(list(itertools.compress(text, chosen)), keep_heads=True)
         assert_same_text(itertools.compress(found, chosen), expected)
-
-
-def test_heads_that_cannot_be_kept_are_named(parser):
-    text = [SENTENCE.with_heads([-1, 0, -1, -1]), SENTENCE.with_heads([0, 0, 2, 2])]
-    assert len(parser.parse(text)) == 2
-    for decoder in ("mbr", "mst"):
-        parser = copy.copy(parser).set_params(decoder=decoder)
-        message = r"X\[1\] \('dogs sleep in baskets'\) .*tokens 1 and 2 are roots.*-1 \(in a"
-        with pytest.raises(ValueError, match=message):
-            parser.parse(text, keep_heads=True)
 
 
 # Probabilities
@@ -407,11 +388,3 @@ def test_completions_against_enumeration():
     assert lifted.lifted.sum() > 5
     with pytest.raises(ValueError, match="'nonprojective'"):
         projectivize(parts, nonprojective="raise")
-
-
-def test_trees_are_heads_too(text):
-    partial = [hide(tree, 0) for tree in text]
-    found = projectivize([*partial, SENTENCE])
-    assert found.kept.all()
-    for one, other in zip(found.heads, [*heads(partial), [-1] * 4], strict=True):
-        assert_array_equal(one, other)

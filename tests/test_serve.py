@@ -28,7 +28,7 @@ import pytest
 from sklearn_shag import service
 from sklearn_shag.cli._main import main
 from sklearn_shag.datasets import load_parser
-from sklearn_shag.service import AppServer, make_app
+from sklearn_shag.service import AppServer
 from sklearn_shag.service._app import ParserApp
 from sklearn_shag.service._models import open_served
 from sklearn_shag.treebank import DependencyTree, iter_jsonl, read_conllu
@@ -133,12 +133,6 @@ def test_answers_are_those_of_the_command(serve, english, monkeypatch, capsys):
         assert answer["result"] == parse(monkeypatch, capsys, text)
 
 
-def test_with_confidence_answers_hold_what_udpipe_lacks(serve, monkeypatch, capsys):
-    _, answer = ask(serve(confidence=True) + "/process", ALL | {"data": TEXT})
-    assert "Confidence=" in answer["result"]
-    assert answer["result"] == parse(monkeypatch, capsys, TEXT, "--confidence")
-
-
 def test_the_client_of_udpipe(serve):
     """It asks for the models, and sends the default format of inputs along."""
     address = serve()
@@ -151,24 +145,6 @@ def test_the_client_of_udpipe(serve):
     assert ask(f"{address}/process", **as_udpipe_client_sends(fields))[1]["model"] == "english"
     sent = as_udpipe_client_sends(fields | {"data": TEXT, "model": "english"})
     assert ask(f"{address}/process", **sent) == ask(f"{address}/process", ALL | {"data": TEXT})
-
-
-def test_the_client_of_conllu_editor(serve):
-    """What gui/parse.js takes from a field of text its server hands on, as a form."""
-    options = "tokenizer=,tagger=,parser="
-    form = f"data={quote(TEXT)}&" + options.replace(",", "&")
-    answer = send(
-        serve(),
-        b"POST /process HTTP/1.1\r\nUser-Agent: Java/11\r\nHost: localhost\r\n"
-        b"Accept: text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2\r\nConnection: keep-alive"
-        b"\r\nContent-type: application/x-www-form-urlencoded\r\nContent-Length: "
-        + f"{len(form)}\r\n\r\n{form}".encode(),
-    )
-    header, _, body = answer.partition(b"\r\n\r\n")
-    assert header.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert b"Access-Control-Allow-Origin: *" in header
-    sentences = read_conllu(io.StringIO(json.loads(body)["result"]))
-    assert [tree.text for tree in sentences] == ["Dogs bark.", "She didn't see it."]
 
 
 def test_get_form_and_multipart_are_one(serve):
@@ -536,19 +512,6 @@ def test_concurrent_answers_are_those_one_by_one(serve, english):
     assert found == 5 * serial
 
 
-def test_a_short_text_need_not_wait_for_a_long_one(serve, english):
-    address = serve() + "/process"
-    long = "\n\n".join(" ".join(tree.forms) for tree in 10 * english[:300])
-    with ThreadPoolExecutor(1) as threads:
-        begun = time.monotonic()
-        work = threads.submit(ask, address, ALL | {"data": long})
-        time.sleep(0.1)
-        assert ask(address, ALL | {"data": TEXT})[0] == 200
-        of_short = time.monotonic() - begun
-        assert len(read(work.result())) >= 3000
-        assert of_short < (time.monotonic() - begun) / 2
-
-
 def test_slow_and_idle_connections_do_not_stop_others(serve):
     server = serve()
     host, port = server.removeprefix("http://").split(":")
@@ -663,40 +626,3 @@ def tell(environ, start_response):
             assert process.wait(60) == 0
         finally:
             process.kill()
-
-
-def test_without_waitress(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "waitress", None)
-    assert main(["serve", "english", "--port", "0"]) == 1
-    message = "serve needs waitress: pip install 'sklearn-shag[service]'."
-    assert capsys.readouterr().err == f"sklearn-shag serve: error: {message}\n"
-
-
-def test_wrong_models(tmp_path, capsys):
-    for models in (["english", "english"], [str(tmp_path / "none.npz")]):
-        assert main(["serve", *models]) == 1
-        err = capsys.readouterr().err
-        assert err.startswith("sklearn-shag serve: error: ")
-        assert err.count("\n") == 1
-
-
-def test_tasks_of_models(tmp_path, english, capsys):
-    """A model that reads tags has no tagger, and one of tokens no tokenizer."""
-    from sklearn_shag import BiaffineParser, CRFParser, save_model
-
-    small = {"max_iter": 1, "calibrate": False}
-    crf = CRFParser(["upos"], n_features=2**12, **small).fit(english[:40])
-    save_model(crf, tmp_path / "crf.npz")
-    tags = BiaffineParser(tags="upos", hidden_layer_sizes=[4], **small).fit(english[:40])
-    save_model(tags, tmp_path / "tags.npz")
-    app = make_app([tmp_path / "crf.npz", "english", f"own={tmp_path / 'tags.npz'}"], max_tokens=9)
-    tasks = {name: model.tasks for name, model in app.models.items()}
-    expected = {"crf": ["parser"], "english": list(ALL), "own": ["tagger", "parser"]}
-    assert tasks == expected
-    mapped = make_app({"a": crf, "b": tmp_path / "crf.npz"})
-    assert list(mapped.models) == ["a", "b"]
-    for models in ([], {}, ["english", "english"], ["a=english", f"a={tmp_path / 'crf.npz'}"]):
-        with pytest.raises(ValueError, match="at least one model, and no two of one name"):
-            make_app(models)
-    with pytest.raises(TypeError, match="got a Splitter, which has no parse"):
-        make_app({"splitter": load_parser()[0]})

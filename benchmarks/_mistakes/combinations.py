@@ -176,7 +176,7 @@ MISTAKES = [
         raises(ValueError, r"not fitted"),
     ),
     *(
-        Mistake(f"AveragedParser({members}).fit(trees)", raises(ValueError, words))
+        Mistake(f"AveragedParser({members}).fit(trees)", raises(ValueError, words, by="tool"))
         for members, words in (
             ("[('weights', model)]", r"names conflict with constructor arguments: \['weights'\]"),
             ("[('a__b', model)]", r"names must not contain __: got \['a__b'\]"),

@@ -102,5 +102,14 @@ MISTAKES = [
     Mistake("demo 'Cats sleep.' --grammars", stops(r"leave one of them out")),
     Mistake("demo 'Cats sleep.' --treebank x", stops(r"leave one of them out")),
     Mistake("demo ' '", stops(r"blank")),
-    Mistake("train train.conllu -o m.npz --raw-text test.conllu --model crf", stops(r"--raw-text is for")),
+    Mistake(
+        "train train.conllu -o m.npz --raw-text test.conllu --model crf",
+        stops(r"--raw-text is for"),
+    ),
+    Mistake(
+        "parse english plain.txt --input text --encoding rot13",
+        usage(r"'rot13' is no encoding that Python knows"),
+    ),
+    Mistake("serve english english", stops(r"no two of one name")),
+    Mistake("serve none.npz", stops(r"none\.npz")),
 ]

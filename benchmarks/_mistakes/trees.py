@@ -273,4 +273,25 @@ MISTAKES = [
             ("['a'], n_jobs=0", ValueError, r"n_jobs"),
         )
     ),
+    Mistake("write_conllu(trees[0], 'out.conllu')", raises(TypeError, r"write \[tree\]")),
+    *(
+        Mistake(
+            f"write_conllu({given}, trees)", raises(TypeError, r"write_conllu\(trees, path_or_f")
+        )
+        for given in ("'out.conllu'", "io.StringIO()", "None")
+    ),
+    Mistake(
+        "write_conllu(trees, io.BytesIO())", raises(TypeError, r"binary mode; open it as text")
+    ),
+    Mistake(
+        "write_conllu(trees, open('train.conllu'))",
+        raises(OSError, r"open for reading; .*mode='w'"),
+    ),
+    Mistake(
+        "write_conllu([DependencyTree(['é'])], io.TextIOWrapper(io.BytesIO(), 'ascii'))",
+        raises(ValueError, r"encoding ascii, which lacks the character 'é'"),
+    ),
+    Mistake(
+        "TextParser().fit_transform(np.array([['a', 'b']]))", raises(TypeError, r"column|\[text\]")
+    ),
 ]
