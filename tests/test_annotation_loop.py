@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklearn_shag import BiaffineParser, CRFParser, load_model, save_model
+from sklearn_shag import CRFParser, load_model, save_model
 from sklearn_shag.cli import _suggest, main
 from sklearn_shag.cli._parse import Output
 from sklearn_shag.inspection import suspicious_arcs
@@ -462,13 +462,6 @@ def test_planted_errors_are_found(english):
         suspicious_arcs(CRFParser(["upos"]), trees[:4])
 
 
-def test_tags_are_judged_if_they_are_learned(english):
-    parser = BiaffineParser(tags="upos", hidden_layer_sizes=[8], max_iter=2)
-    found = suspicious_arcs(parser, english[:60], cv=2)
-    assert set(found.columns) <= {"head", "deprel", "upos"}
-    assert "upos" in found.columns
-
-
 def test_check(run, files, english):
     table = run("check own.conllu -n 4 -o marked.conllu").splitlines()
     header, *rows = [line.split("\t") for line in table]
@@ -534,15 +527,3 @@ def test_errors_of_parsed_trees(run, files, english):
     table = run(ask)
     assert len(re.findall(r"^Sentence \d+: \d+ wrong arcs", table, flags=re.M)) == 3
     assert table.count("\n* ") == sum(sorted(wrong, reverse=True)[:3])
-
-
-def test_refusals(run, files, capsys):
-    learn(run, "own.conllu")
-    for command, expected in (
-        ("evaluate own.conllu partial.conllu --train own.conllu", "add --errors"),
-        ("evaluate own.conllu partial.conllu --errors 1 --raw", "leave out --raw"),
-        ("train own.conllu -o x.npz --cv 3 --continue model.npz", "--continue"),
-        ("check raw.txt", "raw.txt"),
-    ):
-        assert main(command.split()) == 1
-        assert expected in capsys.readouterr().err

@@ -1,6 +1,5 @@
 """Several answers: trees that are drawn, the k best, how probable trees are, relations that fit."""
 
-from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -9,19 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 from sklearn.base import clone
 
-from sklearn_shag import (
-    AveragedParser,
-    BiaffineParser,
-    CRFParser,
-    DeterministicSHAG,
-    make_parser_pipeline,
-)
-from sklearn_shag.inspection import ArcCalibrationDisplay, least_certain_sentences
-from sklearn_shag.network import _biaffine, _estimators
+from sklearn_shag import AveragedParser, CRFParser, DeterministicSHAG
+from sklearn_shag.inspection import ArcCalibrationDisplay
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import _forest
 from sklearn_shag.parsing._forest import keep_apart
-from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs
+from sklearn_shag.treebank import DependencyTree, allowed_arcs
 from tests import oracles
 from tests.estimators import ESTIMATORS
 from tests.loops import over
@@ -124,17 +116,6 @@ def test_samples_of_real_sentences_have_the_marginals_of_the_chart(parser, engli
         shares = np.stack([(drawn == h).mean(axis=0) for h in range(len(marginals) + 1)], axis=1)
         deviations = np.sqrt(np.maximum(marginals * (1 - marginals), 1e-3) / 5000)
         assert (np.abs(shares - marginals) < 5 * deviations).all()
-
-
-def test_the_same_seed_draws_the_same_whatever_the_workers(english):
-    text = english[300:340]
-    model = clone(ESTIMATORS["EM from moments"]).fit(english[:60])
-    samples = model.sample_heads(text, 5, random_state=7)
-    model.set_params(n_jobs=2)
-    for one, other in zip(samples, model.sample_heads(text, 5, random_state=7), strict=True):
-        assert_array_equal(one, other)
-    others = model.sample_heads(text, 5, random_state=8)
-    assert any((one != other).any() for one, other in zip(samples, others, strict=True))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
@@ -263,21 +244,6 @@ def test_probabilities_of_trees_among_those_that_are_allowed(crf, english):
     assert_allclose(crf.predict_tree_proba(copies, trees), probabilities * share)
 
 
-def test_a_pipeline_has_several_answers(english):
-    model = make_parser_pipeline(TokenFeature("upos"), DeterministicSHAG(smoothing=1))
-    model.fit(english[:60])
-    text = TokenFeature("upos").fit_transform(english[300:303])
-    parser = model[-1]
-    for one, other in zip(
-        model.k_best_heads(english[300:303], 3), parser.k_best_heads(text, 3), strict=True
-    ):
-        assert all(map(np.array_equal, one, other))
-    drawn = model.sample_heads(english[300:303], 3, random_state=0)
-    assert all(map(np.array_equal, drawn, parser.sample_heads(text, 3, random_state=0)))
-    probabilities = model.predict_tree_proba(english[300:303])
-    assert_array_equal(probabilities, parser.predict_tree_proba(text))
-
-
 class TestTrees:
     """What `parse` writes into trees is what the other methods say."""
 
@@ -324,14 +290,6 @@ class TestTrees:
         both = parser.parse(text, n_best=2, confidence=True, random_state=0)
         assert all("Confidence=" in tree.misc[0] for found in both for tree in found)
 
-    def test_keep_the_heads_that_are_known(self, crf, english):
-        known = [tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)]) for tree in english[:9]]
-        known = [tree.with_heads(tree.heads, ["kept"] * len(tree)) for tree in known]
-        for answers in (crf.parse(known, keep_heads=True, n_best=4), [[t] for t in known]):
-            for found, tree in zip(answers, known, strict=True):
-                assert {each.heads[0] for each in found} == {tree.heads[0]}
-                assert {each.deprels[0] for each in found} == {"kept"}
-
     def test_come_from_iterators_and_processes(self, english):
         parser = ESTIMATORS["EM from moments"]
         parser = clone(parser).fit(english[:60])
@@ -349,23 +307,6 @@ class TestTrees:
 
 class TestForest:
     """A chunk is scored once, whatever is asked."""
-
-    def test_networks_read_once(self, english, monkeypatch):
-        settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
-        model = BiaffineParser(tags=("upos", "xpos", "lemma"), **settings).fit(english[:40])
-        read = []
-        for module in (_biaffine, _estimators):
-            monkeypatch.setattr(
-                module, "read_sentences", partial(self.watch, module.read_sentences, read)
-            )
-        model.parse(english[40:50])
-        assert read == [each._network().network.sizes for each in (model, model.tagger_)]
-        model.parse(english[40:50], n_best=5, confidence=True)
-        assert len(read) == 4
-        model.predict(english[40:50])
-        assert len(read) == 5  # columns are not read where nobody asks for them
-        least_certain_sentences(model, [tree.with_heads(None) for tree in english[40:50]])
-        assert len(read) == 6
 
     def watch(self, function, calls, network, batch, **options):
         calls.append(network.sizes)

@@ -66,7 +66,6 @@ class PropagatedWatcher(Watcher):
     max_propagation_depth = 1
 
 
-TRY_TREES = CRFParser._try_trees
 SMALL = {"hidden_layer_sizes": [4], "max_iter": 6, "random_state": 0}
 CASES = {
     "EMSHAG": EMSHAG(2, init="moments", tol=0.01, max_iter=30),
@@ -152,18 +151,6 @@ def test_callbacks_stop_a_fit_with_what_it_has(trees, name):
         assert len(stopped.predict(X)) == len(X)
 
 
-def test_automata_that_are_begun_after_a_stop_have_one_iteration(trees):
-    class Stopper(Watcher):
-        def on_fit_task_end(self, estimator, context, *, metadata=None):
-            super().on_fit_task_end(estimator, context, metadata=metadata)
-            return context.task_name == "automaton"
-
-    watcher = Stopper()
-    model = EMSHAG(2, init="moments", max_iter=5, tol=0).set_callbacks(watcher)
-    model.fit(trees)
-    assert len(watcher.passes) > model.n_iter_ == 1  # of heads; the pool of all heads is first
-
-
 def test_a_stopped_fit_is_not_calibrated_on_halves(trees):
     calibrated = clone(CASES["calibrated network"]).fit(trees)
     stopped = clone(CASES["calibrated network"]).set_callbacks(Watcher(2)).fit(trees)
@@ -182,20 +169,6 @@ def test_a_tagger_within_is_watched_too_except_in_a_search(trees):
     search.set_callbacks(watcher).fit(trees)
     assert [each[1] for each in watcher.seen if each[0] == "setup"] == ["GridSearchCV"]
     assert len(watcher.passes) == 4 * parser.n_iter_
-
-
-def test_trials_of_both_kinds_of_trees_are_not_watched(trees, monkeypatch):
-    monkeypatch.setattr("sklearn_shag.conditional._base.FEW_CROSSING", -1.0)
-    watcher = Watcher()
-    model = CRFParser(max_iter=2, calibrate=False, random_state=0).set_callbacks(watcher)
-    tried = []
-    monkeypatch.setattr(
-        CRFParser, "_try_trees", lambda self, *args: tried.append(0) or TRY_TREES(self, *args)
-    )
-    model.fit(trees)
-    assert tried
-    assert len(watcher.passes) == 4
-    assert [each[0] for each in watcher.seen if isinstance(each[1], str)] == ["setup", "teardown"]
 
 
 def test_callbacks_end_with_fits_that_fail(trees):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import DMV, ConcaveParser
 from sklearn_shag.induction._concave import learn_concave
@@ -117,12 +116,3 @@ def test_it_is_where_a_dmv_starts(trees):
         parser.operators_.A[-1, RIGHT, :n, 0, 0],
         atol=1e-12,
     )
-
-
-def test_convergence_is_told_where_it_is_asked_for(trees):
-    with pytest.warns(ConvergenceWarning, match="not converged after max_iter=2"):
-        assert not ConcaveParser(max_iter=2, tol=1e-6).fit(trees).converged_
-    model = ConcaveParser(tol=1e-2).fit(trees)
-    assert model.converged_
-    assert len(model.loss_curve_) == model.n_iter_ + 1
-    assert model.n_iter_ < 100

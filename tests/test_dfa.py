@@ -1,8 +1,6 @@
 """Deterministic automata made of learned ones, against known automata and plain loops."""
 
 import itertools
-import re
-import sys
 from collections import Counter
 
 import networkx
@@ -10,14 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_equal
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, EMAutomaton, SpectralAutomaton, SpectralSHAG
 from sklearn_shag.inspection import approximate_dfa
 from sklearn_shag.inspection._dfa import _merge_states
 from sklearn_shag.operators import Operators, change_basis
-from sklearn_shag.treebank import DependencyTree, TokenFeature
+from sklearn_shag.treebank import DependencyTree
 from tests.faults import not_refused
 
 SYMBOLS = "abc"
@@ -119,14 +115,6 @@ def comes_back(seed, kind):
     )
 
 
-def tables(dfa):
-    return dfa[:4], dfa.states._asdict(), dfa.transitions._asdict()
-
-
-def assert_same_dfa(one, other):
-    assert_equal(tables(one), tables(other))
-
-
 def sequences_of(trees, head, direction):
     for tree in trees:
         for position, symbol in enumerate(tree.symbols, start=1):
@@ -180,16 +168,6 @@ def test_deterministic_and_true_to_the_prefixes_and_counts(model, english):
         assert_allclose(moves.probabilities, moves.counts / states.visits[moves.sources])
         assert dfa.n_sequences == len(sequences)
         assert dfa.coverage == sum(stops.values()) / len(sequences)
-
-
-def test_the_order_of_sentences_does_not_matter(english):
-    model = SpectralSHAG(6).fit(english)
-    expected = approximate_dfa(model, english, head="VERB", direction="left", min_count=3)
-    shuffled = [english[k] for k in np.random.default_rng(0).permutation(len(english))]
-    found = approximate_dfa(model, shuffled, head="VERB", direction="left", min_count=3)
-    assert_same_dfa(found, expected)
-    firsts = [min(map(len, own)) for own in expected.states.prefixes]
-    assert firsts == sorted(firsts)
 
 
 def test_a_merge_that_demands_another():
@@ -255,36 +233,6 @@ def test_rare_prefixes_are_counted_where_they_have_a_path():
     assert dfa.coverage == 1.0
 
 
-def test_one_prefix_and_one_cluster(english):
-    alone = stars(["", ""])
-    dfa = approximate_dfa(
-        with_automaton(one_state(0.1), alone), alone, head="H", direction="left", min_count=1
-    )
-    assert dfa.states.prefixes[0] == ((),)
-    assert dfa.transitions.counts.size == 0
-    assert dfa.run(["a"]) is None
-    model = SpectralSHAG(4).fit(english)
-    single = approximate_dfa(model, english, head="NOUN", direction="left", n_clusters=1)
-    assert single.states.visits.size == 1
-    assert set(single.transitions.targets) == {0}
-
-
-def test_heads_may_be_given_as_y(english):
-    model = SpectralSHAG(4).fit(english)
-    X, y = [tree.symbols for tree in english], [tree.heads for tree in english]
-    expected = approximate_dfa(model, english, head="NOUN", direction="left")
-    assert_same_dfa(approximate_dfa(model, X, y, head="NOUN", direction="left"), expected)
-    frozen = FrozenEstimator(model)
-    assert_same_dfa(approximate_dfa(frozen, english, head="NOUN", direction="left"), expected)
-
-
-def test_pipelines_are_opened(english):
-    pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(4)).fit(english)
-    call = {"head": "NOUN|NN", "direction": "left"}
-    found = approximate_dfa(pipeline, english, **call)
-    assert_same_dfa(found, approximate_dfa(pipeline[-1], pipeline[:-1].transform(english), **call))
-
-
 @pytest.mark.parametrize("learner", [SpectralAutomaton(3, mixing=0.0), EMAutomaton(3)], ids=str)
 @pytest.mark.parametrize("symbols", ["ab", [3, 7]])
 def test_models_of_sequences(learner, symbols):
@@ -342,23 +290,6 @@ class TestValue:
         assert edges == set(zip(*dfa.transitions, strict=True))
         assert all(key == data["symbol"] for _, _, key, data in graph.edges(keys=True, data=True))
 
-    def test_without_networkx(self, dfa, monkeypatch):
-        monkeypatch.setitem(sys.modules, "networkx", None)
-        with pytest.raises(ImportError, match=r"to_networkx needs networkx: pip install .*graph"):
-            dfa.to_networkx()
-
-    def test_dot(self, dfa):
-        lines = dfa.to_dot().splitlines()
-        assert lines[0] == "digraph {"
-        assert lines[-1] == "}"
-        assert '0 [label="0\\nSTOP 0.00"];' in lines
-        assert '1 [label="1\\nSTOP 0.25", peripheries=2];' in lines
-        assert '0 -> 1 [label="a 1.00"];' in lines
-        assert "start -> 0;" in lines
-        assert sum(" -> " in line for line in lines) == 1 + len(
-            {(s, t) for s, _, t, _, _ in zip(*dfa.transitions, strict=True)}
-        )
-
     def test_dot_joins_and_escapes_symbols(self):
         odd = ['"', "\\", "x"]
         trees = [DependencyTree([s, "H"], [2, 0]) for s in odd]
@@ -367,44 +298,10 @@ class TestValue:
         )
         assert r'0 -> 0 [label="\" 0.17\n\\ 0.17\nx 0.17"];' in dfa.to_dot()
 
-    def test_text_has_all_of_it(self, dfa):
-        text = str(dfa)
-        assert text.startswith("H, left: 3 states of 3 clusters, paths for 100% of 4 sequences\n")
-        assert len(re.findall(r" STOP$", text, re.MULTILINE)) == 3
-        assert len(re.findall(r" -> \d$", text, re.MULTILINE)) == len(dfa.transitions.counts)
-
 
 class TestErrors:
-    def test_heads(self, english):
-        model = SpectralSHAG(2).fit(english)
-        message = r"is none of the 15 symbols .* ADJ, ADP"
-        cases = [(head, message) for head in ("NN", "<root>", None, ["NOUN"])]
-        assert not not_refused(
-            cases, lambda head: approximate_dfa(model, english, head=head, direction="left")
-        )
-        cases = [
-            (
-                [DependencyTree(["a"], [0], upos=["VERB"])],
-                r"X has 0 sequences of the automaton 'NOUN, left', .*min_count=10",
-            ),
-            ([["NOUN"]], r"X\[0\] has no heads"),
-        ]
-        assert not not_refused(
-            cases, lambda X: approximate_dfa(model, X, head="NOUN", direction="left")
-        )
-
     def test_an_automaton_that_generates_nothing(self):
         trees = stars(["a"])
         model = with_automaton(one_state(0.1)._replace(alpha_1=np.zeros(1)), trees)
         with pytest.raises(ValueError, match="'H, left' starts with a vector of zeros"):
             approximate_dfa(model, trees, head="H", direction="left", min_count=1)
-
-    def test_parameters(self, english):
-        wrong = [{"direction": "up"}, {"direction": 0}, {"n_clusters": 0}, {"min_count": 0.5}]
-        cases = [(o, f"The '{name}' parameter of approximate_dfa") for o in wrong for name in o]
-
-        def approximate(options):
-            call = {"head": "NOUN", "direction": "left", **options}
-            approximate_dfa(SpectralSHAG(2), english, **call)
-
-        assert not not_refused(cases, approximate)

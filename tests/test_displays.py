@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import SpectralSHAG
 from sklearn_shag.inspection import (
@@ -18,7 +17,7 @@ from sklearn_shag.inspection import (
     DFATransitions,
     approximate_dfa,
 )
-from sklearn_shag.treebank import DependencyTree, TokenFeature
+from sklearn_shag.treebank import DependencyTree
 
 
 @pytest.fixture(autouse=True)
@@ -122,14 +121,6 @@ class TestDependencyTree:
         assert tops[3] < tops[4] < tops[2]
         assert tops[1] < tops[2]
 
-    def test_where_one_is_known_alone(self):
-        bare = self.tree.with_heads(None)
-        for tree, heads, n in ((self.tree, None, 4), (bare, self.tree.heads, 4), (bare, None, 0)):
-            display = DependencyTreeDisplay(tree, heads).plot()
-            assert len(display.arcs["right"]) == len(display.ax_.patches) == n
-            assert display.arcs["missed"] == display.arcs["wrong"] == []
-            assert display.ax_.get_legend() is None
-
     def test_partial_tree(self):
         """What is predicted for a token without a true head is neither right nor wrong."""
         partial = self.tree.with_heads([-1, 0, 4, -1])
@@ -158,13 +149,6 @@ class TestDependencyTree:
         other = DependencyTreeDisplay.from_predictions(tree, model.parse([tree])[0])
         assert other.arcs == display.arcs
 
-    def test_words_alone_and_marks_of_mathematics(self, pyplot):
-        tree = DependencyTree(["$x^$", "\\alpha$", "$"], [0, 1, 1])
-        display = DependencyTreeDisplay(tree).plot()
-        assert [text.get_text() for text in words_of(display)] == list(tree.forms)
-        display.figure_.canvas.draw()  # "$x^$" would be no formula
-        ArcMarginalsDisplay(np.ones((3, 4)), tree.forms).plot().figure_.canvas.draw()
-
     def test_own_axes_are_used_and_everything_fits(self, pyplot, long_tree):
         figure, axes = pyplot.subplots(1, 2)
         display = DependencyTreeDisplay.from_predictions(
@@ -186,12 +170,6 @@ class TestDependencyTree:
             for patch in display.ax_.patches:
                 assert patch.get_window_extent().y0 > words - 5
 
-    def test_long_words_are_cut(self):
-        display = DependencyTreeDisplay(DependencyTree(["https://example.org/" * 3, "a"])).plot()
-        word = words_of(display)[0].get_text()
-        assert len(word) == 20
-        assert word.endswith("\N{HORIZONTAL ELLIPSIS}")
-
 
 class TestArcMarginals:
     def test_data_and_marks(self, model, english):
@@ -206,43 +184,6 @@ class TestArcMarginals:
         assert [text.get_text() for text in columns] == ["<root>", *tree.forms]
         assert_array_equal(display.marks_.get_xdata(), tree.heads)
         assert_array_equal(display.marks_.get_ydata(), np.arange(len(tree)))
-
-    def test_unknown_heads_have_no_marks(self, model, english):
-        partial = english[302].with_heads([-1, *english[302].heads[1:4], *[-1] * 6])
-        display = ArcMarginalsDisplay.from_estimator(model, partial)
-        assert_array_equal(display.marks_.get_xdata(), partial.heads[1:4])
-        assert_array_equal(display.marks_.get_ydata(), [1, 2, 3])
-
-    def test_symbols_have_no_true_heads(self, model, pyplot):
-        figure, ax = pyplot.subplots()
-        display = ArcMarginalsDisplay.from_estimator(model, ["DET", "NOUN", "VERB"], ax=ax)
-        assert display.ax_ is ax
-        assert display.figure_ is figure
-        assert display.marks_ is None
-        assert [text.get_text() for text in ax.get_yticklabels()] == ["DET", "NOUN", "VERB"]
-
-    def test_can_be_read(self, long_tree):
-        rng = np.random.default_rng(0)
-        marginals = rng.dirichlet(np.ones(61), size=60)
-        display = ArcMarginalsDisplay(marginals, long_tree.forms, long_tree.heads).plot()
-        ax = display.ax_
-        texts = [*ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label]
-        extents = check_can_be_read(texts, display.figure_, 8)
-        cells = ax.get_window_extent()
-        assert cells.width / 61 > 9  # pixels, at least
-        assert all(not cells.overlaps(extent) for extent in extents)
-        assert max(display.figure_.get_size_inches()) < 15
-
-    def test_pipelines_and_mistakes(self, model, english):
-        pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(2)).fit(english[:50])
-        display = ArcMarginalsDisplay.from_estimator(pipeline, english[0])
-        (transformed,) = pipeline[:-1].transform([english[0]])
-        (expected,) = pipeline[-1].predict_marginals([transformed])
-        assert_array_equal(display.marginals, expected)
-        with pytest.raises(TypeError, match="got a TokenFeature, which has no predict_marginals"):
-            ArcMarginalsDisplay.from_estimator(pipeline[0], english[0])
-        with pytest.raises((TypeError, ValueError), match="X"):
-            ArcMarginalsDisplay.from_estimator(model, english[:2])
 
 
 def random_dfa(n_states, n_symbols, seed=0):
@@ -317,13 +258,6 @@ class TestAutomaton:
         assert set(display.labels_) == {(0, 1), (0, 2), (1, 3), (3, 0)}
         assert places[0][0] < places[1][0] == places[2][0] < places[3][0]
         assert any("probability to stop" in text.get_text() for text in display.ax_.texts)
-
-    def test_threshold(self):
-        dfa = random_dfa(3, 5)
-        drawn = [len(AutomatonDisplay(dfa).plot(min_probability=p).labels_) for p in (0, 0.1, 1)]
-        assert drawn[0] > drawn[1] > drawn[2] == 0
-        with pytest.raises(ValueError, match="min_probability"):
-            AutomatonDisplay(dfa).plot(min_probability=5)
 
     @pytest.mark.parametrize(("n_states", "n_symbols"), [(1, 3), (2, 5), (5, 20), (10, 50)])
     def test_can_be_read(self, n_states, n_symbols):

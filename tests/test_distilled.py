@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
 
 from sklearn_shag import (
     AveragedParser,
@@ -15,16 +14,13 @@ from sklearn_shag import (
     DistilledParser,
     RefinedSHAG,
     SpectralSHAG,
-    Splitter,
     Tagger,
-    load_model,
     make_parser_pipeline,
-    save_model,
 )
 from sklearn_shag.conditional import Examples, Lesson, find_places
 from sklearn_shag.ensembles._distilled import _ask_teacher
 from sklearn_shag.parsing import arc_losses, cross_entropy
-from sklearn_shag.treebank import DependencyTree, TokenFeature, to_text
+from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests.estimators import assert_same_model, same
 from tests.oracles import projective_trees
 
@@ -194,19 +190,6 @@ def test_the_student_learns_the_trees_of_the_teacher(english, halves, targets):
     assert model.score(english) == model.parser_.score(english)
 
 
-def test_heads_in_y_and_heads_in_trees(english, halves):
-    known, raw = halves
-    expected = DistilledParser(network(), CRF).fit([*known, *raw])
-    y = [*known, *[[-1] * len(tree) for tree in raw]]
-    assert_same_model(
-        DistilledParser(network(), CRF).fit([*known, *raw], y).parser_, expected.parser_
-    )
-    symbols = [tree.upos for tree in [*known, *raw]]
-    crf = CRFParser(["form"], max_iter=3, random_state=0)
-    found = DistilledParser(crf, crf).fit(symbols, y)
-    assert found.predict(symbols[:1])[0].size == len(symbols[0])
-
-
 def test_partial_trees_keep_what_is_known(english, halves):
     known, _ = halves
     partial = [tree.with_heads([-1, *tree.heads[1:]], tree.deprels) for tree in english[60:90]]
@@ -243,19 +226,6 @@ def test_the_teacher_fills_in_tags(english, halves):
     assert model.parse(raw)[0].upos is not None
 
 
-def test_raw_text_as_text(english, halves):
-    known, _ = halves
-    text = to_text(english[60:90])[0]
-    splitter = Splitter(hidden_layer_sizes=[8], max_iter=2, random_state=0)
-    linear = CRFParser(["form"], max_iter=3, random_state=0)
-    model = make_parser_pipeline(splitter, DistilledParser(linear, linear)).fit([*known, text])
-    raw = clone(splitter).fit(known).split_text(text)
-    assert len(raw) > 1
-    expected = DistilledParser(linear, linear).fit([*known, *raw])
-    assert_same_model(model[-1].parser_, expected.parser_)
-    assert model.parse_text("One")[0].heads.tolist() == [0]
-
-
 def test_frozen_teachers_stay_as_they_are(english, halves):
     known, raw = halves
     teacher = FrozenEstimator(clone(CRF).fit(known))
@@ -263,23 +233,6 @@ def test_frozen_teachers_stay_as_they_are(english, halves):
         model = DistilledParser(network(), teacher).fit(sentences)
         assert model.teacher_ is teacher
     assert len(DistilledParser(network(max_iter=1)).fit(known).teacher_.estimators_) == 3
-
-
-def test_it_goes_where_parsers_go(english, halves, tmp_path):
-    known, raw = halves
-    model = DistilledParser(network(), CRF)
-    search = GridSearchCV(model, {"weight": [0.5, 1.0], "parser__max_iter": [1]}, cv=2)
-    search.fit([*known[::2], *raw, *known[1::2]])
-    assert 0 < search.best_score_ < 1
-    average = AveragedParser([("student", model), ("linear", CRF)], calibrate=False)
-    assert average.fit([*known, *raw]).predict(raw).size == len(raw)
-    pipeline = make_parser_pipeline(TokenFeature("upos"), DistilledParser(CRF, CRF))
-    pipeline.fit([*known, *raw])
-    for fitted in (search.best_estimator_, pipeline):
-        save_model(fitted, tmp_path / "model.npz")
-        loaded = load_model(tmp_path / "model.npz")
-        assert same(loaded.predict_marginals(raw), fitted.predict_marginals(raw))
-    assert type(loaded[-1]) is CRFParser
 
 
 def test_of_signed_operators_the_trees_are_learned(english, halves):

@@ -161,12 +161,6 @@ def test_files_with_other_vectors_are_refused(fitted, tmp_path):
         load_model(tmp_path / "model.npz")
 
 
-def test_warm_start(english, vectors):
-    parser = small(vectors, warm_start=True, max_iter=2).fit(english[:60])
-    table = parser.weights_.vectors
-    assert_array_equal(parser.fit(english[:60]).weights_.vectors, table)
-
-
 def test_what_is_refused(english):
     cases = [
         ({}, "0 words need vectors"),

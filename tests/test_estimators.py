@@ -1,7 +1,5 @@
 """What the estimators promise on sentences of any kind, and how they refuse the rest."""
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -146,16 +144,6 @@ def test_heads_of_any_type_of_integer(dtype):
     assert expected.score(X, y) == expected.score(X, Y)
 
 
-def test_score_is_the_share_of_right_heads(fitted, english):
-    predicted = fitted.predict(english[:50])
-    right = sum(np.sum(p == t.heads) for p, t in zip(predicted, english[:50], strict=True))
-    total = sum(len(tree) for tree in english[:50])
-    assert_allclose(fitted.score(english[:50]), right / total, rtol=1e-12)
-    heads = [tree.heads.tolist() for tree in english[:50]]
-    symbols = [tree.symbols for tree in english[:50]]
-    assert fitted.score(symbols, heads) == fitted.score(english[:50])
-
-
 def test_probability_of_a_tree_is_the_product_of_its_sequences(fitted, english):
     trees = [tree for tree in english if len(tree) < 12][:30]
     codes = {symbol: code for code, symbol in enumerate(fitted.symbols_)}
@@ -190,27 +178,6 @@ def test_samples_are_trees_over_the_known_symbols(fitted):
         assert_is_parse(tree.heads, len(tree))
         assert set(tree.symbols) <= set(fitted.symbols_)
         assert len(tree) <= 60
-
-
-def test_fitted_shapes(fitted):
-    n_symbols = fitted.symbols_.size
-    n_states = fitted.operators_.alpha_1.shape[2]
-    for operators, n in [(fitted.operators_, n_states), (fitted.fallback_operators_, 1)]:
-        assert operators.alpha_1.shape == (n_symbols + 2, 2, n)
-        assert operators.alpha_inf.shape == (n_symbols + 2, 2, n)
-        assert operators.A.shape == (n_symbols + 2, 2, n_symbols + 1, n, n)
-    assert fitted.fallback_operators_.A[:-1].min() > 0
-    assert fitted.fallback_operators_.A[-1, 1].min() > 0
-    assert fitted.symbols_.tolist() == sorted(set(fitted.symbols_))
-
-
-def test_nothing_warns_at_any_rank(english):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for n_states in (1, 2, 5, 12, 20):
-            model = SpectralSHAG(n_states).fit(english[:300])
-            for heads, tree in zip(model.predict(english[300:]), english[300:], strict=True):
-                assert_is_parse(heads, len(tree))
 
 
 def test_parameters_that_were_right_are_not_confused_with_others(english):

@@ -530,22 +530,3 @@ def test_a_column_that_is_missing_is_an_error():
         if name not in ("upos", "xpos"):
             parser.predict([full(**{name: ["_"] * 29 + [getattr(full(), name)[0]]})])
     assert not not_refused(cases, parser.predict)
-
-
-def test_masked_words_are_missing_columns():
-    masked, columns = DependencyTree(["_"] * 30, upos=["A"] * 30), ("form", "suffix", "shape")
-
-    def predict(column):
-        CRFParser(["upos", column], n_features=64, random_state=0).fit([full()]).predict([masked])
-
-    cases = [(column, f"All values of the column '{column}.* run its script") for column in columns]
-    assert not not_refused(cases, predict)
-    cases = [([column], r"it says nothing\..* run its script") for column in columns]
-    learned = DependencyTree(masked.forms, [0, *[1] * 29])
-    assert not not_refused(cases, lambda columns: CRFParser(columns).fit([learned]))
-
-
-def test_unknown_tags_are_told():
-    parser = CRFParser(["upos", "form"], n_features=64, random_state=0).fit([full()])
-    with pytest.warns(UnknownSymbolWarning, match="100 % of the tokens"):
-        parser.predict([full(upos=["Z"] * 30)])

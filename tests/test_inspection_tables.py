@@ -7,17 +7,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, load_model, save_model
 from sklearn_shag.inspection import (
     ArcTable,
     AutomatonGains,
     AutomatonRanks,
-    CalibrationBins,
-    DFAStates,
-    DFATransitions,
     approximate_dfa,
     arc_table,
     automaton_gains,
@@ -26,7 +21,7 @@ from sklearn_shag.inspection import (
 )
 from sklearn_shag.inspection._tables import table_text
 from sklearn_shag.operators import Operators, change_basis
-from sklearn_shag.treebank import DependencyTree, TokenFeature, display_width
+from sklearn_shag.treebank import DependencyTree, display_width
 
 
 @pytest.fixture(scope="module")
@@ -63,23 +58,6 @@ class TestGains:
         }
         assert sorted(gains.gains, reverse=True) == gains.gains.tolist()
         assert gains.counts.sum() == sum(map(len, test))
-
-    def test_nothing_is_gained_over_oneself(self, models, english):
-        gains = automaton_gains(models[0], english[200:], baseline=models[0])
-        assert not gains.gains.any()
-        assert_array_equal(gains.scores, gains.baseline_scores)
-        names = rows_of(gains[:2])
-        assert names == sorted(names, key=lambda row: (row[0] == "<root>", *row))
-
-    def test_pipelines_searches_iterators_and_y(self, models, english):
-        pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(2)).fit(english[:200])
-        test = english[200:]
-        expected = automaton_gains(pipeline, test, baseline=models[1])
-        assert set(expected.heads) <= {*models[0].symbols_, "<root>"}
-        assert_equal(automaton_gains(pipeline, iter(test), baseline=models[1]), expected)
-        y = [tree.heads for tree in test]
-        bare = [tree.with_heads(None) for tree in test]
-        assert_equal(automaton_gains(pipeline, bare, y, baseline=models[1]), expected)
 
 
 def nilpotent(rng, n_symbols, n_states):
@@ -192,18 +170,6 @@ class TestArcs:
         assert np.isfinite(arc_table(models[0]).probabilities).all()
 
 
-def test_pipelines_and_searches_are_opened(english):
-    pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(2))
-    grid = {"spectralshag__n_states": [1, 2]}
-    search = GridSearchCV(pipeline, grid, cv=2).fit(english[:50])
-    grammar = search.best_estimator_[-1]
-    head = grammar.symbols_[0]
-    for estimator in (search, search.best_estimator_):
-        assert_equal(arc_table(estimator), arc_table(grammar))
-        assert_equal(automaton_ranks(estimator), automaton_ranks(grammar))
-        assert_equal(top_modifiers(estimator, head=head), top_modifiers(grammar, head=head))
-
-
 class TestRanks:
     def test_the_attributes_by_name(self, models, tmp_path):
         model = models[0]
@@ -269,12 +235,6 @@ class TestForms:
         assert frame["counts"].dtype == float
         for name, column in zip(table._fields, table, strict=True):
             np.testing.assert_array_equal(np.array(frame[name].tolist()), column)
-
-    @pytest.mark.parametrize("table", [DFAStates, DFATransitions, CalibrationBins])
-    def test_of_other_columns(self, table):
-        columns = [np.arange(2)] * len(table._fields)
-        assert table(*columns)._repr_html_().count("<tr>") == 3
-        assert str(table(*columns)).count("\n") == 2
 
     def test_dfa(self, english):
         model = DeterministicSHAG("sibling").fit(english)

@@ -19,8 +19,7 @@ from sklearn_shag.metrics import (
     las_scorer,
 )
 from sklearn_shag.treebank import DependencyTree, heads
-from tests.estimators import symbols_and_heads, without_relations
-from tests.faults import not_refused
+from tests.estimators import symbols_and_heads
 from tests.fuzz.treebanks import heads_lists
 
 SCORES = {
@@ -96,13 +95,6 @@ def test_counts(trees):
                 score(gold, system, **options)
 
 
-def test_true_trees_without_relations_do_not_count():
-    tree = DependencyTree(["a", "b"], [2, 0], deprels=["obj", "root"])
-    bare = without_relations(tree)
-    for score in SCORES.values():
-        assert score([tree, bare], [tree, tree.with_heads([0, 1], ["x", "y"])]) == 1.0
-
-
 def naive_value(tree, token, by, subtypes):
     """The relation, the length or the depth of an arc; None for an unknown depth."""
     head = tree.heads[token - 1]
@@ -163,35 +155,6 @@ def test_a_length_is_a_filter(english):
             score(gold[:1], parsed[:1], max_length=1)
 
 
-def test_what_a_breakdown_is_by(english):
-    assert "nmod:poss" not in labeled_breakdown(english, english).values
-    with pytest.raises(ValueError, match="by must be 'relation', 'length' or 'depth', got 'head'"):
-        labeled_breakdown(english[:1], english[:1], by="head")
-
-
-@pytest.mark.parametrize("score", [*SCORES.values(), labeled_breakdown])
-def test_each_score_checks_what_it_is_given(score):
-    tree = DependencyTree(["a", "b"], [2, 0], deprels=["obj", "root"])
-    bare, unknown = without_relations(tree), tree.with_heads(tree.heads, ["_", "_"])
-    partial = tree.with_heads([-1, 0], ["obj", "_"])
-    cases = [
-        (([tree, tree], [tree, bare]), r"y_pred\[1\] has no relations .* 1 of 2 trees .*fit"),
-        (([bare], [tree]), r"No relation of y_true is known: all 2 are '_'"),
-        (([unknown], [tree]), r"No relation of y_true is known: all 2 are '_'"),
-        (([partial], [tree]), r"No token .* is left to score"),
-        (([tree], [tree, tree]), "same number of sentences"),
-    ]
-    assert not not_refused(cases, lambda trees: score(*trees))
-    options = [{"ignore": [[True, True]]}, {"sample_weight": [0]}]
-    cases = [(option, r"No token .* is left to score") for option in options]
-    assert not not_refused(cases, lambda option: score([tree], [tree], **option))
-    cases = [
-        (([tree], [[2, 0]]), r"y_pred\[0\] is a list; relations are only known for"),
-        (([[2, 0]], [tree]), r"y_true\[0\] is a list; relations are only known for"),
-    ]
-    assert not not_refused(cases, lambda trees: score(*trees), TypeError)
-
-
 class TestOfficialEvaluation:
     @pytest.mark.parametrize("model", [SpectralSHAG(4), LexicalizedSHAG()], ids=str)
     def test_bundled_treebank(self, official, english, model):
@@ -243,13 +206,6 @@ class TestScorer:
         )
         with pytest.raises(ValueError, match="No relation of y_true is known"):
             las_scorer(model, symbols, y)
-
-    def test_relations_count_where_y_has_the_same_heads(self, english):
-        model = DeterministicSHAG().fit(english)
-        tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0], deprels=["x", "nsubj", "root"])
-        assert las_scorer(model, [tree]) == pytest.approx(2 / 3)
-        assert las_scorer(model, [tree], [[-1, 3, 0]]) == 1.0
-        assert las_scorer(model, [tree], [[3, 3, 0]]) == 1.0
 
 
 def test_ignored_punctuation(english):

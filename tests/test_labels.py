@@ -7,19 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import (
-    AveragedParser,
-    DeterministicSHAG,
-    LexicalizedSHAG,
-    ProductParser,
-    SpectralSHAG,
-)
+from sklearn_shag import DeterministicSHAG, LexicalizedSHAG, ProductParser, SpectralSHAG
 from sklearn_shag.sequences import count_treebank, merge_statistics
-from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
+from sklearn_shag.treebank import DependencyTree
 from tests.estimators import same, without_relations
 from tests.fuzz.treebanks import heads_lists
 
@@ -138,12 +130,6 @@ class TestCounts:
         assert as_counts(count_treebank([tree.symbols], [[2, 0, 2]])) == {}
         assert as_counts(count_treebank([tree.with_heads(None, tree.deprels)], [[2, 0, 2]])) == {}
 
-    def test_a_sentence_of_weight_zero_has_no_relations(self):
-        trees = [DependencyTree(["A"], [0], deprels=[label]) for label in ("x", "y")]
-        assert count_treebank(trees, sample_weight=[0, 1]).labels.tolist() == ["y"]
-        partial = DependencyTree(["A", "B"], [-1, -1], deprels=["x", "z"])
-        assert count_treebank([partial, *trees], sample_weight=[0, 1, 1]).labels.size == 2
-
 
 class TestPrediction:
     @given(st.lists(labelled_trees(), min_size=1, max_size=6), labelled_trees(SYMBOLS))
@@ -175,49 +161,6 @@ class TestPrediction:
         right = np.concatenate(gold) == np.concatenate([tree.deprels for tree in test])
         assert right.mean() > 0.7
 
-    def test_needs_relations_in_training(self, labelling, english):
-        model = labelling.fit(list(map(without_relations, english[:50])))
-        assert model.labels_.size == 0
-        with pytest.raises(ValueError, match=r"knows no relations: .* Fit it on trees with rel"):
-            model.predict_labels(english[50:52])
-        assert [tree.deprels for tree in model.parse(english[50:52])] == [None, None]
-
-    def test_arguments(self, english):
-        model = DeterministicSHAG().fit(english)
-        with pytest.raises(ValueError, match=r"Give y, or the arcs allowed .* not both"):
-            model.predict_labels(english[:1], english[:1], allowed=[None])
-        with pytest.raises(ValueError, match=r"y\[0\] holds 1 heads for a sentence of"):
-            model.predict_labels(english[:1], [[0]])
-        with pytest.raises(ValueError, match=r"y\[0\] .* has unknown heads \(-1\)"):
-            model.predict_labels([["DET", "NOUN"]], [[-1, 0]])
-        only = [np.array([[False, False, True], [True, False, False]])]
-        assert model.predict_labels([["DET", "NOUN"]], allowed=only)[0].tolist() == ["det", "root"]
-        assert model.parse([["DET", "NOUN"]])[0].deprels == ("det", "root")
-
-    def test_grammars_that_were_not_learned_need_no_labels(self, english):
-        model = DeterministicSHAG().fit(english)
-        del model.labels_
-        assert model.parse(english[:1])[0].deprels is None
-        assert AveragedParser([("frozen", FrozenEstimator(model))]).fit(english).labels_.size == 0
-        with pytest.raises(ValueError, match="knows no relations"):
-            model.predict_labels(english[:1])
-
-    def test_unknown_symbols_are_told_once(self, english):
-        model = DeterministicSHAG().fit(english)
-        for method in (model.parse, model.predict_labels):
-            with pytest.warns(UnknownSymbolWarning) as caught:
-                method([["unknown", "symbols"]])
-            assert len(caught) == 1
-
-    def test_learning_again_replaces_what_was_looked_up(self, english):
-        model = DeterministicSHAG().fit(english)
-        before = model.predict_labels(english[:1], english[:1])[0]
-        renamed = [
-            tree.with_heads(tree.heads, [f"{label}!" for label in tree.deprels]) for tree in english
-        ]
-        after = model.fit(renamed).predict_labels(english[:1], english[:1])[0]
-        assert after.tolist() == [f"{label}!" for label in before]
-
 
 class TestMembers:
     def test_of_a_product_the_first_that_knows_relations_gives_them(self, english):
@@ -233,14 +176,6 @@ class TestMembers:
         assert same(model.predict_labels(english, english), other.predict_labels(english, english))
         model.set_params(weights=[1, 0, 0])
         assert model.labels_.size == 0
-
-    def test_sentences_pass_the_steps_of_the_member(self, english):
-        pipeline = make_pipeline(TokenFeature("xpos"), DeterministicSHAG())
-        members = [("xpos", pipeline), ("upos", DeterministicSHAG())]
-        model = AveragedParser(members, weights=[1, 0]).fit(english)
-        alone = clone(pipeline).fit(english)
-        expected = alone[-1].predict_labels(alone[0].transform(english), english)
-        assert same(model.predict_labels(english, english, unique_relations=()), expected)
 
 
 def test_parse_keeps_relations_of_kept_heads(english):

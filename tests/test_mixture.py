@@ -5,15 +5,13 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, MixtureSHAG, SpectralSHAG
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
+from sklearn_shag.treebank import DependencyTree
 from tests import oracles
-from tests.estimators import assert_same_model, same
+from tests.estimators import same
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -226,23 +224,6 @@ def test_an_iteration_shares_sequences_out_among_helpers():
     assert_allclose(model.weights_[:, 2], pool / pool.sum(axis=0), rtol=1e-9)
 
 
-def test_long_sentences_are_left_out(helpers, raw, english):
-    model = MixtureSHAG(helpers, max_iter=5)
-    long = [tree for tree in english if len(tree) > 10][:5]
-    assert_same_model(clone(model).fit(raw + long), clone(model).fit(raw))
-    with pytest.raises(ValueError, match="max_length=10"):
-        model.fit(long)
-
-
-def test_convergence_is_told(helpers, raw):
-    model = MixtureSHAG(helpers, max_iter=2)
-    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
-        model.fit(raw)
-    assert (model.converged_, model.n_iter_, len(model.loss_curve_)) == (False, 2, 3)
-    model.set_params(weights="uniform").fit(raw)
-    assert (model.converged_, model.n_iter_, len(model.loss_curve_)) == (True, 0, 1)
-
-
 def test_sentences_that_no_helper_has_a_tree_for():
     hard = DeterministicSHAG().fit([["a", "b"], ["b"]], [[2, 0], [0]])
     members, text = freeze(hard=hard), [["a", "b"], ["b"], ["b", "a"]]
@@ -272,17 +253,6 @@ def test_relations_are_those_of_all_helpers_or_of_known_trees(helpers, english):
     assert "nsubj" in model.labels_
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
-def test_relations_count_where_the_head_and_the_symbols_are_known(helpers):
-    """One is of an arc without its head, and one of a symbol that no helper knows."""
-    deprels = ["headless", "strange", "root"]
-    tree = DependencyTree(["a", "b", "c"], [-1, 3, 0], upos=["DET", "ODD", "NOUN"], deprels=deprels)
-    model = MixtureSHAG(helpers, max_iter=1).fit([tree], [tree])
-    assert "ODD" not in model.symbols_
-    assert "headless" not in model.labels_
-    assert model.labels_[model.label_counts_.labels].tolist() == ["root"]
-
-
 def test_mixtures_are_helpers(helpers, raw):
     inner = MixtureSHAG(helpers[:2], weights="uniform").fit(raw)
     outer = MixtureSHAG([*freeze(both=inner), helpers[2]], weights=[2, 1]).fit(raw)
@@ -290,16 +260,4 @@ def test_mixtures_are_helpers(helpers, raw):
     assert_allclose(outer.log_likelihood(raw), flat.log_likelihood(raw), rtol=1e-9)
 
 
-def test_another_tag_set_is_told(helpers):
-    with pytest.warns(UnknownSymbolWarning):
-        MixtureSHAG(helpers, max_iter=1).fit([["NN", "VBZ"], ["VBZ", "NN", "RB"]])
-
-
 # An estimator
-
-
-def test_helpers_can_be_exchanged(helpers, raw):
-    model = MixtureSHAG(helpers, weights="uniform").set_params(first=helpers[0][1])
-    model.fit(raw)
-    assert model.named_estimators_["first"] is helpers[0][1]
-    assert model.estimators_[2] is helpers[0][1]

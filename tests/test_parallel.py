@@ -2,12 +2,10 @@
 
 import threading
 import time
-from contextlib import contextmanager
 from unittest import mock
 
 import numpy as np
 import pytest
-import sklearn
 from joblib import Parallel, cpu_count, parallel_config
 from joblib import delayed as outer_delayed
 from numpy.testing import assert_array_equal
@@ -158,12 +156,6 @@ def test_linear_algebra_keeps_to_one_thread_meanwhile(n_jobs):
         assert blas_threads() == {2}
 
 
-def test_tasks_know_the_configuration_of_scikit_learn():
-    with sklearn.config_context(working_memory=7):
-        configs = run_parallel([delayed(sklearn.get_config)() for _ in range(2)], 2)
-    assert [config["working_memory"] for config in configs] == [7, 7]
-
-
 def test_threads_have_the_error_state_of_numpy():
     both = threading.Barrier(2, timeout=60)
 
@@ -173,19 +165,3 @@ def test_threads_have_the_error_state_of_numpy():
 
     with np.errstate(over="ignore"):
         assert run_parallel([delayed(look)() for _ in range(2)], 2) == ["ignore"] * 2
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_who_watches_sees_parsing_go_on(monkeypatch, english, n_jobs):
-    """A bar that moves when all is done is none."""
-    steps, many = [], english * 10
-
-    @contextmanager
-    def progress(description, n_steps, unit, verbose):
-        assert (n_steps, verbose) == (len(many), 1)
-        yield steps.append
-
-    monkeypatch.setattr(_forest, "progress", progress)
-    SpectralSHAG(2, n_jobs=n_jobs).fit(english).set_params(verbose=1).predict(many)
-    assert sum(steps) == len(many)
-    assert len(steps) > 2

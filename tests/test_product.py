@@ -215,14 +215,6 @@ class TestAllTrees:
             assert tuple(model.predict([tree])[0]) == heads[int(np.argmax(values))]
 
 
-def test_a_product_of_one_is_that_one(members, english):
-    for name, member in members.items():
-        model = frozen_product([member])
-        found = model.predict_marginals(english[200:])
-        for one, other in zip(found, member.predict_marginals(english[200:]), strict=True):
-            assert_allclose(one, other, atol=1e-11, err_msg=name)
-
-
 def test_large_powers_do_not_vanish(members, english):
     """P ** 40 is 0 in double precision for many words."""
     model = frozen_product([members["fcp"]], weights=[40.0], decoder="viterbi")
@@ -259,17 +251,3 @@ class TestWithoutMass:
             used[way] += 1
             assert_array_equal(heads, parsers[way].predict([tree])[0])
         assert min(used.values()) > 5
-
-
-class TestMembers:
-    def test_may_know_other_symbols(self, members, english):
-        few = SpectralSHAG(2).fit([t for t in english[:200] if "INTJ" not in t.symbols])
-        assert few.symbols_.size < members["fcp"].symbols_.size
-        model = frozen_product([few, members["fcp"]])
-        assert len(model.predict(english[200:])) == len(english[200:])
-
-
-def test_what_has_no_probability_is_not_offered(members):
-    model = frozen_product([members["hidden"], members["fcp"]])
-    for name in ("sample", "log_likelihood", "score_samples"):
-        assert not hasattr(model, name)

@@ -66,14 +66,6 @@ def y(request, trees):
 # heads
 
 
-def test_heads_are_those_of_the_trees(trees):
-    y = heads(trees)
-    assert isinstance(y, list)
-    assert all(part is tree.heads for part, tree in zip(y, trees, strict=True))
-    assert all(a is b for a, b in zip(heads(iter(trees)), y, strict=True))
-    assert heads([]) == []
-
-
 # Scorers
 
 
@@ -89,16 +81,6 @@ def test_scorers_score_what_is_predicted(trees, y, weights, name):
         assert weighted != score
         if name == "uas":
             assert score == model.score(trees)
-
-
-def test_scorers_take_sentences_with_y(trees):
-    symbols, y = [tree.symbols for tree in trees], heads(trees)
-    model = SpectralSHAG(2).fit(symbols, y)
-    assert uas_scorer(model, symbols, y) == model.score(symbols, y)
-    with pytest.raises(ValueError, match=r"X\[0\] has no heads .* heads of all sentences as y"):
-        uas_scorer(model, symbols)
-    with pytest.raises(ValueError, match="the same number of sentences"):
-        uas_scorer(model, symbols, y[1:])
 
 
 def test_true_heads_are_those_before_the_steps_of_a_pipeline(trees):
@@ -151,16 +133,6 @@ def test_routing_passes_weights_to_objects_and_not_to_functions(trees, weights):
 
 
 # Tools for tables and classes
-
-
-def test_pipelines_pass_on_what_scikit_learn_knows(trees):
-    pipeline = make_pipeline(TokenFeature("xpos"), SpectralSHAG(2)).fit(trees)
-    for method in ("predict", "score", "score_samples"):
-        assert hasattr(pipeline, method)
-    for method in ("predict_marginals", "parse", "log_likelihood"):
-        assert hasattr(pipeline[-1], method)
-        assert not hasattr(pipeline, method)
-    assert pipeline[0].get_feature_names_out().tolist() == ["trees"]
 
 
 ADDRESS = "https://docs.org/shag"

@@ -27,19 +27,6 @@ START = STOP = POOL = N_SYMBOLS
 ROOT = N_SYMBOLS + 1
 
 
-def test_codes_have_names():
-    alphabet = Alphabet(N_SYMBOLS)
-    assert alphabet.unknown_modifier == alphabet.unknown_head == POOL
-    assert alphabet.boundary == START == STOP
-    assert alphabet.root == ROOT
-    codes = [*range(N_SYMBOLS), POOL]
-    assert alphabet.n_modifiers == alphabet.n_learned == len(codes)
-    assert alphabet.n_heads == len([*codes, ROOT])
-    # Beside a modifier: symbols and the boundary; further away: symbols.
-    contexts = [*range(N_SYMBOLS), START, *map(alphabet.further, range(N_SYMBOLS))]
-    assert contexts == list(range(alphabet.n_contexts))
-
-
 def test_pairs_are_numbered_head_by_head_left_before_right():
     alphabet = Alphabet(N_SYMBOLS)
     heads, directions = np.indices((alphabet.n_learned, 2)).reshape(2, -1)

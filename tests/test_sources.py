@@ -106,15 +106,6 @@ class TestSources:
         monkeypatch.setattr(sys, "stdin", stream)
         assert forms(read_conllu("-")) == ["é"]
 
-    def test_standard_input_of_text_alone(self, monkeypatch):
-        monkeypatch.setattr(sys, "stdin", io.StringIO(text("é")))
-        assert forms(read_conllu("-")) == ["é"]
-
-    def test_name_of_standard_input(self, monkeypatch):
-        monkeypatch.setattr(sys, "stdin", io.StringIO("plain text"))
-        with pytest.raises(ConlluError, match=r"^<stdin>:1: 10 columns"):
-            read_conllu("-")
-
     def test_gzip_by_its_first_bytes(self, tmp_path):
         (tmp_path / "packed.conllu").write_bytes(gzip.compress(text("a").encode()))
         (tmp_path / "plain.conllu.gz").write_text(text("b"))
@@ -303,10 +294,3 @@ class TestHeads:
         with pytest.raises(ValueError, match="is not a tree") as caught:
             DependencyTree(["w"] * len(heads), heads)
         assert "convert" not in str(caught.value)
-
-    def test_file(self):
-        lines = LINE.format("a").replace("\t0\t", "\t2\t"), LINE.format("b").replace("1\tb", "2\tb")
-        file = io.StringIO("".join(lines).replace("\t0\t", "\t2\t"))
-        with pytest.raises(ConlluError, match=r"cycle|no root") as caught:
-            read_conllu(file)
-        assert "the root points at itself" in str(caught.value)

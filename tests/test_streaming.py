@@ -13,14 +13,7 @@ import time
 
 import pytest
 
-from sklearn_shag import (
-    BiaffineParser,
-    CRFParser,
-    DeterministicSHAG,
-    SpectralSHAG,
-    load_model,
-    save_model,
-)
+from sklearn_shag import BiaffineParser, CRFParser, DeterministicSHAG, load_model, save_model
 from sklearn_shag.cli import _parse, _suggest, _train, _training_data, main
 from sklearn_shag.treebank import (
     ConlluError,
@@ -29,7 +22,6 @@ from sklearn_shag.treebank import (
     iter_horizontal,
     iter_pieces,
     read_conllu,
-    read_horizontal,
     write_conllu,
 )
 from sklearn_shag.utils import _io
@@ -78,14 +70,6 @@ def test_pieces_of_any_size_hold_the_same_sentences(folder, english, monkeypatch
     assert sum(piece.n_read for piece in pieces) == (folder / "in.conllu").stat().st_size
     assert (len(pieces) == 1) == (size == 10**6)
     assert len(pieces) == 60 or size > 7
-
-
-@over("size", CHUNKS)
-def test_lines_of_tokens(folder, monkeypatch, size):
-    expected = read_horizontal(folder / "tokens.txt")
-    read_at_once(monkeypatch, size)
-    assert list(iter_horizontal(folder / "tokens.txt")) == expected
-    assert len(expected) == 120
 
 
 @over("size", CHUNKS)
@@ -208,16 +192,6 @@ def test_results_of_processes_come_in_order_and_few_at_once():
         found.extend(results)
     assert found == ["A", "B"] * 20  # all before the error
     assert list(map_in_processes(shout, iter("xy"), 1)) == ["X", "Y"]
-
-
-def identify(_):
-    return os.getpid()
-
-
-def test_this_process_works_too():
-    found = set(map_in_processes(identify, range(40), 2))
-    assert len(found) == 2
-    assert os.getpid() in found
 
 
 def test_failures_of_processes():
@@ -371,28 +345,6 @@ def test_suggestions_of_chunks_are_those_of_the_whole(folder, english, capsys, m
     for number in (3, 1000):
         expected = suggest(1000, number)
         assert [suggest(chunk, number) for chunk in (1, 7, 30)] == [expected] * 3
-
-
-@pytest.mark.filterwarnings("default")
-def test_a_sentence_that_is_too_long(command):
-    status, out, err = command("in.conllu", "--max-tokens", "3")
-    assert (status, out) == (1, "")
-    assert "in.conllu:1: the sentence has 8 tokens, more than max_tokens=3." in err
-    status, out, err = command(
-        "tokens.txt", "--input", "horizontal", "--max-tokens", "3", "--on-error", "skip"
-    )
-    assert len(read_conllu(io.StringIO(out))) == 120
-
-
-@over("options", [("--n-jobs", "0"), ("--decoder", "viterbi")])
-def test_wrong_options_are_no_fault_of_sentences(folder, english, capsys, options):
-    save_model(SpectralSHAG(2).fit(english[:60]), folder / "spectral.npz")
-    names = str(folder / "spectral.npz"), str(folder / "in.conllu")
-    assert main(["parse", *names, "--on-error", "skip", *options]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert options[0].strip("-").replace("-", "_") in err
-    assert "in.conllu" not in err
 
 
 @contextlib.contextmanager

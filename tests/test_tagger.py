@@ -75,12 +75,6 @@ def test_no_other_tags_are_read(trees, fitted):
     assert xpos.tags_.tolist() == sorted({tag for tree in trees for tag in tree.xpos})
 
 
-def test_tags_are_refused_as_columns(trees):
-    message = "tags='upos' is to be learned from words alone"
-    cases = [(each, message) for each in (["upos"], ["form", "xpos"], ["symbol"], ["feats.Case"])]
-    assert not not_refused(cases, lambda columns: small(columns=columns).fit(trees))
-
-
 def test_tags_that_are_not_known(trees):
     """They teach nothing, and are not scored; sentences without any drop out."""
     n = len(trees[0])
@@ -109,25 +103,6 @@ def test_order_and_weight_zero_change_nothing(trees):
     )
     repeated = [tree for tree, n in zip(trees, weights, strict=True) for _ in range(n)]
     assert one.score(trees, sample_weight=weights) == one.score(repeated) != one.score(trees)
-
-
-def test_every_parameter_counts(trees):
-    cases = [
-        {"tags": "xpos"},
-        {"columns": ["form"]},
-        {"hidden_layer_sizes": [4, 4]},
-        {"dropout": 0.5},
-        {"batch_size": 50},
-        {"max_iter": 3},
-        {"learning_rate_init": 1e-3},
-        {"alpha": 1.0},
-        {"min_count": 4},
-        {"augment": False},
-        {"random_state": 1},
-    ]
-    one, few = small().fit(trees).weights_.values, trees
-    others = [small(**change).fit(few).weights_.values for change in cases]
-    assert not [c for c, other in zip(cases, others, strict=True) if np.array_equal(one, other)]
 
 
 # What comes out
@@ -211,21 +186,6 @@ def test_files_keep_all_but_tags(trees):
     assert written.getvalue() != LINES
 
 
-def test_tags_go_into_their_column_whatever_is_set_since(trees):
-    tagger = small().fit(trees)
-    expected, score = tagger.transform(trees), tagger.score(trees)
-    for tags in ("xpos", None):
-        tagger.set_params(tags=tags)
-        assert tagger.transform(trees) == expected
-        assert tagger.score(trees) == score
-
-
-def test_plain_tokens_are_words(fitted, english):
-    forms = [list(tree.forms) for tree in english[300:310]]
-    assert fitted.transform(forms) == fitted.transform(bare(english[300:310]))
-    assert fitted.transform([np.array(forms[0])]) == fitted.transform(forms[:1])
-
-
 def test_a_sentence_alone_is_as_in_a_text(fitted, english):
     tagger = pickle.loads(pickle.dumps(fitted)).set_params(n_jobs=2)
     together = tagger.transform(english[300:340])
@@ -266,24 +226,6 @@ def test_a_tag_of_one_fold_alone_is_not_learned_there(trees):
         assert f"T{k % 4}" not in tree.upos
 
 
-def test_folds_of_an_int_are_drawn(trees, monkeypatch):
-    made = []
-
-    class Kept(KFold):
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            made.append(list(super().split(trees)))
-
-    monkeypatch.setattr("sklearn.model_selection.KFold", Kept)
-    one = small(cv=3).fit_transform(trees)
-    assert one == small(cv=3, n_jobs=2).fit_transform(trees)
-    small(cv=3, random_state=1).fit_transform(trees)
-    first, again, other = ([test.tolist() for _, test in folds] for folds in made)
-    assert first == again != other
-    assert sorted(map(len, first)) == [20, 20, 20]
-    assert first[0] != list(range(20))  # neighbours are of one document
-
-
 def test_folds_that_do_not_do(trees):
     cases = [
         (61, r"tags 61 folds, but X holds 60 sentences.*lower cv=61, or use fit and transform"),
@@ -303,17 +245,6 @@ def test_folds_that_do_not_do(trees):
             assert not hasattr(tagger, "weights_")
 
     assert not not_refused(cases, fit)
-
-
-def test_folds_may_come_from_a_generator_and_vectors_are_not_copied(trees):
-    class Vectors(dict):
-        def __deepcopy__(self, memo):
-            raise AssertionError("copied")
-
-    folds = list(KFold(2).split(trees))
-    vectors = Vectors(the=[1.0, 2.0])
-    found = small(cv=iter(folds), embeddings=vectors).fit_transform(trees)
-    assert found == small(cv=folds, embeddings=dict(vectors)).fit_transform(trees)
 
 
 def test_weights_go_to_the_folds(trees):

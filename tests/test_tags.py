@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.frozen import FrozenEstimator
 
-from sklearn_shag import AveragedParser, BiaffineParser, Tagger, load_model, save_model
+from sklearn_shag import AveragedParser, BiaffineParser, Tagger
 from sklearn_shag.encoding import Batch, check_sentences
 from sklearn_shag.network._estimators import NetworkTagging
 from sklearn_shag.network._tags import (
@@ -21,7 +21,6 @@ from sklearn_shag.network._tags import (
     read_tags,
 )
 from sklearn_shag.treebank import DependencyTree
-from tests.estimators import assert_same_model
 from tests.faults import not_refused
 
 COLUMNS = ("upos", "xpos", "feats", "lemma")
@@ -161,17 +160,6 @@ def test_each_column_is_learned(fitted, english):
     assert fitted.score(test) == np.all(list(right.values()), axis=0).mean()
 
 
-def test_trees_get_all_columns(fitted):
-    (tree,) = fitted.transform([["The", "windows", "."]])
-    for name, attribute in zip(COLUMNS, ("upos", "xpos", "feats", "lemmas"), strict=True):
-        assert getattr(tree, attribute) == tuple(fitted.predict_tags([tree], name)[0])
-    assert tree.symbols == tree.upos
-    assert tree.lemmas[0] == "the"
-    assert tree.forms == ("The", "windows", ".")
-    again = DependencyTree.from_conllu(tree.to_conllu())
-    assert again.lemmas == tree.lemmas
-
-
 def test_columns_that_are_partly_known(english):
     """Unknown values teach nothing and are not scored; features that are not there are known."""
     tree = english[0]
@@ -203,10 +191,6 @@ def test_what_is_wrong_with_columns_is_said(english, fitted):
         fitted.predict_tags(trees, column="deprel")
     with pytest.raises(ValueError, match="is to be learned from words alone, but columns names le"):
         Tagger(("upos", "lemma"), ("form", "lemma")).fit(trees)
-
-
-def test_a_list_of_one_column_is_that_column(english):
-    assert_same_model(small("upos").fit(english[:40]), small(["upos"]).fit(english[:40]))
 
 
 # Parsers
@@ -260,27 +244,3 @@ def test_averages_fill_in_all_columns(parser, english):
     alone = AveragedParser(members, weights=[0, 1, 0]).fit([["X"]], [[0]])
     for tree, same in zip(alone.parse(test), parser.parse(test), strict=True):
         assert tree.to_conllu() == same.to_conllu()
-
-
-def test_lemmas_alone_are_learned_by_the_tagger(english):
-    settings = {"hidden_layer_sizes": [8], "max_iter": 1, "calibrate": False, "random_state": 0}
-    model = BiaffineParser(tags="lemma", **settings).fit(english[:60])
-    assert (model.tag_column_, tuple(model.tagger_.tag_values_)) == (None, ("lemma",))
-    (tree,) = model.parse([["The", "tides"]])
-    assert tree.lemmas[0] == "the"
-    assert tree.upos is None
-
-
-def test_training_goes_on_without_the_tagger(parser, english):
-    again = BiaffineParser(**parser.get_params() | {"warm_start": True, "max_iter": 1})
-    vars(again).update({name: v for name, v in vars(parser).items() if name.endswith("_")})
-    assert again.fit(english[:50]).tagger_ is parser.tagger_
-    with pytest.raises(ValueError, match="warm_start continues a fit with tags="):
-        again.set_params(tags="upos").fit(english[:50])
-
-
-def test_files_hold_the_tagger(parser, tmp_path):
-    save_model(parser, tmp_path / "parser.npz")
-    again = load_model(tmp_path / "parser.npz")
-    text = [["She", "closes", "the", "shutters", "."]]
-    assert again.parse(text)[0].to_conllu() == parser.parse(text)[0].to_conllu()

@@ -4,7 +4,6 @@ import pickle
 import warnings
 
 import pytest
-from sklearn.base import clone
 
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests.loops import over
@@ -109,14 +108,6 @@ class TestSymbols:
             assert "where they make up 2 %" in message
             assert "'neigh'" in message
 
-    def test_everything_is_rare(self, trees):
-        message = (
-            r"No symbol occurs min_count=3 times .*'<rare>' would be the only .* occurs 2 times"
-        )
-        with pytest.raises(ValueError, match=message):
-            TokenFeature(min_count=3).fit(trees)
-        assert TokenFeature(min_count=2).fit(trees).symbols_.tolist() == ["NOUN", "VERB"]
-
     def test_everything_is_rare_and_has_its_own_replacement(self, trees):
         feature = TokenFeature("upos", "xpos", min_count=9, rare_symbol=None).fit(trees)
         assert feature.symbols_.shape == (0,)
@@ -140,31 +131,3 @@ class TestSymbols:
         for warning, name in zip(reversed(caught), ("deprel", "lemma"), strict=False):
             assert str(warning.message).startswith(f"The column {name!r} is '_' throughout")
             assert warning.filename == __file__
-
-    def test_input_is_left_alone_and_the_rest_is_kept(self, trees):
-        before = pickle.dumps(trees)
-        transformed = TokenFeature("form").fit_transform(trees)
-        assert pickle.dumps(trees) == before
-        assert [tree.with_symbols(tree.upos) for tree in transformed] == trees
-
-
-class TestErrors:
-    def test_an_iterator(self, trees):
-        """Fitting goes through it once; then nothing is left to transform, which is said."""
-        feature = TokenFeature("upos", "xpos", min_count=2)
-        assert vars(feature.fit(iter(trees))).keys() == vars(clone(feature).fit(trees)).keys()
-        assert feature.symbols_.tolist() == clone(feature).fit(trees).symbols_.tolist()
-        with pytest.raises(ValueError, match="X is empty"):
-            feature.fit(iter([]))
-        with pytest.raises(TypeError, match=r"X must be a sequence .* got list_iterator"):
-            feature.transform(iter(trees))
-
-
-class TestContract:
-    def test_fit_changes_no_parameter_and_starts_anew(self, trees):
-        feature = TokenFeature("form", ("upos",), min_count=2, rare_symbol=None)
-        parameters = feature.get_params()
-        assert feature.fit(trees) is feature
-        assert feature.get_params() == parameters
-        feature.fit(trees[:1])
-        assert feature.symbols_.tolist() == []

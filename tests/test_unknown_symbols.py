@@ -1,6 +1,5 @@
 """Symbols that say nothing to a grammar: a warning, or an error where there are no others."""
 
-import inspect
 import warnings
 
 import pytest
@@ -101,25 +100,6 @@ def test_missing_and_unknown_symbols_are_listed_together():
     ((message, _),) = caught(lambda: DeterministicSHAG().fit(TREES).predict(X))
     assert message.startswith("24 % of the tokens (24 of 100) have symbols")
     assert "to the grammar: '_' (20), 'NN' (4). It knows 'DET', 'NOUN', 'VERB'" in message
-
-
-def test_learning_in_parts():
-    model = DeterministicSHAG()
-    assert len(caught(lambda: model.partial_fit(with_symbols(30, "_")))) == 1
-    assert caught(lambda: model.partial_fit(TREES)) == []
-
-
-def test_many_symbols_are_not_listed_all():
-    model = DeterministicSHAG().fit([["a", "b", "c", "d"]], [[0, 1, 1, 1]])
-    ((message, _),) = caught(lambda: model.predict([["A", "B", "B", "C", "D", "D"]]))
-    assert "to the grammar: 'B' (2), 'D' (2), 'A' (1), .... It knows 'a', 'b', 'c', ...." in message
-
-
-def test_the_documented_threshold_is_the_constant():
-    from sklearn_shag.treebank import _columns as _unknown
-
-    share = f"{100 * _unknown.LARGEST_MEANINGLESS_SHARE:.0f} %"
-    assert share in inspect.getdoc(UnknownSymbolWarning)
 
 
 def test_one_column_with_tags_is_enough(english):
