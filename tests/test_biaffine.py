@@ -12,7 +12,6 @@ from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import DependencyTree, heads
 from tests.estimators import assert_same_model
-from tests.faults import not_refused
 
 
 def small(columns=("upos", "form"), **parameters):
@@ -255,23 +254,6 @@ def test_symbols_follow_tags_where_they_were_these(of_words, test):
         assert parsed.symbols == (symbols or parsed.upos)
 
 
-def test_xpos_is_filled_in_as_well(trees, test):
-    parser = small(["form", "suffix"], tags="xpos").fit(trees)
-    parsed = parser.parse([test[0], list(test[0].forms)])
-    assert [tree.xpos for tree in parsed] == [tuple(parser.predict_tags(test[:1])[0])] * 2
-    assert [tree.upos for tree in parsed] == [test[0].upos, None]
-    assert [tree.symbols for tree in parsed] == [test[0].upos, test[0].forms]
-
-
-def test_kept_heads_stay_where_tags_are_filled_in(of_words, test):
-    tree = test[1]
-    partial = tree.with_heads([-1, *tree.heads[1:]], tree.deprels)
-    (parsed,) = of_words.parse([partial], keep_heads=True)
-    assert_array_equal(parsed.heads[1:], tree.heads[1:])
-    assert parsed.deprels[1:] == tree.deprels[1:]
-    assert parsed.upos == tuple(of_words.predict_tags([tree])[0])
-
-
 @pytest.mark.parametrize("kind", [BiaffineParser, CRFParser])
 def test_plain_sequences_are_words_where_words_alone_are_read(trees, test, kind):
     """Of a parser that reads symbols alone they are these, and with both columns nothing."""
@@ -293,12 +275,6 @@ def test_plain_sequences_are_words_where_words_alone_are_read(trees, test, kind)
     both = kind(["symbol", "form"], max_iter=1, random_state=0).fit(trees)
     with pytest.raises(TypeError, match=r"X\[0\] is a list of str, but the columns symbol, form"):
         both.predict(symbols)
-
-
-def test_tags_are_not_read_where_they_are_learned(trees):
-    message = r"tags='upos' is to be learned from words alone, but col"
-    cases = [(each, message) for each in (["form", "upos"], ["feats", "form"], ["feats.Case"])]
-    assert not not_refused(cases, lambda columns: small(columns, tags="upos").fit(trees))
 
 
 # Files

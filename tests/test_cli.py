@@ -996,28 +996,6 @@ class TestErrors:
         assert f", and no word in sentence 6 of {others / 'b.conllu'}." in err
         assert "split differently, add --raw" in err
 
-    @over(
-        ("options", "message"),
-        [
-            (["--set", "n_states=0"], "n_states"),
-            (["--set", "decoder=[1]"], "decoder"),
-            (["--set", "states=3"], "Invalid parameter 'states' for estimator SpectralSHAG"),
-            (["--model", "crf", "--min-count", "0"], "min_count"),
-            (["--model", "crf", "--symbols", "upos"], "--symbols upos is for models that read"),
-            (["--tags", "upos", "--symbols", "xpos"], "--symbols xpos is for models that read"),
-            (["--model", "biaffine", "--tags", "upos", "--columns", "xpos"], "words alone"),
-            (["--tags", "upos,upos"], "--tags upos,upos must name columns, none twice: upos, xpos"),
-            (["--tags", "deprel"], "--tags deprel must name columns, none twice: upos, xpos"),
-        ],
-    )
-    def test_bad_values(self, fail, train, tmp_path, options, message):
-        out = tmp_path / "model.npz"
-        out.write_bytes(b"old")
-        options = options if "--model" in options else [*MODEL, *options]
-        assert message in fail("train", train, "-o", out, *options)
-        assert out.read_bytes() == b"old"
-        assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
-
     def test_interruption(self, capsys, monkeypatch, train):
         def interrupt(*arguments):
             raise KeyboardInterrupt

@@ -337,23 +337,6 @@ def test_features_have_values():
     assert isinstance(unknown, FeatureWeight)
 
 
-def test_arcs_that_cannot_be_explained(trees):
-    cases = [
-        ({"modifier": 0}, "modifier must be a token, 1 to 3, got 0"),
-        ({"modifier": 4}, "modifier must be a token, 1 to 3, got 4"),
-        ({"modifier": "1"}, "got '1'"),
-        ({"modifier": 1, "head": 1}, "head must be the root, 0, or a token from 1 to 3 other"),
-        ({"modifier": 1, "head": 4}, "got 4"),
-        ({"modifier": 1, "head": -1}, "got -1"),
-        ({"modifier": 1, "rival": 7}, "rival must be"),
-        ({"modifier": 1, "head": 2, "rival": 2}, "head and rival are both 2"),
-    ]
-    parser, sentence = Small(["symbol"]).fit(trees), ["DET", "NOUN", "VERB"]
-    assert not not_refused(cases, lambda arguments: parser.explain(sentence, **arguments))
-    with pytest.raises(ValueError, match="only token of a sentence has no head but the root"):
-        parser.explain(["NOUN"], 1)
-
-
 # Attributes, and files
 
 

@@ -14,7 +14,6 @@ from sklearn_shag.inspection import approximate_dfa
 from sklearn_shag.inspection._dfa import _merge_states
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.treebank import DependencyTree
-from tests.faults import not_refused
 
 SYMBOLS = "abc"
 
@@ -269,11 +268,6 @@ class TestValue:
         assert dfa.accepts(["a"])
         assert dfa.accepts(["a", "b", "b", "b"])
         assert not dfa.accepts(["b"])
-
-    def test_what_is_no_prefix(self, dfa):
-        message = r"prefix must be a sequence of symbols .*\['DET'\]"
-        cases = [(prefix, message) for prefix in ("ab", 3, None, ["a", 3])]
-        assert not not_refused(cases, dfa.run, TypeError)
 
     def test_the_graph_holds_the_tables(self, dfa):
         graph = dfa.to_networkx()

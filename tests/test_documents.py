@@ -55,21 +55,6 @@ def test_chunks_and_processes_change_nothing(bundled):
             assert [t.to_conllu() for t in trees] == [t.to_conllu() for t in expected[name]]
 
 
-def test_few_texts_are_in_memory(bundled):
-    """Only as many as make a chunk have been taken when the first trees come."""
-    taken = []
-
-    def read():
-        for k in range(100):
-            taken.append(k)
-            yield "Dogs bark."
-
-    found = bundled.iter_parse_texts(read(), chunk_size=50)
-    assert not taken
-    assert next(found)[0] == 0
-    assert len(taken) <= 6
-
-
 def test_documents_are_written_and_read_back(bundled, tmp_path):
     names = ["a", "b c", "empty", "d"]
     documents = bundled.parse_texts(["Dogs bark. It rains.", "Why? How? No.", "", "Yes."], names)
@@ -110,11 +95,6 @@ def test_a_text_that_is_refused_is_named(bundled):
     assert len(caught) == 2
     with pytest.warns(UserWarning, match="left out"):
         assert list(map(len, bundled.parse_texts(texts, on_error="skip"))) == [1, 0, 1, 0]
-
-
-def test_options_of_parse(bundled):
-    ((tree,),) = bundled.parse_texts(["Dogs bark."], confidence=True)
-    assert tree.misc == bundled.parse_text("Dogs bark.", confidence=True)[0].misc
 
 
 def test_no_character_sees_the_next_text():

@@ -5,9 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_shag import DummyParser
-from sklearn_shag.treebank import is_projective
 from tests import oracles
-from tests.estimators import same
 
 SENTENCES = [["A"], list("AB"), list("ABCAB"), list("BACBCAAB")]
 
@@ -28,16 +26,6 @@ def test_chains(strategy):
         one_hot[np.arange(len(heads)), heads] = 1
         assert_allclose(marginals, one_hot, atol=1e-9)
     assert_allclose(model.conditional_log_likelihood(SENTENCES, expected), 0, atol=1e-9)
-
-
-def test_random_trees_are_trees_of_their_sentence():
-    model = DummyParser("random", random_state=0).fit(SENTENCES)
-    predicted = model.predict(SENTENCES)
-    assert all(is_projective(heads) and np.sum(heads == 0) == 1 for heads in predicted)
-    assert same(model.predict(SENTENCES[::-1])[::-1], predicted)
-    assert same(DummyParser("random", random_state=0).fit(SENTENCES).predict(SENTENCES), predicted)
-    other = DummyParser("random", random_state=1).fit(SENTENCES).predict(SENTENCES)
-    assert not same(other, predicted)
 
 
 def test_every_tree_may_be_drawn():

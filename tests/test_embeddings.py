@@ -16,7 +16,6 @@ from sklearn_shag.network._parameters import (
 )
 from sklearn_shag.treebank import DependencyTree
 from tests.estimators import assert_same_model, same
-from tests.faults import not_refused
 from tests.test_persistence import read_parts, write_parts
 
 N_DIMENSIONS = 6
@@ -159,21 +158,3 @@ def test_files_with_other_vectors_are_refused(fitted, tmp_path):
     save_model(damaged, tmp_path / "model.npz")
     with pytest.raises(ValueError, match=r"weights_\.vectors must have the shape"):
         load_model(tmp_path / "model.npz")
-
-
-def test_what_is_refused(english):
-    cases = [
-        ({}, "0 words need vectors"),
-        ({"a": [1.0], "b": [1.0, 2.0]}, "all of one size"),
-        ({"a": [1.0], "b": "x"}, "arrays of numbers"),
-        ({"a": [1.0], "b": [np.nan]}, "vector of 'b' holds numbers that are not finite"),
-        ({1: [1.0]}, "1 is a int, but words are str"),
-        ((["a", "a"], np.ones((2, 3))), "a word comes twice"),
-        ((["a"], np.ones((2, 3))), r"1 words need vectors of shape \(1, n_dimensions\)"),
-        ((["a"], np.ones(1)), r"got \(1,\)"),
-        ((["a", "b"],), "a pair of words and an array"),
-        (({"a", "b"}, np.ones((2, 3))), "a pair of words and an array"),
-        ("vectors.txt", "mapping from words to vectors"),
-        (3, "embeddings"),
-    ]
-    assert not not_refused(cases, lambda embeddings: small(embeddings).fit(english[:20]))

@@ -397,31 +397,6 @@ def test_a_feature_named_between_is_not_between():
     assert compiled.n_of_arcs == 1
 
 
-def test_bad_templates():
-    cases = [
-        (["h.tag", f"m+{2**64}.tag"], r"templates: 'm\+1844.*is no value of a token"),
-        (["h.tag", "x.tag"], r"templates: 'x\.tag' in 'x\.tag' is no value of a token"),
-        (["h.tag m"], r"'m' in 'h\.tag m' is no value"),
-        (["h.nonsense"], r"templates: 'nonsense' is not a column of tokens"),
-        (["m.deprel"], r"templates: 'deprel' is not a column"),
-        (["between+1.tag"], r"'between\+1\.tag' .*between takes no offset"),
-        ([""], "templates: an empty one"),
-        (["m.form"], r"No template is left: .* upos\. Give other templates"),
-        ([], "No template is left"),
-        (["h.suffix.0"], r"'suffix\.0' is not a column"),
-    ]
-    assert not not_refused(cases, lambda templates: compile_templates(templates, ("upos",)))
-    with pytest.raises(ValueError, match="templates: an empty one"):
-        fit_templates([""])
-    for call in (lambda each: compile_templates(each, ("upos",)), fit_templates):
-        with pytest.raises(TypeError, match="templates must be a sequence of strings such as"):
-            call(["bias", 3])
-
-
-def fit_templates(templates):
-    CRFParser(["upos"], templates=templates).fit(TREES)
-
-
 # Columns
 
 
@@ -463,23 +438,6 @@ def test_affixes_have_lengths():
         (["symbol", "suffix"], ("symbol", "suffix.3")),
     ]
     assert [choose_columns(columns, TREES) for columns, _ in cases] == [each for _, each in cases]
-
-
-def test_bad_columns():
-    cases = [
-        ([], "at least one column, and none twice"),
-        (["upos", "upos"], "none twice"),
-        (["upos", "suffix", "suffix.3"], "none twice"),
-        (["deprel"], "columns: 'deprel' is not a column of tokens that a parser can read"),
-        (["word"], "'word' is not a column"),
-        ([3], "3 is not a column"),
-        (["suffix.0"], r"'suffix\.0' is not a column"),
-        (["suffix.²"], r"is not a column"),
-        (["feats."], r"'feats\.' is not a column"),
-        (["lemma"], "All values of the column 'lemma' of X .* '_': it says nothing"),
-        (["upos", "feats.Case"], r"All values of the column 'feats\.Case'"),
-    ]
-    assert not not_refused(cases, lambda columns: CRFParser(columns).fit(TREES))
 
 
 def test_values_of_columns():

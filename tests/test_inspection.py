@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import EMSHAG, AveragedParser, DeterministicSHAG, SpectralSHAG
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.inspection import inspect_marginals
 from sklearn_shag.operators import Operators
-from sklearn_shag.treebank import TokenFeature
 from tests.scaled_chart import inside_outside
 
 
@@ -66,17 +63,3 @@ def test_numbers_out_of_range_are_counted(english):
     model.operators_ = model.fallback_operators_
     for one, other in zip(found, model.predict_marginals(english[:20]), strict=True):
         assert_array_equal(one, other)
-
-
-def test_pipelines_and_other_models(english):
-    pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(2)).fit(english[:30])
-    expected = inspect_marginals(pipeline[-1], pipeline[:-1].transform(english[:5]))
-    for one, other in zip(inspect_marginals(pipeline, english[:5]), expected, strict=True):
-        assert_array_equal(one, other)
-    with pytest.raises(TypeError, match=r"got a list, which has no predict_marginals\."):
-        inspect_marginals(english[:5], pipeline[-1])
-    average = AveragedParser([("one", SpectralSHAG(2))]).fit(english[:30])
-    with pytest.raises(TypeError, match=r"got a AveragedParser\. .* each of its estimators_\."):
-        inspect_marginals(average, english[:5])
-    with pytest.raises(NotFittedError):
-        inspect_marginals(SpectralSHAG(), english[:5])

@@ -155,16 +155,6 @@ def test_symbols_have_their_own_codes_in_each_helper():
                 assert_allclose(found, known * own, rtol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:.*no helper has a tree")
-def test_one_helper_alone_is_the_helper(helpers, raw):
-    for name, frozen in helpers:
-        model, helper = MixtureSHAG([(name, frozen)]).fit(raw), frozen.estimator
-        assert same(model.predict(raw), helper.predict(raw))
-        assert_allclose(model.log_likelihood(raw), helper.log_likelihood(raw), rtol=1e-9)
-        assert model.n_iter_ == 1
-        assert (model.weights_ == 1).all()
-
-
 def test_signed_helpers_are_mixed_too(english, raw):
     members = freeze(one=SpectralSHAG(2).fit(english[:200]), other=SpectralSHAG(3).fit(english))
     model = MixtureSHAG(members, weights="uniform").fit(raw)

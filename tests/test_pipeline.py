@@ -2,22 +2,11 @@
 
 from inspect import signature
 
-import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
 
-from sklearn_shag import (
-    CRFParser,
-    ParserPipeline,
-    SpectralSHAG,
-    Tagger,
-    load_model,
-    make_parser_pipeline,
-    save_model,
-)
+from sklearn_shag import CRFParser, ParserPipeline, SpectralSHAG, Tagger, make_parser_pipeline
 from sklearn_shag.inspection import least_certain_arcs
 from sklearn_shag.treebank import TokenFeature, allowed_arcs
 from tests.estimators import same
@@ -79,32 +68,6 @@ def test_it_has_what_its_parser_has(model, test, english):
         clone(linear).score_arcs(test)
     assert signature(ParserPipeline.parse) == signature(CRFParser.parse)
     assert ParserPipeline.k_best_heads.__doc__ == CRFParser.k_best_heads.__doc__
-
-
-def test_of_nothing_there_are_no_trees(model):
-    """Nor heads; but nothing is learned, or scored."""
-    assert model.parse([]) == model[-1].parse(()) == list(model.iter_parse([])) == []
-    assert [model.predict([]).shape, model[-1].predict(iter(())).shape] == [(0,), (0,)]
-    for call in (model.fit, model[-1].fit, model.score, model[-1].score):
-        with pytest.raises(ValueError, match=r"no sentences|at least one"):
-            call([])
-    with pytest.raises(ValueError, match="not fitted"):
-        SpectralSHAG().parse([])
-
-
-def test_it_is_a_pipeline(model, english, test, tmp_path):
-    """In searches, clones and files."""
-    assert isinstance(clone(model), ParserPipeline)
-    search = GridSearchCV(model, {"spectralshag__n_states": [1, 2]}, cv=2).fit(english[:60])
-    assert np.isfinite(search.best_score_)
-    assert isinstance(search.best_estimator_, ParserPipeline)
-    save_model(model, tmp_path / "model.npz")
-    loaded = load_model(tmp_path / "model.npz")
-    assert isinstance(loaded, ParserPipeline)
-    assert_array_equal(loaded.predict(test)[0], model.predict(test)[0])
-    assert loaded.parse(test) == model.parse(test)
-    named = ParserPipeline([("t", TokenFeature("xpos")), ("p", SpectralSHAG(2))]).fit(english[:50])
-    assert list(named.named_steps) == ["t", "p"]
 
 
 def test_a_tagger_writes_its_tags(english):

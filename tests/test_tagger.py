@@ -7,7 +7,7 @@ from copy import copy
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
+from sklearn.model_selection import KFold
 
 from sklearn_shag import Tagger
 from sklearn_shag.encoding import Batch
@@ -15,7 +15,6 @@ from sklearn_shag.network._estimators import NetworkTagging
 from sklearn_shag.parsing import fit_together
 from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
 from tests.estimators import assert_same_model
-from tests.faults import not_refused
 
 
 def small(tags="upos", columns=("form", "suffix"), **parameters):
@@ -224,27 +223,6 @@ def test_a_tag_of_one_fold_alone_is_not_learned_there(trees):
     folds = [(np.flatnonzero(np.arange(60) % 4 != k), np.arange(k, 60, 4)) for k in range(4)]
     for k, tree in enumerate(small(cv=folds).fit_transform(own)):
         assert f"T{k % 4}" not in tree.upos
-
-
-def test_folds_that_do_not_do(trees):
-    cases = [
-        (61, r"tags 61 folds, but X holds 60 sentences.*lower cv=61, or use fit and transform"),
-        (ShuffleSplit(2), r"The folds of cv=ShuffleSplit.* do not hold each sentence of X once"),
-        ([([0, 1], [2, 3])], r"The folds of cv=\[.*KFold"),
-        ([], r"The folds of cv=\[\] do not hold"),
-        (GroupKFold(2), "groups"),
-        (1, "'cv' parameter of Tagger"),
-        ("five", "'cv' parameter of Tagger"),
-    ]
-
-    def fit(cv):
-        tagger = small(cv=cv)
-        try:
-            tagger.fit_transform(trees)
-        finally:
-            assert not hasattr(tagger, "weights_")
-
-    assert not not_refused(cases, fit)
 
 
 def test_weights_go_to_the_folds(trees):

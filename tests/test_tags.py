@@ -21,7 +21,6 @@ from sklearn_shag.network._tags import (
     read_tags,
 )
 from sklearn_shag.treebank import DependencyTree
-from tests.faults import not_refused
 
 COLUMNS = ("upos", "xpos", "feats", "lemma")
 WORDS = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1)
@@ -176,21 +175,6 @@ def test_columns_that_are_partly_known(english):
     assert "_" in tree.feats
     with pytest.raises(ValueError, match="no known tags in the column feats"):
         features.score([DependencyTree(tree.forms)])
-
-
-def test_what_is_wrong_with_columns_is_said(english, fitted):
-    trees = english[:20]
-    cases = [
-        (("upos", "upos"), "none twice"),
-        (("deprel",), "must name columns to be learned"),
-        (["upos", "form"], "must name columns to be learned"),
-        ((1,), "must name columns to be learned"),
-    ]
-    assert not not_refused(cases, lambda tags: small(tags).fit(trees))
-    with pytest.raises(ValueError, match="has learned the columns upos, xpos, feats, lemma, and"):
-        fitted.predict_tags(trees, column="deprel")
-    with pytest.raises(ValueError, match="is to be learned from words alone, but columns names le"):
-        Tagger(("upos", "lemma"), ("form", "lemma")).fit(trees)
 
 
 # Parsers

@@ -5,14 +5,10 @@ import copy
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
-from sklearn_shag.metrics import uas_scorer
-from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs
+from sklearn_shag.treebank import DependencyTree, allowed_arcs
 from tests.estimators import ESTIMATORS
 
 
@@ -88,24 +84,6 @@ def test_ties_come_in_the_order_of_x(first):
     assert_array_equal(arcs.sentences, [0, 1, 2, 3] * 3)
     assert len(set(arcs.tokens.tolist())) == 3
     assert_array_equal(least_certain_sentences(first, [sentence] * 4).sentences, [0, 1, 2, 3])
-
-
-def test_single_tokens_are_certain(first):
-    arcs = least_certain_arcs(first, [["NOUN"]])
-    assert [column.tolist() for column in arcs] == [[0], [1], [0], [1.0], [1.0], [0.0]]
-
-
-def test_pipelines_and_searches(english, text):
-    pipeline = make_pipeline(TokenFeature("xpos"), DeterministicSHAG(smoothing=1))
-    search = GridSearchCV(pipeline, {"deterministicshag__smoothing": [1]}, cv=2, scoring=uas_scorer)
-    search.fit(english[:60])
-    pipeline.fit(english[:60])
-    trees = pipeline[0].transform(text)
-    for function in (least_certain_arcs, least_certain_sentences):
-        expected = function(pipeline[-1], trees)
-        for estimator in (pipeline, search, FrozenEstimator(pipeline)):
-            for column, other in zip(function(estimator, text), expected, strict=True):
-                assert_array_equal(column, other)
 
 
 def test_tables_as_text(first):

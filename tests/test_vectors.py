@@ -8,8 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklearn_shag import BiaffineParser, Tagger, load_model
-from sklearn_shag.cli import _main, _recipe, main
-from sklearn_shag.cli._recipe import Recipe
+from sklearn_shag.cli import _recipe, main
 from sklearn_shag.features import read_vectors
 from sklearn_shag.treebank import DependencyTree, write_conllu
 from tests.estimators import assert_same_model
@@ -171,18 +170,6 @@ def test_what_is_refused(write):
     assert not not_refused(cases, lambda words: read_vectors(path, words=words), TypeError)
 
 
-def test_errors_are_those_of_this_package_s_files(write, tmp_path):
-    with pytest.raises(ValueError, match="convert it") as raised:
-        read_vectors(write(b"the 1\n\xff 1\n"))
-    assert type(raised.value) is ValueError  # and no error of CoNLL-U
-    with pytest.raises(FileNotFoundError, match=r"nothing\.vec cannot be read: there is no such"):
-        read_vectors(tmp_path / "nothing.vec")
-    with pytest.raises(OSError, match="it is a folder, and not a file"):
-        read_vectors(tmp_path)
-    with pytest.raises(TypeError, match=r"must be a str or os\.PathLike, got dict"):
-        read_vectors({})
-
-
 @pytest.fixture
 def of_trees(english, write):
     """A file with vectors of some words of trees."""
@@ -214,30 +201,6 @@ def test_the_command_learns_from_a_file(capsys, english, of_trees, tmp_path, mon
     settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
     expected = BiaffineParser(embeddings=embeddings, **settings).fit(english[:30])
     assert_same_model(load_model(paths[1]), expected)
-
-
-@pytest.mark.parametrize(
-    ("options", "names"),
-    [
-        (["--model", "biaffine", "--tags", "upos"], ["embeddings"]),
-        (["--model", "ensemble"], [f"network{k}__embeddings" for k in range(3)]),
-        (["--model", "crf", "--tags", "upos"], ["tagger__embeddings"]),
-        (["--model", "em", "--tags", "upos"], ["tagger__embeddings"]),
-    ],
-    ids=lambda value: " ".join(value) if value[0].startswith("-") else "",
-)
-def test_the_command_gives_them_to_all_networks(of_trees, options, names):
-    parse = _main.make_parser("").parse_args
-    options = parse(["train", "x", "-o", "y", *options, "--embeddings", str(of_trees)])
-    recipe = Recipe.from_options(options, options.model)
-    model, _ = recipe.make_model()
-    recipe.give_vectors(model, [])
-    params = model.get_params()
-    given = {name: value for name, value in params.items() if name.endswith("embeddings")}
-    assert list(given) == names
-    for words, vectors in given.values():
-        assert words == read_vectors(of_trees)[0]
-        assert_array_equal(vectors, read_vectors(of_trees)[1])
 
 
 def test_what_the_command_refuses(english, of_trees, write, fail, tmp_path):

@@ -112,4 +112,31 @@ MISTAKES = [
     ),
     Mistake("serve english english", stops(r"no two of one name")),
     Mistake("serve none.npz", stops(r"none\.npz")),
+    Mistake("train train.conllu -o new.npz --model spectral --set n_states=0", stops(r"n_states")),
+    Mistake("train train.conllu -o new.npz --model spectral --set decoder=[1]", stops(r"decoder")),
+    Mistake(
+        "train train.conllu -o new.npz --model spectral --set states=3",
+        stops(r"Invalid parameter 'states' for estimator SpectralSHAG"),
+    ),
+    Mistake("train train.conllu -o new.npz --model crf --min-count 0", stops(r"min_count")),
+    Mistake(
+        "train train.conllu -o new.npz --model crf --symbols upos",
+        stops(r"--symbols upos is for models that read"),
+    ),
+    Mistake(
+        "train train.conllu -o new.npz --model spectral --tags upos --symbols xpos",
+        stops(r"--symbols xpos is for models that read"),
+    ),
+    Mistake(
+        "train train.conllu -o new.npz --model biaffine --tags upos --columns xpos",
+        stops(r"words alone"),
+    ),
+    Mistake(
+        "train train.conllu -o new.npz --model spectral --tags upos,upos",
+        stops(r"--tags upos,upos must name columns, none twice: upos, xpos"),
+    ),
+    Mistake(
+        "train train.conllu -o new.npz --model spectral --tags deprel",
+        stops(r"--tags deprel must name columns, none twice: upos, xpos"),
+    ),
 ]

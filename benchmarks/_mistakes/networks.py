@@ -199,4 +199,118 @@ MISTAKES = [
         raises(ValueError, r"column 'feats\.X'"),
         before=FED,
     ),
+    *(
+        Mistake(f"CRFParser({given}).fit(trees)", raises(ValueError, words))
+        for given, words in (
+            ("[]", r"at least one column, and none twice"),
+            ("['upos', 'upos']", r"none twice"),
+            ("['upos', 'suffix', 'suffix.3']", r"none twice"),
+            ("['deprel']", r"columns: 'deprel' is not a column of tokens that a parser can read"),
+            ("['word']", r"'word' is not a column"),
+            ("[3]", r"3 is not a column"),
+            ("['suffix.0']", r"'suffix\.0' is not a column"),
+            ("['suffix.²']", r"is not a column"),
+            ("['feats.']", r"'feats\.' is not a column"),
+            ("['upos', 'feats.Nothing']", r"All values of the column 'feats\.Nothing'"),
+            (
+                "['upos'], templates=['h.tag', 'x.tag']",
+                r"templates: 'x\.tag' in 'x\.tag' is no value of a token",
+            ),
+            ("['upos'], templates=['h.tag m']", r"'m' in 'h\.tag m' is no value"),
+            (
+                "['upos'], templates=['h.nonsense']",
+                r"templates: 'nonsense' is not a column of tokens",
+            ),
+            ("['upos'], templates=['m.deprel']", r"templates: 'deprel' is not a column"),
+            (
+                "['upos'], templates=['between+1.tag']",
+                r"'between\+1\.tag' .*between takes no offset",
+            ),
+            ("['upos'], templates=['']", r"templates: an empty one"),
+            (
+                "['upos'], templates=['m.form']",
+                r"No template is left: .* upos\. Give other templates",
+            ),
+            ("['upos'], templates=[]", r"No template is left"),
+            ("['upos'], templates=['h.suffix.0']", r"'suffix\.0' is not a column"),
+        )
+    ),
+    *(
+        Mistake(f"BiaffineParser({given}).fit(trees)", raises(ValueError, words))
+        for given, words in (
+            (
+                "['form', 'upos'], tags='upos'",
+                r"tags='upos' is to be learned from words alone, but col",
+            ),
+            (
+                "['feats', 'form'], tags='upos'",
+                r"tags='upos' is to be learned from words alone, but col",
+            ),
+            (
+                "['feats.Case'], tags='upos'",
+                r"tags='upos' is to be learned from words alone, but col",
+            ),
+            ("embeddings={}", r"0 words need vectors"),
+            ("embeddings={'a': [1.0], 'b': [1.0, 2.0]}", r"all of one size"),
+            ("embeddings={'a': [1.0], 'b': 'x'}", r"arrays of numbers"),
+            (
+                "embeddings={'a': [1.0], 'b': [np.nan]}",
+                r"vector of 'b' holds numbers that are not finite",
+            ),
+            ("embeddings={1: [1.0]}", r"1 is a int, but words are str"),
+            ("embeddings=(['a', 'a'], np.ones((2, 3)))", r"a word comes twice"),
+            (
+                "embeddings=(['a'], np.ones((2, 3)))",
+                r"1 words need vectors of shape \(1, n_dimensions\)",
+            ),
+            ("embeddings=(['a'], np.ones(1))", r"got \(1,\)"),
+            ("embeddings=(['a', 'b'],)", r"a pair of words and an array"),
+            ("embeddings=({'a', 'b'}, np.ones((2, 3)))", r"a pair of words and an array"),
+            ("embeddings='vectors.txt'", r"mapping from words to vectors"),
+            ("embeddings=3", r"embeddings"),
+        )
+    ),
+    *(
+        Mistake(f"Tagger({given}).fit(trees)", raises(ValueError, words))
+        for given, words in (
+            ("('upos', 'upos')", r"none twice"),
+            ("('deprel',)", r"must name columns to be learned"),
+            ("['upos', 'form']", r"must name columns to be learned"),
+            ("(1,)", r"must name columns to be learned"),
+            (
+                "('upos', 'lemma'), ('form', 'lemma')",
+                r"is to be learned from words alone, but columns names le",
+            ),
+        )
+    ),
+    *(
+        Mistake(f"Tagger(cv={given}).fit_transform(trees)", raises(ValueError, words))
+        for given, words in (
+            (
+                "61",
+                r"tags 61 folds, but X holds 60 sentences.*lower cv=61, or use fit and transform",
+            ),
+            ("[([0, 1], [2, 3])]", r"The folds of cv=\[.*KFold"),
+            ("[]", r"The folds of cv=\[\] do not hold"),
+            ("1", r"'cv' parameter of Tagger"),
+            ("'five'", r"'cv' parameter of Tagger"),
+        )
+    ),
+    *(
+        Mistake(
+            f"CRFParser(['symbol'], max_iter=1).fit(trees).explain({given})",
+            raises(ValueError, words),
+        )
+        for given, words in (
+            ("tags[0], 0", r"modifier must be a token, 1 to 8, got 0"),
+            ("tags[0], 9", r"modifier must be a token, 1 to 8, got 9"),
+            ("tags[0], '1'", r"got '1'"),
+            ("tags[0], 1, head=1", r"head must be the root, 0, or a token from 1 to 8 other"),
+            ("tags[0], 1, head=9", r"got 9"),
+            ("tags[0], 1, head=-1", r"got -1"),
+            ("tags[0], 1, rival=9", r"rival must be"),
+            ("tags[0], 1, head=2, rival=2", r"head and rival are both 2"),
+            ("['NOUN'], 1", r"only token of a sentence has no head but the root"),
+        )
+    ),
 ]

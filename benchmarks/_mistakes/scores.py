@@ -207,4 +207,62 @@ MISTAKES = [
         "remove_punctuation([DependencyTree(['a'], [0], symbols=['_'])])",
         raises(ValueError, r"All symbols of the trees are '_'"),
     ),
+    # Heads, weights and masks of scores.
+    *(
+        Mistake(f"unlabeled_attachment_score({given})", raises(ValueError, words))
+        for given, words in (
+            ("[[0]], [[0], [0]]", r"same number of sentences, at least one; got 1 and 2"),
+            ("[], []", r"at least one; got 0 and 0"),
+            ("[[0], [2, 0]], [[0], [0]]", r"y_pred\[1\] has 1 tokens but y_true\[1\] has 2"),
+            ("[[0], []], [[0], []]", r"y_true\[1\] holds no heads; remove empty"),
+            ("[[0], [0]], [[0], []]", r"y_pred\[1\] holds no heads; remove empty"),
+            ("[[0], [0.5]], [[0], [0]]", r"y_true\[1\] must be .* whole numbers.*; got \[0\.5\]"),
+            ("[[0], ['0']], [[0], [0]]", r"y_true\[1\] must be .* whole numbers.*; got \['0'\]"),
+            ("[[0], None], [[0], [0]]", r"y_true\[1\] must be .* whole numbers.*; got None$"),
+            (
+                "[2, 0], [2, 0]",
+                r"y_true\[0\] must be .* whole numbers.*; got 2\. .*a list: \[heads\]",
+            ),
+            ("[[0], [0]], [[0], '0']", r"y_pred\[1\] must be .* whole numbers.*; got '0'"),
+            ("[[0], [[0]]], [[0], [0]]", r"y_true\[1\] must be a flat"),
+            ("[[0], [2, 0]], [[0], [[2], 0]]", r"y_pred\[1\] must be a flat"),
+            ("[[0], DependencyTree(['a'])], [[0], [0]]", r"y_true\[1\] is a tree without heads"),
+            ("[[0], [0]], [[0], DependencyTree(['a'])]", r"y_pred\[1\] is a tree without heads"),
+            ("y[:2], y[:2], sample_weight=[1]", r"sample_weight.shape == \(1,\), expected \(2,\)"),
+            ("y[:2], y[:2], sample_weight=[[1, 1]]", r"must be 1D array or scalar"),
+            (
+                "y[:2], y[:2], sample_weight=[1, -1]",
+                r"Negative values in data passed to `sample_weight`",
+            ),
+            ("y[:2], y[:2], sample_weight=[1, np.nan]", r"sample_weight contains NaN"),
+            (
+                "[[0], [2, 0]], [[0], [2, 0]], ignore=[[True]]",
+                r"ignore holds 1 masks for 2 sentences.*such as is_punctuation",
+            ),
+            (
+                "[[0], [2, 0]], [[0], [2, 0]], ignore=[[True], [True]]",
+                r"ignore\[1\] must be a bool mask of shape \(2,\), got bool of sh",
+            ),
+            (
+                "[[0], [2, 0]], [[0], [2, 0]], ignore=[[True], [1, 0]]",
+                r"ignore\[1\] must be a bool mask of shape \(2,\), got int64",
+            ),
+        )
+    ),
+    *(
+        Mistake(f"unlabeled_attachment_score({given})", raises(TypeError, words))
+        for given, words in (
+            ("None, [[0]]", r"y_true must be a list of trees, .* got a single NoneType\.$"),
+            ("[[0]], 'heads'", r"y_pred must be a list of trees, .* got a single str\.$"),
+            (
+                "DependencyTree(['a'], [0]), [[0]]",
+                r"y_true must be a list of trees, .* got a single DependencyTree\.$",
+            ),
+            ("[[0]], np.array(0)", r"y_pred must be a list of trees, .* got a single ndarray\.$"),
+            ("DeterministicSHAG(), [[0]]", r"single DeterministicSHAG\. Pass uas_scorer.*scoring="),
+            ("[[0]], [[0]], ignore=True", r"ignore must be None, .*, got a .*: True"),
+            ("[[0]], [[0]], ignore='PUNCT'", r"ignore must be None, .*, got a .*: 'PUNCT'"),
+        )
+    ),
+    Mistake("is_punctuation(None)", raises(TypeError, r"symbol must be a str, got a ")),
 ]
