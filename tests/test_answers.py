@@ -413,3 +413,6 @@ def test_reliability_of_whole_trees(crf, english):
     expected = crf.predict_tree_proba(text, heads).mean()
     assert_allclose(np.average(display.bins.confidences, weights=display.bins.counts), expected)
     assert display.ax_.get_ylabel() == "share of right trees"
+    marginals = crf.predict_marginals(text)
+    display = ArcCalibrationDisplay.from_predictions(text, marginals, strategy="quantile")
+    assert display.bins.counts.sum() == sum(map(len, text))

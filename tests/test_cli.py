@@ -38,7 +38,7 @@ from sklearn_shag import (
     read_card,
     save_model,
 )
-from sklearn_shag.cli import _main, _models, _recipe, _serve, _train, _training_data, main
+from sklearn_shag.cli import _demo, _main, _models, _recipe, _serve, _train, _training_data, main
 from sklearn_shag.cli._evaluate import iter_sentences
 from sklearn_shag.cli._recipe import Recipe, choose_model
 from sklearn_shag.cli._training_data import list_split
@@ -528,6 +528,21 @@ class TestHelpers:
         assert_same_model(load_model(out), model.parser_.set_params(embeddings=None))
         assert load_model(out).embeddings_name_ is None  # parsing needs no transformer
 
+    @pytest.mark.filterwarnings("always")
+    def test_without_own_trees(self, capsys, raw, helping, tmp_path):
+        out = tmp_path / "m.npz"
+        argv = ["train", "-o", out, *helping, "--raw-text", raw]
+        assert main(list(map(str, argv))) == 0
+        printed, err = capsys.readouterr()
+        assert "from 0 sentences, 50 of helpers and 8 of raw text (24 words)" in printed
+        assert "set aside from" not in printed
+        assert "fewer than 5 own trees were set aside, so nothing could be checked" in err
+        assert re.search(r"cuts a word into \d\.\d pieces, and one of the helpers into 1\.\d", err)
+        model = load_model(out)
+        assert model.tag_column_ == "upos"
+        assert not any(":" in name for name in model.labels_)
+        assert model.parse([["It", "barks"]])[0].upos
+
     def test_the_splitter_learns_from_helpers_of_the_script(self, tmp_path):
         """Greek and Latin helpers; those with tokens of several words are no example."""
         latin, two = DependencyTree(["Dogs", "bark"], [2, 0]), MultiwordToken(1, 2, "Dogsbark")
@@ -653,16 +668,6 @@ class TestSuggest:
             assert row[:2] == [partial, str(s + 1)]
             assert row[3:] == [*map(cell, numbers), " ".join(trees[s].forms)]
 
-    @over("by", ["arcs", "sentences", "heads-in-sentences"])
-    def test_json(self, run, model, partial, by):
-        printed = json.loads(run("suggest", model, partial, "--json", "--by", by))
-        assert (printed["files"], printed["by"]) == ([partial], by)
-        table = run("suggest", model, partial, "--by", by).splitlines()
-        assert list(printed["suggestions"][0]) == table[0].split("\t")
-        for row, line in zip(printed["suggestions"], table[1:], strict=True):
-            cells = list(map(cell, row.values()))
-            assert "\t".join(cells).replace("\tNone", "\t_") == line
-
     def test_sentences_to_be_annotated(self, run, fail, model, partial, tmp_path):
         """Those listed, with the tree that the parser gives them and the heads that they have."""
         out, trees = tmp_path / "next.conllu", read_conllu(partial)
@@ -678,16 +683,6 @@ class TestSuggest:
             assert [len(each) for each in marks] == [2 * (head == -1) for head in trees[s].heads]
         assert run("suggest", model, partial, *chosen, "-o", "-").encode() == out.read_bytes()
         assert "same file" in fail("suggest", model, partial, *chosen, "-o", partial)
-
-    def test_letters_are_not_escaped(self, run, tmp_path, model):
-        """But what a terminal acts on is, and both are read as they were."""
-        forms = ["Ä", "வணக்கம்", "a\u202eb\x9b"]
-        write_conllu([DependencyTree(forms, upos=["NOUN"] * 3)], tmp_path / "in.conllu")
-        out = run("suggest", model, tmp_path / "in.conllu", "--json", "-n", "3")
-        assert '"Ä"' in out
-        assert '"வணக்கம்"' in out
-        assert '"a\\u202eb\\u009b"' in out
-        assert {row["form"] for row in json.loads(out)["suggestions"]} == set(forms)
 
 
 class TestEvaluate:
@@ -879,6 +874,32 @@ class TestDemo:
         assert "80 sentences to learn from, 30 to parse" in out
         assert out.endswith(f"\n  sklearn-shag train '{files}/*train*.conllu*' -o model.npz\n")
 
+    @pytest.mark.parametrize("columns", [30, 200])
+    def test_true_tree_and_parse(self, run, files, monkeypatch, columns):
+        """Wrong words are marked; the trees stand beside each other where there is room."""
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr(_demo, "N_STATES", 1)
+        out = run("demo", "--treebank", files)
+        test = read_conllu(files / "xx_small-ud-test.conllu")
+        true = next(tree for tree in test if f"\n{' '.join(tree.forms)}\n" in out)
+        model = SpectralSHAG(1, smoothing=5).fit(read_conllu(files / "xx_small-ud-train.conllu"))
+        parsed = model.parse([true])[0]
+        right = true.heads == parsed.heads
+        assert not right.all(), "choose another treebank: this sentence is parsed without errors"
+        left = ["the true tree", "", *str(true).split("\n")]
+        drawn = ["parsed by SPECTRAL, 1 states", ""] + [
+            row + ("" if is_right else " *")
+            for row, is_right in zip(str(parsed).split("\n"), right, strict=True)
+        ]
+        if columns == 200:
+            width = max(map(len, left)) + 6
+            rows = [f"{a:<{width}}{b}".rstrip() for a, b in zip(left, drawn, strict=True)]
+        else:
+            rows = [*left, "", *drawn]
+        assert "\n" + "\n".join(rows) + "\n" in out
+        n = len(true)
+        assert f"\n{right.sum()} of {n} words have the right head; * marks the others.\n" in out
+
 
 class TestHelp:
     @pytest.mark.filterwarnings("ignore:on the sentences that were set aside")  # too small to gain
@@ -974,27 +995,6 @@ class TestErrors:
         err = fail("evaluate", test, partial)
         assert f"sentence 1 of {partial} (sent_id " in err
         assert "has words without heads; only whole trees can be scored" in err
-
-    def test_different_sentences(self, fail, test, tmp_path, monkeypatch):
-        """Numbers count within the file, and a word may be missing."""
-        monkeypatch.chdir(Path(test).parent)  # paths that are long would be cut from the message
-        trees, test, others = read_conllu(test), Path(test).name, tmp_path / "o"
-        others.mkdir()
-        cut = DependencyTree(trees[20].forms[:-1], range(len(trees[20]) - 1))
-        write_conllu(trees[:15], others / "a.conllu")
-        for rest, number in ((trees[15:-1], 30), ([*trees[15:], trees[0]], 31)):
-            write_conllu(rest, others / "b.conllu")
-            for pair in ((test, others), (others, test)):
-                err = fail("evaluate", *pair)
-                assert f"{pair[0]} and {pair[1]} do not hold the same sentences: only one of" in err
-                number_in_file = number if number == 30 else 16
-                assert f"them has sentence {number_in_file} of " in err
-                assert "split differently, add --raw." in err
-        write_conllu([*trees[15:20], cut, *trees[21:]], others / "b.conllu")
-        err, last = fail("evaluate", test, others), trees[20].forms[-1]
-        assert f"word {len(trees[20])} is {last!r} in sentence 21 of {test} (sent_id " in err
-        assert f", and no word in sentence 6 of {others / 'b.conllu'}." in err
-        assert "split differently, add --raw" in err
 
     def test_interruption(self, capsys, monkeypatch, train):
         def interrupt(*arguments):

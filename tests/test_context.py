@@ -447,6 +447,17 @@ def test_a_table_of_words_against_every_occurrence(folder, english, monkeypatch,
     assert_allclose(table, expected * signs, atol=5e-3)
 
 
+def test_tables_that_are_refused(folder, english):
+    for settings, problem in [
+        ({"min_count": 10**6}, "No word occurs min_count=1000000 times"),
+        ({"n_components": 0}, "n_components"),
+        ({"min_count": 1.5}, "min_count"),
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            TransformerVectors(folder).to_table(english[:5], **settings)
+    assert TransformerVectors(folder).to_table(english[:5])[1].shape[1] == 12  # all it has
+
+
 def test_a_parser_of_a_table_asks_no_transformer(tmp_path, english):
     words = [form for tree in english[:40] for form in tree.forms]
     folder = write_encoder(tmp_path / "encoder", words)

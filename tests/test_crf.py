@@ -10,13 +10,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import CRFParser, load_model, save_model
-from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureWeight, LinearTrainer, LinearWeights
+from sklearn_shag.features import FeatureWeight, LinearTrainer
 from sklearn_shag.metrics import labeled_attachment_score
 from sklearn_shag.parsing import tree_loss
-from sklearn_shag.treebank import DependencyTree, TokenFeature, heads, lift
+from sklearn_shag.treebank import DependencyTree, lift
 from tests import oracles
 from tests.estimators import assert_same_model
 from tests.faults import not_refused
@@ -134,17 +133,6 @@ def test_sentences_that_differ_in_words_alone_have_an_order():
         assert_same_model(again, expected)
 
 
-def test_a_sentence_of_weight_zero_is_not_there(trees):
-    weights = np.arange(80) % 3
-    kept = [tree for tree, weight in zip(trees, weights, strict=True) if weight]
-    odd = DependencyTree(["<odd>"] * 2, [2, 0], upos=["<ODD>"] * 2, deprels=["odd", "root"])
-    expected = Small(min_count=1).fit(kept, sample_weight=weights[weights > 0])
-    parser = Small(min_count=1).fit([odd, *trees], sample_weight=[0, *weights])
-    assert_same_model(parser, expected)
-    assert "<odd>" not in parser.vocabulary_["form"]
-    assert "odd" not in parser.labels_
-
-
 def test_crossing_arcs_are_lifted_or_left_out(trees, fitted):
     crossing = DependencyTree(list("abcde"), CROSSING, upos=list("ABCDE"), deprels=list("vwxyz"))
     lifted = crossing.with_heads(lift(CROSSING), crossing.deprels)
@@ -179,32 +167,6 @@ def test_parts_that_no_projective_tree_has_are_left_out(trees):
 
 
 # Going on, and stopping
-
-
-def test_warm_start_goes_on(trees, fitted):
-    parser = Small(warm_start=True).fit(trees)
-    assert_same_model(parser.set_params(warm_start=False), fitted)
-    parser.set_params(warm_start=True)
-    before = {name: value for name, value in vars(parser).items() if name.endswith("_")}
-    more = DependencyTree(["newword"] * 2, [2, 0], upos=["NEWTAG"] * 2, deprels=["new", "root"])
-    parser.set_params(max_iter=1, batch_size=10**6).fit([*trees, more])
-    for name in ("columns_", "vocabulary_", "templates_", "labels_"):
-        assert np.array_equal(getattr(parser, name), before[name])
-    # The first loss is that of the weights of before.
-    expected = -fitted.conditional_log_likelihood([*trees, more]).mean()
-    assert_allclose(parser.loss_curve_, [expected], rtol=1e-6)
-    cold = Small(max_iter=1, batch_size=10**6).fit(trees)
-    assert cold.loss_curve_[0] > 3 * parser.loss_curve_[0]
-
-
-def test_warm_start_needs_as_many_weights(trees):
-    parser = Small(warm_start=True).fit(trees)
-    with pytest.raises(
-        ValueError, match="continues a fit with n_features=16384, but now n_features=100"
-    ):
-        parser.set_params(n_features=100).fit(trees)
-    parser.set_params(warm_start=False).fit(trees)
-    assert parser.weights_.labels.shape == (12, parser.labels_.size)
 
 
 def test_early_stopping_keeps_the_best_weights(english):
@@ -247,37 +209,6 @@ def test_early_stopping_scores_known_heads_by_weight(english):
 
 
 # Labels
-
-
-def test_labels_are_those_of_the_trees(fitted, trees, test):
-    assert fitted.labels_.tolist() == sorted({label for tree in trees for label in tree.deprels})
-    assert any(":" in label for label in fitted.labels_)
-    assert fitted.weights_.labels.shape == (2**11, fitted.labels_.size)
-    of_true_heads = fitted.predict_labels(test, test)
-    right = [np.array(t.deprels) == p for t, p in zip(test, of_true_heads, strict=True)]
-    assert np.concatenate(right).mean() > 0.85
-    parsed = fitted.parse(test)
-    predicted = fitted.predict_labels(test)
-    assert all(tree.deprels == tuple(p) for tree, p in zip(parsed, predicted, strict=True))
-
-
-def test_labels_count_where_the_heads_are_those_of_the_tree():
-    tree = DependencyTree(list("abc"), [2, 0, 2], upos=list("ABC"), deprels=["x", "root", "y"])
-    other = Small().fit([tree, tree], [[2, 0, 1], [-1, 0, 2]])
-    assert other.labels_.tolist() == ["root", "x", "y"]
-    assert Small().fit([tree], [[3, 0, 2]]).labels_.tolist() == ["root", "y"]
-    assert Small().fit([tree], [[-1, 0, -1]]).labels_.tolist() == ["root"]
-    unknown = tree.with_heads(tree.heads, ["_", "root", "_"])
-    assert Small().fit([unknown]).labels_.tolist() == ["root"]
-
-
-def test_no_labels(trees, test):
-    symbols = [list(tree.symbols) for tree in trees]
-    parser = Small().fit(symbols, heads(trees))
-    assert parser.labels_.size == 0
-    assert parser.weights_.labels.shape == (2**11, 0)
-    with pytest.raises(ValueError, match="CRFParser knows no relations"):
-        parser.predict_labels(test)
 
 
 # Explanations
@@ -338,17 +269,6 @@ def test_features_have_values():
 
 
 # Attributes, and files
-
-
-def test_attributes(fitted):
-    assert fitted.columns_[0] == "upos"
-    assert list(fitted.vocabulary_) == list(fitted.columns_)
-    assert all(values == sorted(values) for values in fitted.vocabulary_.values())
-    assert "bias" in fitted.templates_
-    assert isinstance(fitted.weights_, LinearWeights)
-    assert fitted.weights_.arcs.dtype == fitted.weights_.labels.dtype == np.float32
-    assert fitted.weights_.arcs.shape == (2**14, 1)
-    assert DEFAULT_TEMPLATES[:4] == ("bias", "h.tag", "m.tag", "h.tag m.tag")
 
 
 @pytest.fixture
@@ -418,29 +338,7 @@ def test_descriptions_that_say_nothing_are_errors_not_crashes(saved):
 # Within scikit-learn
 
 
-def test_symbols_of_a_pipeline_are_read_where_they_say_more(trees):
-    pipeline = make_pipeline(TokenFeature("upos", ["xpos"]), Small()).fit(trees)
-    assert pipeline[-1].columns_[:2] == ("symbol", "upos")
-    assert make_pipeline(TokenFeature("upos"), Small()).fit(trees)[-1].columns_[0] == "upos"
-
-
 # Extremes
-
-
-@pytest.mark.parametrize(("n_features", "batch_size"), [(8, 10**30), (2**12 + 1, 1)])
-def test_sizes(trees, test, n_features, batch_size):
-    parser = Small(n_features=n_features, batch_size=batch_size).fit(trees)
-    assert parser.weights_.arcs.shape == (n_features, 1)
-    assert parser.weights_.labels.shape == (n_features // 8, parser.labels_.size)
-    assert all(np.isfinite(part).all() for part in parser.weights_)
-    assert 0.0 < parser.score(test) <= 1.0
-
-
-def test_steps_out_of_range_are_an_error(trees):
-    parser = Small(learning_rate_init=1e38)
-    with pytest.raises(ValueError, match=r"Lower learning_rate_init=1e\+"):
-        parser.fit(trees)
-    assert not hasattr(parser, "weights_")
 
 
 @pytest.mark.parametrize("weights", [np.full(80, 1e20), np.r_[1e20, np.ones(79)]], ids=["all", "1"])

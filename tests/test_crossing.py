@@ -1,8 +1,6 @@
 """Parsers of trees whose arcs cross: what they promise of projective trees holds of all trees."""
 
 import copy
-import subprocess
-import sys
 from functools import partial
 
 import numpy as np
@@ -19,19 +17,10 @@ from sklearn_shag import (
     CRFParser,
     DeterministicSHAG,
     DistilledParser,
-    ModelFileError,
-    load_model,
-    save_model,
 )
 from sklearn_shag.conditional import _base
 from sklearn_shag.inspection import least_certain_arcs
-from sklearn_shag.treebank import (
-    DependencyTree,
-    allowed_arcs,
-    is_projective,
-    nonprojective_arcs,
-    write_conllu,
-)
+from sklearn_shag.treebank import DependencyTree, allowed_arcs, is_projective, nonprojective_arcs
 from tests import oracles
 from tests.estimators import assert_same_model, uncorrected
 from tests.loops import over
@@ -209,16 +198,6 @@ def test_auto_tries_both_kinds_of_trees_where_the_share_does_not_decide(
     assert (few.trees_, few.trees_scores_) == ("projective", [0.0, 0.0])
 
 
-def test_training_goes_on_with_the_same_trees(crossing, english):
-    model = Linear(["upos"], calibrate=False).fit(crossing)
-    model.set_params(warm_start=True).fit(make_trees(30, seed=1, share=0.0))
-    assert model.trees_ == "all"
-    with pytest.raises(ValueError, match="continues a fit with trees='all', but now trees='proj"):
-        model.set_params(trees="projective").fit(crossing)
-    with pytest.raises(ValueError, match="'trees' parameter of CRFParser must be a str among"):
-        Linear(trees="any").fit(crossing)
-
-
 def test_early_stopping_scores_the_trees_of_the_model(crossing):
     settings = {"early_stopping": True, "calibrate": False}
     model = Linear(["upos"], trees="all", **settings).fit(crossing)
@@ -299,59 +278,6 @@ def test_students_learn_from_teachers_of_other_trees(crossing, student, teacher)
     same = np.array_equal(model.parser_.weights_.arcs, by_trees.parser_.weights_.arcs)
     # Marginals of all trees are nothing for a student of projective ones: it gets the best trees.
     assert same == ((student, teacher) == ("projective", "all"))
-
-
-@pytest.mark.parametrize("name", MAKE)
-def test_files_keep_the_trees_of_a_model(parsers, crossing, name, tmp_path):
-    parser, path = parsers[name], tmp_path / "model.npz"
-    save_model(parser, path)
-    again = load_model(path)
-    assert_same_model(again, parser)
-    assert_array_equal(
-        np.concatenate(again.predict(crossing)), np.concatenate(parser.predict(crossing))
-    )
-    broken = copy.copy(parser)
-    broken.trees_ = "any"
-    save_model(broken, path)
-    with pytest.raises(ModelFileError, match="trees_ is none of projective, all"):
-        load_model(path)
-
-
-def test_streams_are_parsed_alike(parsers, crossing):
-    parser = parsers["network"]
-    expected = [tree.heads.tolist() for tree in parser.parse(crossing)]
-    for n_jobs in (1, 2):
-        found = parser.iter_parse(iter(crossing), chunk_size=7, n_jobs=n_jobs)
-        assert [tree.heads.tolist() for tree in found] == expected
-
-
-def test_the_command_tells_the_share_of_arcs_and_the_trees(crossing, tmp_path):
-    write_conllu(crossing, tmp_path / "t.conllu")
-    share = sum(len(nonprojective_arcs(t)) for t in crossing) / sum(map(len, crossing))
-    told = f"{100 * share:.2g} % of the arcs are not projective: "
-    kinds = {
-        ("crf",): "sums are over all trees.",
-        ("crf", "--set", "trees=projective"): "sums are over projective trees.",
-        ("ensemble", "--max-iter", "1"): "sums are over all trees.",
-        ("first",): "sums of DeterministicSHAG are always over projective trees.",
-    }
-    for options, expected in kinds.items():
-        command = [
-            sys.executable,
-            "-m",
-            "sklearn_shag",
-            "train",
-            "t.conllu",
-            "-o",
-            "m.npz",
-            "--model",
-        ]
-        done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        assert told + expected in done.stdout
-        model = load_model(tmp_path / "m.npz")
-        for member in getattr(model, "estimators_", ()):
-            assert getattr(member, "steps", [("", member)])[-1][1].trees_ == "all"
 
 
 def test_grammars_sum_over_projective_trees(crossing):

@@ -121,6 +121,25 @@ class TestDependencyTree:
         assert tops[3] < tops[4] < tops[2]
         assert tops[1] < tops[2]
 
+    def test_partial_tree(self):
+        """What is predicted for a token without a true head is neither right nor wrong."""
+        partial = self.tree.with_heads([-1, 0, 4, -1])
+        display = DependencyTreeDisplay.from_predictions(partial, [2, 0, 2, 3])
+        assert display.arcs == {
+            "right": [(0, 2)],
+            "missed": [(4, 3)],
+            "wrong": [(2, 3)],
+            "unknown": [(2, 1), (3, 4)],
+        }
+        labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert labels == ["right (1)", "missed (1)", "wrong (1)", "unknown (2)"]
+        assert len({patch.get_linestyle() for patch in display.ax_.patches}) == 4
+        alone = DependencyTreeDisplay(partial).plot()
+        assert alone.arcs["right"] == [(0, 2), (4, 3)]
+        assert len(alone.ax_.patches) == 2
+        with pytest.raises(ValueError, match=r"heads\[0\] \('Dogs .*unknown heads"):
+            DependencyTreeDisplay.from_predictions(self.tree, partial)
+
     def test_from_estimator(self, model, english):
         tree = english[302]
         display = DependencyTreeDisplay.from_estimator(model, tree)

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import digamma, gammaln
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import DMV, AveragedParser, DeterministicSHAG, DummyParser, load_model, save_model
+from sklearn_shag import DMV, AveragedParser, DeterministicSHAG, DummyParser
 from sklearn_shag.induction._valence import ValenceForm, ValenceModel, estimate_model, to_grammar
-from sklearn_shag.metrics import uas_scorer
 from sklearn_shag.parsing import Potentials, best_trees, chart
 from sklearn_shag.treebank import DependencyTree, TokenFeature, remove_punctuation
 from tests import oracles
@@ -253,22 +250,6 @@ def test_known_trees_are_counted(trees):
     assert same(untied.predict(trees), expected.predict(trees))
 
 
-def test_heads_of_training_sentences_change_nothing(trees):
-    """Without y: neither heads, whichever, nor relations, nor whether there are any."""
-    chains = [tree.with_heads(np.arange(len(tree)), tree.deprels) for tree in trees]
-    bare = [tree.with_heads(None) for tree in trees]
-    symbols = [list(tree.symbols) for tree in trees]
-    model = DMV(max_iter=5).fit(trees)
-    for X in (chains, bare, symbols):
-        assert_same_model(DMV(max_iter=5).fit(X), model)
-    assert model.labels_.size == 0
-    nothing = [[-1] * len(tree) for tree in trees]
-    assert_same_model(DMV(max_iter=5).fit(trees, nothing), model)
-    known = DMV(max_iter=5).fit(trees, trees)
-    assert known.labels_.size > 0
-    assert not same(known.operators_, model.operators_)
-
-
 def test_known_heads_are_in_all_trees(trees):
     """Expected counts are those of the trees that have them: marginals of the restricted text."""
     X, y = [list("ABA")], [[-1, 0, -1]]
@@ -293,16 +274,6 @@ def test_equal_sentences_are_one(trees):
     weighted = DMV(max_iter=4).fit(SENTENCES, sample_weight=[1, 2, 1, 3, 1, 1, 0])
     repeated = [*SENTENCES[:6], SENTENCES[1], SENTENCES[3], SENTENCES[3]]
     assert_same_model(weighted, DMV(max_iter=4).fit(repeated[::-1]))
-
-
-def test_long_sentences_are_left_out():
-    long = ["D"] * 4
-    model = DMV(max_length=3).fit([*SENTENCES, long])
-    expected = DMV().fit([sentence for sentence in SENTENCES if len(sentence) <= 3])
-    assert_same_model(model, expected)
-    with pytest.raises(ValueError, match="more than max_length=3 tokens, the shortest 4"):
-        model.fit([long])
-    assert "D" in DMV(max_length=None).fit([*SENTENCES, long]).symbols_
 
 
 # The prior
@@ -445,12 +416,6 @@ def test_operators_are_a_start(tied):
     assert_allclose(onward.loss_curve_, whole.loss_curve_[3:], rtol=1e-12)
 
 
-def test_random_starts_are_seeded():
-    one, other, third = (DMV("random", random_state=seed).fit(SENTENCES) for seed in (0, 0, 1))
-    assert_same_model(one, other)
-    assert not same(one.operators_, third.operators_)
-
-
 @pytest.mark.parametrize("n_states", [2, 4])
 def test_states_are_split(trees, n_states):
     model = DMV(n_states=n_states, random_state=0, max_iter=10).fit(trees)
@@ -484,15 +449,6 @@ def test_split_states_are_as_good_as_those_they_were(monkeypatch):
 # What is told, and what is refused
 
 
-def test_convergence_is_told(trees):
-    with pytest.warns(ConvergenceWarning, match="not converged after max_iter=2") as caught:
-        model = DMV(max_iter=2, tol=0).fit(trees)
-    assert caught[0].filename == __file__
-    assert not model.converged_
-    assert model.n_iter_ == 2
-    assert DMV(tol=10).fit(trees).converged_
-
-
 def test_starts_that_do_not_fit_are_refused(trees, random_grammar):
     other = DMV(max_iter=0).fit(trees).operators_
     with pytest.raises(ValueError, match="for 3 symbols and n_states=2 it must be"):
@@ -507,21 +463,6 @@ def test_starts_that_do_not_fit_are_refused(trees, random_grammar):
 
 
 # The citizen
-
-
-def test_it_can_be_searched_and_saved(trees, tmp_path):
-    search = GridSearchCV(DMV(max_iter=3), {"rules": [None, "ud"]}, cv=2, scoring=uas_scorer)
-    search.fit(trees)
-    assert search.best_params_ == {"rules": "ud"}
-    for model in (
-        DMV(rules=[("NOUN", "DET", "left")], predict_with_rules=True, root_symbols=["VERB"]),
-        DMV("concave", n_states=2, random_state=0),
-    ):
-        model.set_params(max_iter=3).fit(trees, trees)
-        save_model(model, tmp_path / "model.npz")
-        loaded = load_model(tmp_path / "model.npz")
-        assert_same_model(loaded, model)
-        assert same(loaded.predict(trees), model.predict(trees))
 
 
 def test_members_of_other_parsers_learn_from_raw_text(trees):

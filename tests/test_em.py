@@ -170,12 +170,6 @@ def assert_proper(model):
     assert_allclose(leaving[used], 1.0, rtol=1e-9)
 
 
-def test_accuracy_on_english(treebank):
-    data = treebank("UD_English-EWT")
-    model = EMSHAG(12, init="moments", max_iter=100).fit(data.train)
-    assert model.score(data.dev) >= 0.728
-
-
 def test_the_support_of_the_first_modifier_automaton_leads_to_it(english):
     expected = DeterministicSHAG("first").fit(english).operators_
     rng = np.random.default_rng(0)
@@ -528,13 +522,3 @@ def test_smoothing_fills_the_zeros_of_a_start(english):
     model = EMSHAG(2, init=start, smoothing=1, max_iter=20).fit(english)
     assert_proper(model)
     assert len(model.loss_curve_) > 1
-
-
-@pytest.mark.parametrize(("verbose", "shown"), [(0, False), (1, False), (2, True)])
-def test_progress(english, capsys, verbose, shown):
-    """Two seconds are far more than this takes."""
-    EMSHAG(2, init="moments", verbose=verbose, tol=9).fit(english)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert ("EM: 100%" in err) == shown
-    assert ("32/32" in err) == shown

@@ -347,6 +347,17 @@ def test_suggestions_of_chunks_are_those_of_the_whole(folder, english, capsys, m
         assert [suggest(chunk, number) for chunk in (1, 7, 30)] == [expected] * 3
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_sentence_that_is_too_long(command):
+    status, out, err = command("in.conllu", "--max-tokens", "3")
+    assert (status, out) == (1, "")
+    assert "in.conllu:1: the sentence has 8 tokens, more than max_tokens=3." in err
+    status, out, err = command(
+        "tokens.txt", "--input", "horizontal", "--max-tokens", "3", "--on-error", "skip"
+    )
+    assert len(read_conllu(io.StringIO(out))) == 120
+
+
 @contextlib.contextmanager
 def started(folder, text, workers):
     """The command at the end of a pipe that never ends."""

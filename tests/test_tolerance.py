@@ -9,9 +9,8 @@ import sys
 
 import pytest
 
-from sklearn_shag import DeterministicSHAG, load_model, save_model
+from sklearn_shag import DeterministicSHAG, save_model
 from sklearn_shag.cli import main
-from sklearn_shag.datasets import load_parser
 from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
 from sklearn_shag.utils._parallel import progress
 from tests.loops import over
@@ -107,43 +106,6 @@ def test_files_that_are_no_text(run, tmp_path, monkeypatch, data, line, size):
     assert err.endswith("; document 'bad' is left out")
     assert "1 of 2 documents were left out" in end
     assert [" ".join(tree.forms) for tree in read_conllu(io.StringIO(text))] == ["Go ."]
-
-
-@over("form", ["conllu", "horizontal", "text", "lines", "jsonl"])
-def test_nothing_to_parse(run, tmp_path, monkeypatch, form):
-    empty, out = tmp_path / "empty", tmp_path / "out"
-    empty.write_text("\n" * (form != "text"))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
-    for arguments in ([empty], [], [empty, "-o", out]):
-        assert run("parse", "english", "--input", form, *arguments) == (0, "", [])
-    assert out.read_bytes() == b""
-    assert load_parser("english").parse_text("") == []
-
-
-def test_standard_input_is_parsed_by_default(run, folder, monkeypatch):
-    with open(folder / "good.conllu", encoding="utf-8") as file:
-        monkeypatch.setattr(sys, "stdin", file)
-        assert run("parse", "m.npz") == run("parse", "m.npz", "good.conllu")
-    assert "only once" in run("parse", "-")[2][0]
-
-
-@over("by", ["arcs", "trees"])
-def test_known_heads_that_cross(run, tmp_path, by):
-    """They are kept as by the decoder "mst", and all other sentences are as without them."""
-    options = {"suggest": ["-n", 999, "--by", by, "-o", "-"], "parse": ["--keep-heads"]}
-    save_model(load_model("m.npz").set_params(decoder="mst"), tmp_path / "mst.npz")
-    for command, own in options.items():
-        texts = []
-        for model, name in (("m", "crossing"), (tmp_path / "mst", "crossing"), ("m", "bare")):
-            status, out, err = run(command, f"{model}.npz", f"{name}.conllu", *own)
-            assert (status, err) == (0, [])
-            texts.append([re.sub("# sent_id.*\n", "", each) for each in out.split("\n\n")[:-1]])
-        found, spanning, bare = texts
-        assert (len(found), len(bare)) == (9, 7)
-        assert found[1:-1] == bare
-        assert [found[0], found[-1]] == [spanning[0], spanning[-1]]
-        (first, *_, last) = read_conllu(io.StringIO("\n\n".join([*found, ""])))
-        assert first.heads[:2].tolist() == last.heads[:2].tolist() == [3, 4]
 
 
 @over(("model", "n"), [("refined", 6), ("crf --set trees=projective", 5), ("crf", 6)])

@@ -1,6 +1,6 @@
 """Automata of sequences, and operators with their algebra and their text."""
 
-from _mistakes._replay import Mistake, raises
+from _mistakes._replay import Mistake, raises, works
 
 STRINGS = "[['a', 'b'], ['b', 'a'], ['a']]"
 FIT = "SpectralAutomaton(2).fit({})"
@@ -102,4 +102,5 @@ MISTAKES = [
         f"mixture({COIN}, {TWO}, 0.5)",
         raises(ValueError, r"A mixture needs models over the same heads and symbols"),
     ),
+    Mistake(f"{MODEL}.get_feature_names_out()", works("result.size == 2")),
 ]

@@ -139,4 +139,9 @@ MISTAKES = [
         "train train.conllu -o new.npz --model spectral --tags deprel",
         stops(r"--tags deprel must name columns, none twice: upos, xpos"),
     ),
+    Mistake("evaluate test.conllu test.conllu --raw --errors 3", stops(r"leave out --raw")),
+    Mistake("evaluate test.conllu empty.conllu", stops(r"empty\.conllu holds no sentences")),
+    Mistake(
+        "train train.conllu -o m.npz --cv 3 --raw-text plain.txt", stops(r"--cv is for trees alone")
+    ),
 ]

@@ -1,6 +1,6 @@
 """Raw text: heads that are looked at or not, rules and starts that do not fit."""
 
-from _mistakes._replay import Mistake, raises, warns, works
+from _mistakes._replay import Mistake, raises, tool_warns, warns, works
 
 MISTAKES = [
     # Heads of X are not looked at: by design, and said in bold.
@@ -105,5 +105,9 @@ MISTAKES = [
             ("FrozenEstimator(make_pipeline(model))", TypeError, r"got Pipeline.*goes around"),
             ("make_pipeline(model)", ValueError, r"'helper' is not frozen"),
         )
+    ),
+    Mistake(
+        "ConcaveParser(max_iter=1, tol=1e-6).fit(trees)",
+        tool_warns(r"converge", r"max_iter", warning="ConvergenceWarning", nan=False),
     ),
 ]

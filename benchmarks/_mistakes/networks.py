@@ -313,4 +313,8 @@ MISTAKES = [
             ("['NOUN'], 1", r"only token of a sentence has no head but the root"),
         )
     ),
+    Mistake(
+        "CRFParser(templates=['bias', 3]).fit(trees)",
+        raises((TypeError, ValueError), r"templates", r"'bias', 3"),
+    ),
 ]

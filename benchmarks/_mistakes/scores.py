@@ -265,4 +265,5 @@ MISTAKES = [
         )
     ),
     Mistake("is_punctuation(None)", raises(TypeError, r"symbol must be a str, got a ")),
+    Mistake("load_english(return_X_y=True)", works("len(result) == 2")),
 ]

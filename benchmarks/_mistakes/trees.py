@@ -294,4 +294,10 @@ MISTAKES = [
     Mistake(
         "TextParser().fit_transform(np.array([['a', 'b']]))", raises(TypeError, r"column|\[text\]")
     ),
+    Mistake("trees[0]._repr_html_()", works("'overflow-x: auto' in result")),
+    Mistake(
+        "list(load_parser()[0].iter_split_text('nul.txt'))",
+        raises(ValueError, r"nul\.txt:2: NUL is not a character of a text"),
+        before=r"Path('nul.txt').write_text('x' * 2000 + '\n\0b')",
+    ),
 ]
