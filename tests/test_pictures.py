@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +87,28 @@ def test_the_matcher_of_spacy_finds_what_tokens_find(english):
     ]
     assert Counter(pairs) == Counter(expected)
     assert len(expected) > 20
+
+
+PICTURES = Path(__file__).parent / "data" / "pictures"
+PARTIAL = DependencyTree(
+    ["a", "b", "\x00\ud800", "d"], [3, -1, 0, 3], deprels=["obj", '"', "<", "'"]
+)
+DRAWN = {
+    "tree": TREE.to_svg(),
+    "compact": TREE.to_svg(compact=True),
+    "colours": TREE.to_svg(highlight=[2, 3], colors=True),
+    "highlighted": TREE.to_svg(highlight=lambda token: token.deprel == "nsubj"),
+    "unlabelled": TREE.with_heads(None).to_svg(),
+    "partial": PARTIAL.to_svg(),
+    "crossing": DependencyTree(["a", "long word", "猫は", "d"], [3, 4, 0, 3]).to_svg(),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_pictures_are_those_that_were_looked_at(name):
+    """To draw another one, delete the file, run this test, and look at what it has written."""
+    path = PICTURES / f"{name}.svg"
+    if not path.exists():
+        path.write_text(DRAWN[name], encoding="utf-8")
+        pytest.fail(f"{path} is new: look at it")
+    assert path.read_text(encoding="utf-8") == DRAWN[name]
