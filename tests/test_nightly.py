@@ -154,8 +154,7 @@ LINES = {
 
 
 @pytest.mark.filterwarnings("default")
-@over("workers", ["1", "2"])
-@over("size", [20, 10**6])
+@over(("workers", "size"), [("1", 20), ("2", 10**6)])
 def test_bad_lines_are_left_out(run, tmp_path, monkeypatch, workers, size):
     good = json.dumps({"id": "a", "text": "Dogs bark."}).encode()
     for bad, name, reason in LINES.values():
