@@ -33,15 +33,17 @@ SECONDS = 150  # of CPU that one test may take; a mutant for which it takes more
 NO_END = 77  # status of a process that was ended for that
 # The tests of a module: those of the first prefix that fits, the quick ones first.
 TESTS = {
-    "treebank/_drawing": ("tree", "displays"),
+    "treebank/_drawing": ("tree", "pictures", "displays"),
     "treebank/_token_feature": ("token_feature",),
-    **dict.fromkeys(("treebank/_graphemes", "treebank/_text"), ("splitter", "horizontal")),
+    **dict.fromkeys(
+        ("treebank/_graphemes", "treebank/_text"), ("splitter", "horizontal", "mistakes")
+    ),
     **dict.fromkeys(("network/_splitter", "network/_characters"), ("splitter",)),
     "network/_augmentation": ("augmentation", "splitter"),
     "treebank/": (
         *("conllu", "tree", "tree_structure", "partial_trees", "horizontal", "token_feature"),
         *("sources", "displays", "punctuation", "unknown_symbols", "tagger", "conversions"),
-        "splitter",
+        *("pictures", "splitter", "mistakes"),
     ),
     "operators/": ("operators", "branching", "sequences", "chart"),
     "parsing/_decoders": ("arborescence", "viterbi"),
@@ -54,7 +56,7 @@ TESTS = {
     "parsing/_potentials": ("tree_values", "fast_chart", "chart", "lexicalized"),
     "parsing/": ("viterbi", "chart", "product", "fast_chart", "partial"),
     "features/_vectors": ("vectors",),
-    "": ("model_files", "persistence", "fuzz_models"),
+    "": ("model_files", "persistence", "fuzz_models", "mistakes"),
 }
 # Pairs of operators that a programmer may take for each other.
 ALIKE = [
