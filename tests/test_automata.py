@@ -420,8 +420,6 @@ def test_fewer_states_are_leading_blocks(sequences):
             assert_array_equal(found, expected)
         assert_array_equal(cut.score_samples(sequences), own.score_samples(sequences))
         assert cut.n_states == n_states
-    with pytest.raises(ValueError, match="n_states"):
-        largest.truncate(7)
 
 
 def test_the_share_of_n_grams_is_found_on_held_out_sequences(sequences):
@@ -517,10 +515,6 @@ def test_symbols_may_be_integers():
     rows = EMAutomaton(2, random_state=0, tol=0.1).fit(np.array([[1, 3], [7, 1]]))
     lists = EMAutomaton(2, random_state=0, tol=0.1).fit([[1, 3], [7, 1]])
     assert_array_equal(rows.score_samples([[1, 3]]), lists.score_samples([[1, 3]]))
-    with pytest.raises(
-        TypeError, match=r"X holds strings, but .* of integers, such as \[1, 3, 7\]"
-    ):
-        model.predict([["1"]])
 
 
 def test_one_symbol_is_enough():

@@ -228,27 +228,6 @@ def test_parse_says_the_same_of_labels_and_tags(test, knowing, weights):
     assert model.tag_column_ == "upos"
 
 
-def test_labels_and_tags_of_one_and_of_equal_members(test, knowing):
-    network, *_, grammar = knowing
-    expected = [tree.with_heads(None) for tree in network.parse(test)]
-    assert any(tree.upos != given.upos for tree, given in zip(expected, test, strict=True))
-    for members, weights in (
-        ([network], None),
-        ([*knowing[1:3], network, grammar], [0, 0, 0.2, 0]),
-        ([network] * 3, [1, 2, 5]),
-    ):
-        model = frozen(members, weights=weights)
-        assert same(model.predict_labels(test, test), network.predict_labels(test, test))
-        found = model.predict_label_proba(test, test)
-        for one, other in zip(found, network.predict_label_proba(test, test), strict=True):
-            # What is less than 1e-6 counts as much only where there are several.
-            assert_allclose(one, other, rtol=1e-12, atol=1e-4 if len(members) == 3 else 0)
-        parsed = model.parse(test)
-        assert [tree.upos for tree in parsed] == [tree.upos for tree in expected]
-        assert_array_equal(model.labels_, network.labels_)
-        assert_array_equal(model.tags_, network.tags_)
-
-
 def test_what_no_member_thinks_possible_stays_so(test, knowing):
     """Nothing but roots is a root, also after a correction."""
     model = frozen(knowing[:3])

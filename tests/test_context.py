@@ -215,16 +215,6 @@ def test_an_interrupted_fit_leaves_nothing(english, monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_they_come_in_parts(english, monkeypatch):
-    whole = ask_vectors(Source(), check_sentences(english[:20])[0])
-    monkeypatch.setattr(_context, "SOURCE_CHUNK", 7)
-    parts = ask_vectors(Source(), check_sentences(english[:20])[0])
-    assert_array_equal(parts.rows, whole.rows)
-    places = parts.take([3, 12]).places
-    expected = [Source().vectors(english[3]), Source().vectors(english[12])]
-    assert_array_equal(parts.rows[places], np.concatenate(expected))
-
-
 # Around it
 
 
@@ -456,19 +446,6 @@ def test_tables_that_are_refused(folder, english):
         with pytest.raises(ValueError, match=problem):
             TransformerVectors(folder).to_table(english[:5], **settings)
     assert TransformerVectors(folder).to_table(english[:5])[1].shape[1] == 12  # all it has
-
-
-def test_a_parser_of_a_table_asks_no_transformer(tmp_path, english):
-    words = [form for tree in english[:40] for form in tree.forms]
-    folder = write_encoder(tmp_path / "encoder", words)
-    table = TransformerVectors(folder).to_table(english[:40], n_components=4)
-    parser = small(table, max_iter=1).fit(english[:40])
-    shutil.rmtree(folder)
-    save_model(parser, tmp_path / "model.npz")
-    loaded = load_model(tmp_path / "model.npz")
-    assert loaded.embeddings_name_ is None
-    text = english[40:50]
-    assert same(loaded.predict_marginals(text), parser.predict_marginals(text))
 
 
 def test_folders_that_are_refused(tmp_path, folder, english):

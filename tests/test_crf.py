@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from sklearn_shag import CRFParser, load_model, save_model
 from sklearn_shag.features import FeatureWeight, LinearTrainer
@@ -71,8 +70,6 @@ def test_scores_of_arcs_are_sums_of_weights(fitted, test):
         fitted.score_arcs(test * 20), fitted.score_arcs(test), strict=False
     ):
         assert_array_equal(scores, expected)
-    with pytest.raises(NotFittedError):
-        Small().score_arcs(test)
 
 
 def test_probabilities_are_those_of_the_scores(fitted, english):
@@ -406,10 +403,6 @@ def test_top_features(trees, test):
     assert feature.count == sum(
         tree.upos[m] == "DET" for tree in trees for m, h in enumerate(tree.heads) if h > m + 1
     )
-    with pytest.raises(ValueError, match="label='article' is none of the relations"):
-        parser.top_features(trees, label="article")
-    with pytest.raises(ValueError, match="heads"):
-        parser.top_features([tree.with_heads(None) for tree in trees])
 
 
 def test_steps_that_leave_the_range_of_doubles_are_refused(trees):

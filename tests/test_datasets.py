@@ -40,16 +40,6 @@ LEFT, RIGHT = 0, 1
 
 
 class TestLoadEnglish:
-    def test_bunch(self):
-        treebank = load_english()
-        assert isinstance(treebank, Bunch)
-        assert set(treebank) == {"data", "target", "DESCR", "filename"}
-        assert len(treebank.data) == len(treebank.target) >= 250
-        assert Path(treebank.filename).name == "english.conllu"
-        assert read_conllu(treebank.filename) == treebank.data
-        fine = load_english(symbols=("upos", "xpos")).data
-        assert fine == read_conllu(treebank.filename, symbols=("upos", "xpos"))
-
     def test_description_counts(self, english):
         text = " ".join(load_english().DESCR.split())
         n_tokens = sum(map(len, english))

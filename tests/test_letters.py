@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklearn_shag import BiaffineParser, CRFParser, Tagger
+from sklearn_shag import BiaffineParser, Tagger
 from sklearn_shag.encoding import (
     FIRST_CODE,
     LETTERS,
@@ -92,10 +92,6 @@ def test_words_that_nobody_has_seen(tagger, english):
 
 
 def test_networks_alone_read_letters(english):
-    with pytest.raises(ValueError, match=r"columns: 'letters' is not a column.* letters for a net"):
-        CRFParser(["form", "letters"]).fit(english[:20])
     parser = BiaffineParser(["upos", "letters"], hidden_layer_sizes=[4], max_iter=1, random_state=0)
     assert parser.fit(english[:30]).columns_ == ("upos", "letters")
     assert parser.vocabulary_["letters"] == []
-    with pytest.raises(ValueError, match="All values of the column 'letters'"):
-        parser.fit([DependencyTree(["_", "_"], [2, 0], upos=["X", "X"])])

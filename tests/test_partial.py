@@ -271,21 +271,6 @@ def test_whole_trees_are_asked_for_by_name(of_whole_trees, english):
         assert not learned(estimator)
 
 
-def test_partial_trees_of_weight_zero_are_not_there(representative, english):
-    estimator = representative
-    trees = english[:40]
-    weights = np.repeat([1.0, 0.0], [40, 3])
-    partial = [hide(tree, 1) for tree in english[40:43]]
-    if hasattr(estimator, "cv"):
-        estimator.set_params(cv=[(np.arange(0, 43, 2), np.arange(1, 43, 2))])
-        estimator.fit(trees + partial, sample_weight=weights)
-    else:
-        one = clone(estimator).fit(trees + partial, sample_weight=weights)
-        other = estimator.fit(trees)
-        for a, b in zip(one.predict(english[50:55]), other.predict(english[50:55]), strict=True):
-            assert_array_equal(a, b)
-
-
 @pytest.mark.parametrize("name", COUNTING)
 def test_chunks_are_whole_trees(name, english):
     model = clone(COUNTING[name]).partial_fit(english[:30])

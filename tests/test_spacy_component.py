@@ -1,10 +1,6 @@
 """The component of spaCy's pipelines."""
 
 import importlib
-import re
-import textwrap
-from pathlib import Path
-from time import process_time
 
 import pytest
 
@@ -151,21 +147,6 @@ def test_no_more_documents_wait_than_a_batch_has(monkeypatch):
     assert max(sizes) < 100 + 2 * len(TEXT)
 
 
-def test_batches_take_little_longer_than_texts():
-    nlp, parser = make(), load_parser()
-    texts = [f"We replaced valve {k} and tested it. Who signed the report?" for k in range(300)]
-    times = {}
-    for _ in range(2):  # once to compile
-        for name, run in (
-            ("docs", lambda: list(nlp.pipe(texts))),
-            ("texts", lambda: parser.parse_texts(texts)),
-        ):
-            start = process_time()
-            run()
-            times[name] = process_time() - start
-    assert times["docs"] < 2 * times["texts"]  # 1.1, measured; one by one 7
-
-
 def test_settings(english):
     trees = load_parser().parse([DependencyTree(["It", "rains", "and", "it", "snows", "."])])
     doc = make(confidence=True)("It rains and it snows.")
@@ -188,21 +169,6 @@ def test_settings(english):
         assert [t.dep_.lower() for t in doc] == list(tree.deprels)
     with pytest.raises(ValueError, match="confidence"):
         make(confidence="perhaps")
-
-
-def test_the_example_of_the_guide():
-    page = Path(__file__).parents[1] / "doc" / "guide" / "documents.rst"
-    blocks = re.findall(r"code-block:: python\n\n((?: .*\n|\n)+)", page.read_text("utf-8"))
-    (block,), found = [block for block in blocks if "add_pipe" in block], {}
-    exec(textwrap.dedent(block), found)
-    assert found["pairs"] == [("sleep", "that"), ("chase", "cat")]
-    assert f"# {', '.join(found['phrases'])}\n" in block
-
-
-def test_labels():
-    nlp = make()
-    assert set(nlp.pipe_labels["sklearn_shag"]) > {"ROOT", "nsubj", "obl:agent"}
-    assert "root" not in nlp.pipe_labels["sklearn_shag"]
 
 
 def save_small(english, path, **card):

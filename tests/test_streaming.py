@@ -235,16 +235,6 @@ def command(folder, capsys):
     return run
 
 
-@over("options", [("--n-jobs", "2"), ("--confidence",)])
-def test_parses_of_pieces_are_those_of_the_whole(folder, command, monkeypatch, options):
-    expected = command("in.conllu", *options)
-    assert expected[0] == 0
-    read_at_once(monkeypatch, 5000)
-    assert command("in.conllu", *options) == expected
-    command("in.conllu", "-o", "out.conllu.gz", *options)
-    assert gzip.decompress((folder / "out.conllu.gz").read_bytes()).decode() == expected[1]
-
-
 @pytest.mark.filterwarnings("default")
 @over(("size", "workers"), [(10**6, "1"), (1000, "2")])
 def test_a_bad_sentence_stops_or_is_passed_on(folder, english, command, monkeypatch, size, workers):

@@ -86,20 +86,6 @@ def test_ties_come_in_the_order_of_x(first):
     assert_array_equal(least_certain_sentences(first, [sentence] * 4).sentences, [0, 1, 2, 3])
 
 
-def test_tables_as_text(first):
-    sentences = [["NOUN", "VERB", "ADP", "NOUN"], ["DET", "NOUN"]]
-    lines = str(least_certain_arcs(first, sentences)).splitlines()
-    assert lines[0].split() == [
-        *("sentences", "tokens", "heads", "probabilities", "margins", "entropies")
-    ]
-    assert len(lines) == 7
-    lines = str(least_certain_sentences(first, sentences)).splitlines()
-    assert lines[0].split() == [
-        *("sentences", "n_unknown", "expected_errors", "error_rates", "tree_probabilities")
-    ]
-    assert [line.split()[:2] for line in lines[1:]] == [["0", "4"], ["1", "2"]]
-
-
 @pytest.mark.parametrize("function", [least_certain_arcs, least_certain_sentences])
 class TestErrors:
     def test_heads_that_are_part_of_no_projective_tree(self, function, first):

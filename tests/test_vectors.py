@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklearn_shag import BiaffineParser, Tagger, load_model
+from sklearn_shag import BiaffineParser, load_model
 from sklearn_shag.cli import _recipe, main
 from sklearn_shag.features import read_vectors
 from sklearn_shag.treebank import DependencyTree, write_conllu
@@ -177,16 +177,6 @@ def of_trees(english, write):
     table = np.random.default_rng(0).normal(size=(len(words), 4)).round(4).tolist()
     lines = (" ".join([word, *map(str, row)]) for word, row in zip(words, table, strict=True))
     return write([f"{len(words)} 4", *lines], "vectors.vec.gz")
-
-
-@pytest.mark.parametrize("make", [BiaffineParser, Tagger])
-def test_models_take_what_was_read(english, of_trees, make):
-    words, vectors = read_vectors(of_trees)
-    settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
-    model = make(embeddings=(words, vectors), **settings).fit(english[:30])
-    assert model.vocabulary_["vector"] == words
-    table = model.weights_.vectors[3:].astype(float)  # from half precision
-    np.testing.assert_allclose(table / table.std(), vectors / vectors.std(), rtol=2**-10)
 
 
 def test_the_command_learns_from_a_file(capsys, english, of_trees, tmp_path, monkeypatch):
