@@ -11,6 +11,8 @@ collect_ignore_glob = ["_extensions/*", "_build/*", "auto_examples/*", "generate
 class Names:
     """The names of an example, as a module has them."""
 
+    __spec__ = None  # which processes ask for
+
     def __init__(self, names):
         self.__dict__ = names
 

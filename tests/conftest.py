@@ -18,9 +18,7 @@ from tests.estimators import (
     COUNTING,
     ESTIMATORS,
     OF_RAW_TEXT,
-    OF_SYMBOLS,
     ONE_BY_ONE,
-    REPRESENTATIVES,
     TRANSFORMERS,
     with_labels,
 )
@@ -64,18 +62,6 @@ def fitted(trees):
 @pytest.fixture(params=ESTIMATORS)
 def estimator(request):
     """Every estimator, not fitted."""
-    return clone(ESTIMATORS[request.param])
-
-
-@pytest.fixture(params=OF_SYMBOLS)
-def estimator_of_symbols(request):
-    """Every estimator that takes plain sequences of symbols."""
-    return clone(OF_SYMBOLS[request.param])
-
-
-@pytest.fixture(params=REPRESENTATIVES)
-def representative(request):
-    """An estimator for each way to learn and to score, not fitted."""
     return clone(ESTIMATORS[request.param])
 
 

@@ -308,10 +308,6 @@ class TestTrees:
 class TestForest:
     """A chunk is scored once, whatever is asked."""
 
-    def watch(self, function, calls, network, batch, **options):
-        calls.append(network.sizes)
-        return function(network, batch, **options)
-
     def test_charts_run_once(self, crf, english, monkeypatch):
         runs, run_charts = [], _forest.run_charts
         monkeypatch.setattr(
