@@ -126,7 +126,7 @@ class PieceParser(NamedTuple):
             return []
         keeps, found = self.options["keep_heads"], []
         trees = list(map(forget_heads, trees)) if keeps else trees
-        for pairs, columns in parse_trees(self.opened, trees, **self.options):
+        for pairs, columns, _ in parse_trees(self.opened, trees, **self.options):
             if self.form == CONLLU:
                 predicted = "head", *columns
                 pairs = [(clear_marks(tree, predicted), proba) for tree, proba in pairs]

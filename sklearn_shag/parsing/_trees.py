@@ -416,7 +416,7 @@ def list_probabilities(answer, trees):
     return found
 
 
-def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options):
+def parse_trees(opened, trees, *, keep_heads=False, confidence=False, keep_tags=None, **options):
     """Parse trees by the parser of a model, behind its steps.
 
     Parameters
@@ -427,6 +427,8 @@ def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options)
         Of the method `parse`. With the heads, all relations and tags are kept that trees have. With
         "all" as confidence, probabilities stand beside the trees, as from
         :func:`list_probabilities`, and not in their MISC.
+    keep_tags : callable or None, default=None
+        By which a parser behind a tagger reads given tags, too, as for :class:`Steps`.
 
     Yields
     ------
@@ -435,13 +437,17 @@ def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options)
         empty if they are not wanted.
     columns : list of str
         The columns of tags that were predicted.
+    answer : Answer
+        Of which the trees are made.
     """
     transform, parser = opened
     # Steps before the parser change tags, which are written, and symbols, which are not. The parser
     # reads these tags even where others are given, which may be of another tag set.
     default = {"n_best": None, "n_samples": None, "random_state": None, "unique_relations": "auto"}
+    options = default | options
+    sentences = transform(trees, keep_tags)
     rows = parser._find_answers(
-        transform(trees), None, keep_heads=keep_heads, confidence=confidence, **default | options
+        sentences, None, keep_heads=keep_heads, confidence=confidence, **options
     )
     for tree, (sentence, answer) in zip(trees, rows, strict=True):
         beside = confidence == "all"
@@ -451,7 +457,8 @@ def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options)
         if keep_heads:
             found = [keep_given(each, tree) for each in found]
         proba = list_probabilities(answer, found) if beside else [{}] * len(found)
-        yield list(zip(found, proba, strict=True)), [*transform.list_columns(), *answer.columns]
+        columns = [*transform.list_columns(), *answer.columns]
+        yield list(zip(found, proba, strict=True)), columns, answer
 
 
 def _with_confidence(tree, marginals):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import traceback
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +45,7 @@ PAGE = {
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/tree.js": ("tree.js", "text/javascript; charset=utf-8"),
 }
+_NUMBER = re.compile(r"(?<=/)[0-9]+(?=/|$)")  # in an address
 # Of all answers. Editors that are web pages may ask, too.
 HEADERS = {
     "Access-Control-Allow-Origin": "*",
@@ -73,6 +75,8 @@ class ParserApp:
     ones.
     """
 
+    headers, page, statuses = HEADERS, PAGE, STATUSES
+
     def __init__(self, models, confidence, max_bytes, answering):
         self.models, self.confidence = models, confidence
         self.max_bytes, self.answering = max_bytes, answering
@@ -84,7 +88,7 @@ class ParserApp:
             "/trees": ("POST, OPTIONS", self.list_trees),
             "/health": (reading, _say("The models are ready.", 200)),
         }
-        for address, (name, kind) in PAGE.items():
+        for address, (name, kind) in self.page.items():
             content = files(__package__).joinpath("page", name).read_bytes()
             self.routes[address] = reading, (200, {"Content-Type": kind}, content)
 
@@ -93,17 +97,18 @@ class ParserApp:
         try:
             status, headers, body = self._reply_to(environ)
         except Exception as error:
-            status, reason = next(STATUSES[kind] for kind in STATUSES if isinstance(error, kind))
+            kinds = (kind for kind in self.statuses if isinstance(error, kind))
+            status, reason = self.statuses[next(kinds)]
             if status == 500:
                 traceback.print_exc(file=environ["wsgi.errors"])
             status, headers, body = _say(reason or printable(error), status)
-        headers = HEADERS | headers | {"Content-Length": str(len(body))}
+        headers = self.headers | headers | {"Content-Length": str(len(body))}
         start_response(f"{status} {HTTPStatus(status).phrase}", list(headers.items()))
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
     def _reply_to(self, environ):
         """Return a status, headers and a body."""
-        path, method = environ.get("PATH_INFO", ""), environ["REQUEST_METHOD"]
+        path, method = _NUMBER.sub("N", environ.get("PATH_INFO", "")), environ["REQUEST_METHOD"]
         if path not in self.routes:
             return _say(f"There is only {', '.join(self.routes)}.", 404)
         methods, answer = self.routes[path]

@@ -76,7 +76,7 @@ class ServedModel(NamedTuple):
         found : list of list of pairs of a DependencyTree and a dict
         """
         found = parse_trees(self.opened, given, confidence=confidence, n_best=n_best)
-        return [pairs for pairs, _ in found]
+        return [pairs for pairs, *_ in found]
 
     def _compile(self, examples):
         """Run all code once that analyses need."""

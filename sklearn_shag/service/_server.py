@@ -1,6 +1,7 @@
 """The application on waitress, which stops without losing a request."""
 
 import logging
+import signal
 import socket
 from time import time
 
@@ -51,7 +52,9 @@ class AppServer:
         self._stops = True
 
     def run(self):
-        """Answer requests until the server is told to stop."""
+        """Answer requests until a signal tells the server to stop."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self.stop)
         while not self._stops:
             self._turn()
         self._drain()

@@ -2,7 +2,6 @@
 
 import re
 import sys
-from bisect import bisect
 from functools import lru_cache
 from itertools import repeat
 from typing import NamedTuple
@@ -450,11 +449,18 @@ def replace_misc(text, name, values):
         others, _, misc = lines[k].rpartition("\t")
         items = [] if misc == MISSING else misc.split("|")
         kept = [item for item in items if not item.startswith(f"{name}=")]
-        if value is not None:
-            place = bisect(kept, name.lower(), key=lambda item: item.partition("=")[0].lower())
-            kept.insert(place, f"{name}={value}")
-        lines[k] = f"{others}\t{'|'.join(kept) or MISSING}"
+        misc = "|".join(kept) or MISSING
+        lines[k] = f"{others}\t{misc if value is None else add_item(misc, f'{name}={value}')}"
     return "\n".join(lines)
+
+
+def add_item(misc, item):
+    """Add an item such as "SpaceAfter=No" to MISC of a line, before the first larger name."""
+    items = [] if misc == MISSING else misc.split("|")
+    name = item.partition("=")[0].lower()
+    larger = (k for k, each in enumerate(items) if each.partition("=")[0].lower() > name)
+    items.insert(next(larger, len(items)), item)
+    return "|".join(items)
 
 
 def _find_words(lines):

@@ -1,7 +1,7 @@
 """Base classes of estimators, objects kept for fitted parsers, and parsers behind pipelines."""
 
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata
 from operator import is_not
@@ -180,9 +180,14 @@ class Steps(NamedTuple):
 
     steps: list
 
-    def __call__(self, sentences):
+    def __call__(self, sentences, keep=None):
+        """Transform sentences; `keep` puts tags of the first ones into those of a tagger."""
+        given = sentences
         for step in self.steps:
             sentences = unpack_column(step.transform(sentences))
+            values = getattr(step, "tag_values_", None)
+            if keep is not None and values:
+                sentences = list(map(partial(keep, values), sentences, given))
         return sentences
 
     def list_columns(self):

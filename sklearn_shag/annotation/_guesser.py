@@ -1,0 +1,72 @@
+"""What a parser guesses of a sentence, given all that annotators have said of it."""
+
+import numpy as np
+
+from sklearn_shag.parsing import parse_trees
+from sklearn_shag.treebank import find_given, known_heads, with_tags
+from sklearn_shag.utils._heads import UNKNOWN
+
+_LEAST = 5e-4  # the least probability of alternatives
+
+
+def keep_known_tags(values, tagged, own):
+    """Put given tags of a tree into what a tagger made of it, if it knows them."""
+    given, columns = find_given(own), {}
+    for name in given.keys() & values.keys():
+        is_kept = given[name] & np.isin(own.column(name), values[name])  # else of another tag set
+        columns[name] = np.where(is_kept, own.column(name), tagged.column(name)).tolist()
+    return with_tags(tagged, columns) if columns else tagged
+
+
+class Guesser:
+    """A parser that completes sentences.
+
+    Parameters
+    ----------
+    opened : OpenMember
+    """
+
+    def __init__(self, opened):
+        self._transform, self._parser = self._opened = opened
+
+    def guess(self, tree):
+        """Guess what is not known of a sentence.
+
+        The alternatives to known heads are those of the sentence without any known head, since
+        whoever looks for errors asks what the parser takes for probable.
+
+        Parameters
+        ----------
+        tree : DependencyTree
+            With what is known, and marks of guessed tags.
+
+        Returns
+        -------
+        found : DependencyTree
+            Which keeps what is known.
+        columns : list of str
+            Of tags that the model predicts.
+        words : dict of lists of length n_tokens
+            The probability of each head, alternatives to it, and relations with probabilities.
+        """
+        both = [tree, tree.with_heads(None, keep_deps=True)]
+        options = {"keep_heads": True, "confidence": "all", "keep_tags": keep_known_tags}
+        ((pairs, columns, answer), (_, _, free)) = parse_trees(self._opened, both, **options)
+        ((found, probabilities),) = pairs
+        is_known = known_heads(tree) != UNKNOWN
+        marginals = np.where(is_known[:, None], free.marginals, answer.marginals)
+        likely = [_list_likely(range(len(tree) + 1), of_word) for of_word in marginals]
+        words = {"probability": probabilities["head_proba"], "alternatives": likely}
+        words["relations"] = [[] for _ in likely]
+        if self._parser._has_labels:
+            sentences, names = self._transform([tree], keep_known_tags), self._parser.labels_
+            (of_words,) = self._parser.predict_label_proba(sentences, [found.heads])
+            words["relations"] = [_list_likely(names, of_word) for of_word in of_words]
+        return found, columns, words
+
+
+def _list_likely(values, probabilities):
+    """List values that are likely, with their probabilities, the most likely first."""
+    shares = probabilities.round(4).tolist()
+    order = np.argsort(-probabilities, kind="stable").tolist()
+    return [[values[k], shares[k]] for k in order if shares[k] >= _LEAST]

@@ -1,0 +1,194 @@
+"""Sentences that are annotated and their history, in a database that outlives any end."""
+
+import hashlib
+import os
+import sqlite3
+from threading import Lock
+from typing import NamedTuple
+
+from sklearn_shag.annotation._draft import ConflictError
+from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
+from sklearn_shag.utils._io import read_bytes
+from sklearn_shag.utils._messages import printable
+
+JOURNAL = ".journal"  # ending of the database beside the output
+_BEGIN = """
+PRAGMA locking_mode = EXCLUSIVE;
+CREATE TABLE IF NOT EXISTS sentences (id PRIMARY KEY, place, version, lines);
+CREATE TABLE IF NOT EXISTS sources (path, digest);
+CREATE TABLE IF NOT EXISTS outputs (digest, version);
+BEGIN EXCLUSIVE;
+COMMIT;
+"""
+
+
+class AnnotatedSentence(NamedTuple):
+    """A sentence of a file that is annotated."""
+
+    id: int  # stays the same where others are split or joined before it
+    version: int  # no two states of a sentence have the same
+    tree: DependencyTree  # with marks of what is only guessed
+
+
+class Store:
+    """The sentences of a file that is annotated; each change is on the disk before it counts.
+
+    Parameters
+    ----------
+    path : str
+        The file that is written. The database beside it holds all sentences and changes.
+    sources : list of str
+        The files that it is made from.
+    read : callable
+        Takes nothing, and returns the trees of the sources.
+
+    Attributes
+    ----------
+    sentences : list of AnnotatedSentence
+    version : int
+        The number of the last change.
+
+    Raises
+    ------
+    ValueError
+        If the file exists and was made from others, or another program has changed it while the
+        database holds more than it.
+    sqlite3.OperationalError
+        If another run has opened the database.
+    """
+
+    def __init__(self, path, sources, read):
+        self.path = os.path.realpath(path)
+        self._lock, self._saved = Lock(), None
+        self._done, self._undone = [], []  # pairs of sentences and those that took their place
+        # One thread after the other uses it.
+        self._db = sqlite3.connect(self.path + JOURNAL, timeout=1, check_same_thread=False)
+        self._db.executescript(_BEGIN)
+        with self._db:
+            trees = self._read_new([os.path.realpath(source) for source in sources], read)
+            if trees:
+                n = len(trees)  # the first version is no id
+                self._db.execute("DELETE FROM sentences")
+                self._insert(map(AnnotatedSentence, range(n), [n] * n, trees), 0)
+                self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest(trees), n))
+        rows = self._select("SELECT id, version, lines FROM sentences ORDER BY place")
+        self.sentences = [
+            AnnotatedSentence(number, version, DependencyTree.from_conllu(lines))
+            for number, version, lines in rows
+        ]
+        self.version = max(each.version for each in self.sentences)
+
+    def _select(self, query):
+        return self._db.execute(query).fetchall()
+
+    def _insert(self, sentences, at):
+        """Put sentences into the database, from a place on."""
+        rows = (
+            (number, place, version, tree.to_conllu())
+            for place, (number, version, tree) in enumerate(sentences, start=at)
+        )
+        self._db.executemany("INSERT INTO sentences VALUES (?, ?, ?, ?)", rows)
+
+    def _read_new(self, sources, read):
+        """Read what the database does not have: all, or the file if it was edited since."""
+        shown, exists = printable(self.path), os.path.exists(self.path)
+        others = [path for path in sources if path != self.path]
+        digests = [(path, hashlib.sha256(read_bytes(path)).hexdigest()) for path in others]
+        outputs = dict(self._select("SELECT digest, version FROM outputs"))
+        if not outputs and exists and sources != [self.path]:
+            raise ValueError(
+                f"{shown} exists, and was not made from these files by annotate; name another file "
+                f"to write."
+            )
+        if not outputs:
+            self._db.executemany("INSERT INTO sources VALUES (?, ?)", digests)
+            return list(read())
+        if self._select("SELECT path, digest FROM sources") != digests:
+            raise ValueError(
+                f"{shown} was made from other files than these, or they have changed since; name "
+                f"another file to write."
+            )
+        trees = read_conllu(self.path) if exists else []
+        if not exists or _digest(trees) in outputs:
+            return []
+        if self._select("SELECT max(version) FROM sentences")[0][0] not in outputs.values():
+            raise ValueError(
+                f"{shown} has been changed by another program, while {JOURNAL} beside it holds "
+                f"answers that are not in it. Move one of the two away."
+            )
+        return trees
+
+    def replace(self, at, n, trees):
+        """Replace n sentences by trees, of which the first ones keep their ids."""
+        before = self.sentences[at : at + n]
+        ids = [each.id for each in before] + [self.version + 1]
+        after = [AnnotatedSentence(*pair) for pair in zip(ids, [0, 0], trees, strict=False)]
+        self._done.append((before, self._put(before, after)))
+        self._undone.clear()
+
+    def undo(self, sentence_id=None):
+        """Undo the last change of all or of a sentence; return the index of its first sentence."""
+        own = [pair for pair in self._done if sentence_id is None or sentence_id in _ids(pair[1])]
+        if not own:
+            raise ConflictError("There is nothing to undo.")
+        (before, after), place = own[-1], self._done.index(own[-1])
+        if any(_ids(after) & _ids(old) for old, _ in self._done[place + 1 :]):
+            raise ConflictError("Its other part has changed since; undo that first.")
+        self._put(after, before)
+        self._undone.append(self._done.pop(place))
+        return self.find(before[0].id)
+
+    def redo(self):
+        """Make the change again that was undone last; return the index of its first sentence."""
+        if not self._undone:
+            raise ConflictError("There is nothing to do again.")
+        before, after = self._undone[-1]
+        self._put(before, after)
+        self._done.append(self._undone.pop())
+        return self.find(after[0].id)
+
+    def find(self, sentence_id):
+        """Find the index of a sentence."""
+        return next(k for k, each in enumerate(self.sentences) if each.id == sentence_id)
+
+    def save(self):
+        """Write the file, if a sentence has changed since."""
+        with self._lock:
+            version, trees = self.version, [each.tree for each in self.sentences]
+        if version == self._saved:
+            return
+        with self._lock, self._db:  # first of all, since the process may end in between
+            self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest(trees), version))
+        write_conllu(trees, self.path)
+        self._saved = version
+
+    def close(self):
+        """Write the file, and close the database."""
+        self.save()
+        self._db.close()
+
+    def _put(self, before, after):
+        """Put sentences in the place of others, once they are on the disk; return them."""
+        at, version, more = self.find(before[0].id), self.version + 1, len(after) - len(before)
+        after = [each._replace(version=version) for each in after]
+        old = [(each.id,) for each in before]
+        with self._lock:
+            with self._db:
+                self._db.executemany("DELETE FROM sentences WHERE id = ?", old)
+                self._db.execute(
+                    "UPDATE sentences SET place = place + ?1 WHERE place > ?2 AND ?1", (more, at)
+                )
+                self._insert(after, at)
+            self.sentences[at : at + len(before)], self.version = after, version
+        return after
+
+
+def _ids(sentences):
+    return {each.id for each in sentences}
+
+
+def _digest(trees):
+    digest = hashlib.sha256()
+    for tree in trees:
+        digest.update(tree.to_conllu().encode())
+    return digest.hexdigest()
