@@ -1,258 +1,226 @@
-"""A plain model of annotated files, without code of the package: words refer to their heads."""
+"""A plain model of annotated files: sentences are text, and no code of the package is used."""
 
-from copy import deepcopy
-
-COLUMNS = {"lemma": 2, "upos": 3, "xpos": 4, "feats": 5}
-ROOT = "root of all"
+TAGS = {"lemma": 2, "upos": 3, "xpos": 4, "feats": 5}
+MARKS = ("Guessed", "Predicted", "GivenDeprel")
 
 
 class PlainConflictError(Exception):
     """The state of a sentence does not allow a change."""
 
 
-class Word:
-    """A word, or an empty node."""
+class Sentence(str):
+    """The text of a sentence in one of its states."""
 
-    def __init__(self, cells):
-        self.cells, self.head, self.arcs = cells, None, []
-        self.head_guessed = self.relation_guessed = False
-        self.tags_guessed = set()
-        self.nodes = []  # behind it
-
-    @property
-    def arc(self):
-        return self.head, self.cells[7]
+    __slots__ = ()
 
 
-class PlainSentence:
-    """Comments, words, ranges and empty nodes of a sentence; as it was read until it changes."""
+class Line:
+    """A word, an empty node or a range; it names others by the numbers that it was read with.
 
-    def __init__(self, text):
-        self.raw = text
+    `side` is put before these numbers, so that those of two sentences are told apart.
+    """
+
+    def __init__(self, row, side=""):
+        self.cells, self.side = row.split("\t"), side
+        self.names = [side + name for name in self.cells[0].split("-")]
+        self.is_word = "." not in self.cells[0] and len(self.names) == 1
+        self.head, own = self.name(self.cells[6]), ":".join(self.cells[6:8])
+        deps = [arc for arc in self.cells[8].split("|") if arc != "_"]
+        pairs = [arc.split(":", 1) for arc in deps]
+        arcs = [[self.name(head), relation] for head, relation in pairs]
+        # None is equal to the arc in the tree, and follows it.
+        self.arcs = [None if dep == own else arc for dep, arc in zip(deps, arcs, strict=True)]
+        marks = dict(item.partition("=")[::2] for item in self.items())
+        self.guessed = {*marks.get("Guessed", "").split(",")} - {""}
+        if "Predicted" in marks:
+            self.guessed |= {"head"} if "GivenDeprel" in marks else {"head", "deprel"}
+        self.keep([item for item in self.items() if item.partition("=")[0] not in MARKS])
+
+    def name(self, number):
+        return number if number in ("0", "_") else self.side + number
+
+    def items(self):
+        return [item for item in self.cells[9].split("|") if item != "_"]
+
+    def keep(self, items):
+        self.cells[9] = "|".join(items) or "_"
+
+    def add(self, item):
+        """Put an item before the first one of a larger name."""
+        name, items = item.partition("=")[0].lower(), self.items()
+        larger = [k for k, each in enumerate(items) if each.partition("=")[0].lower() > name]
+        items.insert([*larger, len(items)][0], item)
+        self.keep(items)
+
+    def is_glued(self):
+        return "SpaceAfter=No" in self.items()
+
+    def forget(self):
+        self.guessed |= {"head", "deprel"}
+
+    def write(self, numbers):
+        self.cells[0] = "-".join(numbers[name] for name in self.names)
+        self.cells[6] = numbers.get(self.head, "_")
+        own, old = ":".join(self.cells[6:8]), self.cells[8].split("|")
+        others = [arc for arc in self.arcs if arc and arc[0] in numbers]
+        new = [f"{numbers[head]}:{rel}" for head, rel in others if [head] != self.names]
+        new += [own] * (None in self.arcs or bool(self.is_word and self.arcs and not new))
+        if self.arcs and not new:
+            raise PlainConflictError
+        if sorted(new) != sorted(old) and self.arcs:
+            split = sorted({arc.partition(":")[::2] for arc in new}, key=by_number)
+            self.cells[8] = "|".join(map(":".join, split))
+        names = [n for n in ("upos", "xpos", "feats", "lemma", "deprel") if n in self.guessed]
+        if "head" in self.guessed:
+            names = [name for name in names if name != "deprel"]
+            self.add("Predicted=Yes")
+            if "deprel" not in self.guessed:
+                self.add("GivenDeprel=Yes")
+        if names:
+            self.add(f"Guessed={','.join(names)}")
+        return "\t".join(self.cells)
+
+
+def by_number(arc):
+    return [int(number) for number in arc[0].split(".")], arc[1]
+
+
+def name_comment(line):
+    return [*line[1:].replace("=", " ").split(), ""][0]
+
+
+class Draft:
+    """A sentence that is being changed."""
+
+    def __init__(self, text, side=""):
         rows = text.split("\n")
         self.comments = [row for row in rows if row.startswith("#")]
-        self.words, self.ranges, self.nodes, by_number = [], [], [], {"0": ROOT}
-        everyone, ranges = [], []
-        for cells in (row.split("\t") for row in rows if not row.startswith("#")):
-            if "-" in cells[0]:
-                ranges.append(cells)
-                continue
-            word = by_number[cells[0]] = Word(cells)
-            everyone.append(word)
-            if "." in cells[0]:
-                (self.words[-1].nodes if self.words else self.nodes).append(word)
-            else:
-                self.words.append(word)
-        for word in everyone:
-            word.head = by_number.get(word.cells[6])
-            if word.cells[8] != "_":
-                for arc in word.cells[8].split("|"):
-                    head, _, relation = arc.partition(":")
-                    word.arcs.append((by_number[head], relation))
-        for cells in ranges:
-            ends = [by_number[number] for number in cells[0].split("-")]
-            self.ranges.append([*ends, cells])
+        self.lines = [Line(row, side) for row in rows if not row.startswith("#")]
 
-    def all_nodes(self):
-        return [*self.nodes, *(node for word in self.words for node in word.nodes)]
+    @property
+    def words(self):
+        return [line for line in self.lines if line.is_word]
 
-    def number(self):
-        numbers = {id(ROOT): "0"}
-        for k, nodes in enumerate([self.nodes, *(word.nodes for word in self.words)]):
-            if k:
-                numbers[id(self.words[k - 1])] = str(k)
-            for m, node in enumerate(nodes, start=1):
-                numbers[id(node)] = f"{k}.{m}"
-        return numbers
-
-    def write(self):
-        if self.raw is not None:
-            return self.raw
-        numbers, rows = self.number(), list(self.comments)
-        rows += [write_word(node, numbers) for node in self.nodes]
-        for word in self.words:
-            for first, last, cells in self.ranges:
-                if first is word:
-                    ends = f"{numbers[id(first)]}-{numbers[id(last)]}"
-                    rows.append("\t".join([ends, *cells[1:]]))
-            rows += [write_word(each, numbers) for each in (word, *word.nodes)]
-        return "\n".join(rows)
-
-    def comment(self, name):
-        starts = f"# {name} = "
-        return next((c.removeprefix(starts) for c in self.comments if c.startswith(starts)), None)
+    def find_range(self, word):
+        """The range that a word is in, and the places of its ends."""
+        names = [each.names[0] for each in self.words]
+        place = names.index(word.names[0])
+        for line in self.lines:
+            if len(line.names) == 2:
+                first, last = map(names.index, line.names)
+                if first <= place <= last:
+                    return line
+        return None
 
     def set_comment(self, name, value):
-        places = [k for k, c in enumerate(self.comments) if c.startswith(f"# {name} = ")]
+        """Set a comment where it is or at the end; without a value, remove it."""
+        places = [k for k, each in enumerate(self.comments) if name_comment(each) == name]
         new = [f"# {name} = {value}"] if value else []
-        if places:
-            for k in reversed(places):
-                del self.comments[k]
-            self.comments[places[0] : places[0]] = new
+        if not value:
+            self.comments = [c for k, c in enumerate(self.comments) if k not in places]
+        elif places:
+            self.comments[places[0]] = new[0]
         else:
             self.comments += new
 
-    def spell(self):
-        if self.comment("text") is None:
-            return
-        pieces, inside = [], None
+    def free(self, sure=()):
+        """Make words unknown that are on a circle with sure ones, and roots but one."""
+        words, freed = {word.names[0]: word for word in self.words}, []
         for word in self.words:
-            for first, last, cells in self.ranges:
-                if first is word:
-                    inside = last
-                    pieces.append(cells)
-            if inside is None:
-                pieces.append(word.cells)
-            if inside is word:
-                inside = None
-        ends = ["" if "SpaceAfter=No" in cells[9].split("|") else " " for cells in pieces]
-        text = "".join(cells[1] + end for cells, end in zip(pieces, ends, strict=True))
-        self.set_comment("text", text.rstrip())
+            if word.head not in ("0", *words):
+                word.forget()
+            word.guessed |= {"deprel"} if word.cells[7] == "_" else set()
+            word.guessed -= {"head"} if word in sure else set()
+        for start in sure:
+            circle, word = [], start
+            while word and "head" not in word.guessed and word not in circle:
+                circle.append(word)
+                word = words.get(word.head)
+            if word is start:
+                freed += [each for each in circle if each not in sure]
+                if {*circle} <= {*sure}:
+                    raise ValueError
+        roots = [each for each in self.words if each.head == "0" and "head" not in each.guessed]
+        given = [each for each in roots if each in sure]
+        if len(given) > 1:
+            raise ValueError
+        freed += [each for each in roots if each not in [*given, *roots][:1]]
+        for word in freed:
+            word.forget()
+        return sorted({self.words.index(word) + 1 for word in freed})
 
-    def range_of(self, word):
-        k = self.words.index(word)
-        for each in self.ranges:
-            if self.words.index(each[0]) <= k <= self.words.index(each[1]):
-                return each
-        return None
+    def parse(self, tags):
+        """Hang all words without a head on the root, and give all words the same tags."""
+        known = [word for word in self.words if "head" not in word.guessed]
+        roots = [word for word in known if word.head == "0"]
+        root = [*roots, *(word for word in self.words if word not in known)][0]
+        for word in self.words:
+            if word not in known:
+                word.head = "0" if word is root else root.names[0]
+            if "deprel" in word.guessed or (word.cells[7] == "root") != (word.head == "0"):
+                word.guessed.add("deprel")
+                word.cells[7] = "root" if word.head == "0" else "dep"
+        for name, value in tags.items():
+            given = [w for w in self.words if w.cells[TAGS[name]] != "_" and name not in w.guessed]
+            if name == "feats" and given:
+                given = [word for word in self.words if name not in word.guessed]
+            for word in self.words:
+                if word not in given:
+                    word.cells[TAGS[name]] = value
+                    word.guessed.add(name)
 
-    def place(self, arc):
-        """The number of a head and the relation, as they sort."""
-        if arc[0] is None:
-            return [10**9], arc[1]
-        return [int(n) for n in self.number()[id(arc[0])].split(".")], arc[1]
+    def write(self):
+        if any(word.guessed for word in self.words):
+            self.set_comment("checked", None)
+        numbers, n_words, n_nodes = {"0": "0"}, 0, 0
+        for line in self.lines:
+            if line.is_word:
+                n_words, n_nodes = n_words + 1, 0
+                numbers[line.names[0]] = str(n_words)
+            elif len(line.names) == 1:
+                n_nodes += 1
+                numbers[line.names[0]] = f"{n_words}.{n_nodes}"
+        rows = [line.write(numbers) for line in self.lines]
+        return Sentence("\n".join([*self.comments, *rows]))
 
-
-def write_word(word, numbers):
-    cells = list(word.cells)
-    cells[0] = numbers[id(word)]
-    if "." not in cells[0]:
-        cells[6] = "_" if word.head is None else numbers[id(word.head)]
-    cells[8] = "|".join(f"{numbers[id(head)]}:{rel}" for head, rel in word.arcs) or "_"
-    guessed = [name for name in ("upos", "xpos", "feats", "lemma") if name in word.tags_guessed]
-    if word.relation_guessed and not word.head_guessed:
-        guessed.append("deprel")
-    marks = {"Predicted": word.head_guessed and "Yes", "Guessed": ",".join(guessed)}
-    for name, value in marks.items():
-        if value:
-            cells[9] = add_item(cells[9], f"{name}={value}")
-    return "\t".join(cells)
-
-
-def add_item(misc, item):
-    items = [] if misc == "_" else misc.split("|")
-    names = [each.partition("=")[0].lower() for each in items]
-    name = item.partition("=")[0].lower()
-    larger = [k for k, each in enumerate(names) if each > name]
-    items.insert(larger[0] if larger else len(items), item)
-    return "|".join(items)
-
-
-def complete_heads(heads):
-    """The parser of the tests: words without a head hang on the root."""
-    root = heads.index(0) + 1 if 0 in heads else heads.index(-1) + 1
-    filled = [root if head == -1 else head for head in heads]
-    filled[root - 1] = 0
-    return filled
-
-
-def follow(sentence, word, old, new):
-    if old not in word.arcs or (old == new and new[0] is not None):
-        return
-    k = word.arcs.index(old)
-    del word.arcs[k]
-    if new not in word.arcs:
-        own = sentence.place(new)
-        places = [k for k, arc in enumerate(word.arcs) if sentence.place(arc) > own]
-        word.arcs.insert(places[0] if places else len(word.arcs), new)
-
-
-def parse(sentence, tags, old):
-    """Fill what is not known, from words with guesses; arcs follow from what they were."""
-    words = sentence.words
-    at = {id(word): k for k, word in enumerate(words, start=1)} | {id(ROOT): 0}
-    heads = [-1 if w.head is None or w.head_guessed else at[id(w.head)] for w in words]
-    for word, head, filled in zip(words, heads, complete_heads(heads), strict=True):
-        word.head_guessed = head == -1
-        word.head = words[filled - 1] if filled else ROOT
-        if word.relation_guessed or word.cells[7] == "_":
-            word.cells[7] = "dep" if filled else "root"
-            word.relation_guessed = True
-    for name in tags:
-        if name == "feats" and all(w.cells[5] == "_" or "feats" in w.tags_guessed for w in words):
-            is_given = [False] * len(words)
-        elif name == "feats":
-            is_given = ["feats" not in w.tags_guessed for w in words]
-        else:
-            k = COLUMNS[name]
-            is_given = [w.cells[k] != "_" and name not in w.tags_guessed for w in words]
-        for word, given in zip(words, is_given, strict=True):
-            if not given:
-                word.cells[COLUMNS[name]] = tags[name]
-                word.tags_guessed.add(name)
-    for word, arc in zip(words, old, strict=True):
-        follow(sentence, word, arc, word.arc)
-
-
-def uncheck(sentence):
-    """A sentence with guesses is not checked."""
-    guessed = (w.head_guessed or w.relation_guessed or w.tags_guessed for w in sentence.words)
-    if sentence.comment("checked") == "yes" and any(guessed):
-        sentence.comments = [c for c in sentence.comments if not c.startswith("# checked")]
-
-
-def loosen(sentence):
-    """Heads that are guessed are unknown, and so are those of their arcs."""
-    sentence.raw = None
-    for word in sentence.words:
-        if word.head_guessed:
-            if word.arc in word.arcs:
-                word.arcs.remove(word.arc)
-                word.arcs.append((None, word.cells[7]))
-            word.head = None
-
-
-def cut_arcs(word, is_here, replaced=None, is_node=False):
-    """Remove arcs from heads that are elsewhere."""
-    arcs, old, arc = [], word.arcs, word.arc
-    for head, relation in old:
-        head = replaced.get(id(head), head) if replaced else head
-        if head is None or (is_here(head) and head is not word):
-            new = head, relation
-        elif (head, relation) == arc:
-            new = None, relation
-        else:
-            continue
-        if new not in arcs:
-            arcs.append(new)
-    if word.head is not None and not is_node:
-        head = replaced.get(id(word.head), word.head) if replaced else word.head
-        if is_here(head):
-            word.head = head
-        else:
-            word.head, word.head_guessed, word.relation_guessed = None, True, True
-    if old and not arcs:
-        if is_node:
-            raise PlainConflictError
-        arcs.append(word.arc)
-    word.arcs = arcs
+    def finish(self, tags):
+        """Spell the text anew, and parse what has other words now."""
+        text, last = "", None
+        for line in self.lines:
+            if last is None and (line.is_word or len(line.names) == 2):
+                text += line.cells[1] + ("" if line.is_glued() else " ")
+                last = line.names[1] if len(line.names) == 2 else None
+            elif line.names == [last]:
+                last = None
+        if any(name_comment(each) == "text" for each in self.comments):
+            self.set_comment("text", text.rstrip())
+        self.set_comment("checked", None)
+        self.free()
+        self.parse(tags)
+        return self.write()
 
 
 class PlainModel:
     """A file that is annotated."""
 
     def __init__(self, text, tags):
-        self.sentences = [PlainSentence(each) for each in text.split("\n\n") if each]
+        self.sentences = [Sentence(each) for each in text.split("\n\n") if each]
         self.tags, self.done, self.undone, self.version = tags, [], [], len(self.sentences)
 
     def write(self):
-        return "".join(f"{each.write()}\n\n" for each in self.sentences)
+        return "".join(f"{each}\n\n" for each in self.sentences)
+
+    def show(self, at, side=""):
+        """A sentence as an annotator sees it, with guesses of all that is unknown."""
+        draft = Draft(self.sentences[at])
+        draft.free()
+        draft.parse(self.tags)
+        return Draft(draft.write(), side)
 
     def put(self, at, n, new):
         """Replace sentences."""
-        change = self.sentences[at : at + n], new
-        self.apply(*change)
-        self.done.append(change)
+        self.done.append((self.sentences[at : at + n], new))
+        self.apply(*self.done[-1])
         self.undone = []
 
     def apply(self, before, after):
@@ -261,231 +229,136 @@ class PlainModel:
         self.version += 1
 
     def undo(self, at=None):
-        places = range(len(self.done))
-        if at is not None:
-            # What is one sentence is told by its present state and all states before it.
-            own = self.sentences[at]
-            places = [k for k in places if any(each is own for each in self.done[k][1])]
-        if not len(places):
+        """Undo the last change of all, or of a sentence, which is told by its present state."""
+        last = [k for k, pair in enumerate(self.done) if at is None or is_in(self.sentences[at], pair[1])]
+        if not last or not all(is_in(each, self.sentences) for each in self.done[last[-1]][1]):
             raise PlainConflictError
-        change = self.done[places[-1]]
-        now = {id(each) for each in self.sentences}
-        if any(id(each) not in now for each in change[1]):
-            raise PlainConflictError
-        self.apply(change[1], change[0])
-        self.undone.append(self.done.pop(places[-1]))
+        before, after = self.done.pop(last[-1])
+        self.apply(after, before)
+        self.undone.append((before, after))
 
     def redo(self):
         if not self.undone:
             raise PlainConflictError
-        change = self.undone.pop()
-        self.apply(*change)
-        self.done.append(change)
+        self.done.append(self.undone.pop())
+        self.apply(*self.done[-1])
 
     def answer(self, at, answers):
-        new = deepcopy(self.sentences[at], {id(ROOT): ROOT})
-        new.raw = None
-        words, freed = new.words, []
-        old = [word.arc for word in words]
+        """Change what an annotator says; return the words that are not known any more."""
+        draft, freed = Draft(self.sentences[at]), []
         if answers.keys() - {"checked", "note"} or answers.get("checked"):
-            freed = self.change(new, answers)
-            parse(new, self.tags, old)
-            if answers.get("checked"):
-                for word in words:
-                    word.head_guessed = word.relation_guessed = False
-                    word.tags_guessed = set()
-            uncheck(new)
+            draft = self.show(at)
+            freed = change(draft, answers)
+            draft.parse(self.tags)
+        if answers.get("checked"):
+            for word in draft.words:
+                word.guessed.clear()
         if "checked" in answers:
-            new.set_comment("checked", answers["checked"] and "yes")
+            draft.set_comment("checked", "yes" * answers["checked"])
         if "note" in answers:
-            new.set_comment("note", answers["note"])
-        self.put(at, 1, [new])
+            draft.set_comment("note", answers["note"])
+        self.put(at, 1, [draft.write()])
         return freed
 
-    def change(self, new, answers):
-        words = new.words
-        for k in answers.get("unknown", ()):
-            words[k - 1].head_guessed = words[k - 1].relation_guessed = True
-        sure = {k: words[k - 1].head for k in answers.get("confirm", ())}
-        for k in answers.get("confirm", ()):
-            words[k - 1].relation_guessed, words[k - 1].tags_guessed = False, set()
-        for name, place in COLUMNS.items():
-            for k, value in answers.get(name, {}).items():
-                words[int(k) - 1].cells[place] = value
-                words[int(k) - 1].tags_guessed.discard(name)
-        given = {int(k): words[h - 1] if h else ROOT for k, h in answers.get("heads", {}).items()}
-        for k, head in given.items():
-            if head is not words[k - 1].head:
-                words[k - 1].relation_guessed = True
-        for k, relation in answers.get("deprels", {}).items():
-            sure[int(k)] = words[int(k) - 1].head
-            words[int(k) - 1].cells[7] = relation
-            words[int(k) - 1].relation_guessed = False
-        sure |= given
-        # Those that are sure must be a part of a tree with one root.
-        roots = [k for k, head in sure.items() if head is ROOT]
-        by_word = {id(words[k - 1]): head for k, head in sure.items()}
-        if len(roots) > 1 and len(sure) < len(words):
-            raise ValueError
-        if len(sure) == len(words) and not roots:
-            raise ValueError
-        if any(find_circle(words[k - 1], by_word) for k in sure):
-            raise ValueError
-        for k, head in sure.items():
-            words[k - 1].head, words[k - 1].head_guessed = head, False
-        known = {id(w): w.head for w in words if w.head is not None and not w.head_guessed}
-        freed = []
-        for k in sure:
-            for word in find_circle(words[k - 1], known):
-                if words.index(word) + 1 not in sure:
-                    freed.append(word)
-        for word in freed:
-            known.pop(id(word), None)
-        others = [w for w in words if known.get(id(w)) is ROOT and words.index(w) + 1 not in sure]
-        if not roots and len(known) < len(words):
-            others = others[1:]
-        elif not roots:
-            others = []
-        freed += others
-        for word in freed:
-            word.head_guessed = word.relation_guessed = True
-        return sorted({words.index(word) + 1 for word in freed})
-
     def split_sentence(self, at, k):
-        first = deepcopy(self.sentences[at], {id(ROOT): ROOT})
-        loosen(first)
-        if not 1 < k <= len(first.words):
+        first, second = self.show(at), self.show(at)
+        word = first.words[k - 1]
+        inside = first.find_range(word)
+        if k == 1 or (inside and inside.names[0] != word.names[0]):
             raise PlainConflictError
-        boundary = first.words[k - 1]
-        found = first.range_of(boundary)
-        if found and found[0] is not boundary:
-            raise PlainConflictError
-        last = PlainSentence.__new__(PlainSentence)
-        last.raw, last.nodes, last.words = None, [], first.words[k - 1 :]
-        last.ranges = [r for r in first.ranges if r[0] in last.words]
-        first.ranges = [r for r in first.ranges if r[0] in first.words[: k - 1]]
-        first.words = first.words[: k - 1]
-        last.comments = []
-        if first.comment("sent_id"):
-            name = f"{first.comment('sent_id')}-split{self.version + 1}"
-            last.comments.append(f"# sent_id = {name}")
-        if first.comment("text"):
-            last.comments.append("# text = ?")
-        for part in (first, last):
-            here = {id(ROOT), *map(id, part.words), *map(id, part.all_nodes())}
-            self.finish(part, lambda head, here=here: id(head) in here)
-        self.put(at, 1, [first, last])
-
-    def finish(self, part, is_here, replaced=None):
-        """Remove arcs that lead elsewhere, sort the others, and parse."""
-        for node in part.all_nodes():
-            cut_arcs(node, is_here, replaced, is_node=True)
-        for word in part.words:
-            cut_arcs(word, is_here, replaced)
-        for each in part.words + part.all_nodes():
-            each.arcs.sort(key=part.place)
-        part.spell()
-        parse(part, self.tags, [word.arc for word in part.words])
-        part.comments = [c for c in part.comments if not c.startswith("# checked = ")]
+        cut = first.lines.index(inside or word)
+        first.lines, second.lines = first.lines[:cut], second.lines[cut:]
+        names = ("sent_id", "text", "predicted")
+        second.comments = [c for c in second.comments if name_comment(c) in names]
+        ends = [f"-split{self.version + 1}" * (name_comment(c) == "sent_id") for c in second.comments]
+        second.comments = list(map("".join, zip(second.comments, ends, strict=True)))
+        self.put(at, 1, [first.finish(self.tags), second.finish(self.tags)])
 
     def join_sentences(self, at):
         if at + 1 == len(self.sentences):
             raise PlainConflictError
-        first, last = (deepcopy(s, {id(ROOT): ROOT}) for s in self.sentences[at : at + 2])
-        names = {comment[1:].split()[0] for comment in last.comments if comment[1:].split()}
+        first, second = self.show(at), self.show(at + 1, "second ")
+        names = set(map(name_comment, second.comments))
         if "newdoc" in names:
             raise PlainConflictError
-        loosen(first)
-        loosen(last)
         if "newpar" in names:
-            cells = last.ranges[0][2] if last.range_of(last.words[0]) else last.words[0].cells
-            if last.nodes:
-                cells = last.nodes[0].cells
-            cells[9] = add_item(cells[9], "NewPar=Yes")
-        has_root = any(word.head is ROOT for word in first.words)
-        for node in last.all_nodes():
-            cut_arcs(node, lambda head: head is not ROOT or not has_root, is_node=True)
-        for word in last.words:
-            cut_arcs(word, lambda head: head is not ROOT or not has_root)
-        first.words[-1].nodes += last.nodes
+            second.lines[0].add("NewPar=Yes")
         dropped = {"sent_id", "text", "newpar", "predicted"}
-        first.comments += [
-            c for c in last.comments if not c[1:].split() or c[1:].split()[0] not in dropped
-        ]
-        first.words += last.words
-        first.ranges += last.ranges
-        self.finish(first, lambda head: True)
-        self.put(at, 2, [first])
+        first.comments += [c for c in second.comments if name_comment(c) not in dropped]
+        first.lines += second.lines
+        self.put(at, 2, [first.finish(self.tags)])
 
     def split_word(self, at, k, character):
-        new = deepcopy(self.sentences[at], {id(ROOT): ROOT})
-        loosen(new)
-        word = new.words[k - 1]
-        form, cells = word.cells[1], word.cells
+        draft = self.show(at)
+        word = draft.words[k - 1]
+        form, inside = word.cells[1], draft.find_range(word)
         left, right = form[:character].rstrip(), form[character:].lstrip()
-        if not 0 < character < len(form) or not left or not right:
+        if not (left and right):
             raise PlainConflictError
-        other = Word([None, right, "_", cells[3], *["_"] * 6])
-        other.head_guessed = other.relation_guessed = True
-        other.arcs = [(None, "_")] if word.arcs else []
-        if cells[3] != "_":
-            other.tags_guessed.add("upos")
-        inside = new.range_of(word)
-        if inside is None:
-            if "SpaceAfter=No" in cells[9].split("|"):
-                other.cells[9] = add_item(other.cells[9], "SpaceAfter=No")
-            elif left + right == form:
-                cells[9] = add_item(cells[9], "SpaceAfter=No")
-        elif inside[1] is word:
-            inside[1] = other
-        cells[1] = left
-        other.nodes, word.nodes = word.nodes, []
-        new.words.insert(k, other)
-        self.finish(new, lambda head: True)
-        self.put(at, 1, [new])
+        new = Line("\t".join(["new", right, "_", word.cells[3], *["_"] * 6]))
+        new.guessed, new.arcs = {"upos"}, [None] * bool(word.arcs)
+        draft.lines.insert(draft.lines.index(word) + 1, new)
+        word.cells[1] = left
+        if inside and inside.names[1] == word.names[0]:
+            inside.names[1] = "new"
+        if not inside and (word.is_glued() or left + right == form):
+            (new if word.is_glued() else word).add("SpaceAfter=No")
+        self.put(at, 1, [draft.finish(self.tags)])
 
     def join_words(self, at, k):
-        new = deepcopy(self.sentences[at], {id(ROOT): ROOT})
-        loosen(new)
-        if k >= len(new.words):
+        draft = self.show(at)
+        if k == len(draft.words):
             raise PlainConflictError
-        pair = one, other = new.words[k - 1 : k + 1]
-        inside = new.range_of(one)
-        if inside is not new.range_of(other):
+        first, second = draft.words[k - 1 : k + 1]
+        inside, by_name = draft.find_range(first), {each.names[0]: each for each in draft.words}
+        if inside is not draft.find_range(second) or not (inside or first.is_glued()):
             raise PlainConflictError
-        is_last = "SpaceAfter=No" in other.cells[9].split("|")
-        if inside is None and "SpaceAfter=No" not in one.cells[9].split("|"):
-            raise PlainConflictError
-        above = one
-        while above is not None and above is not ROOT and above is not other:
-            above = above.head
-        upper = other if above is other else one
-        upper.cells[1] = one.cells[1] + other.cells[1]
-        items = [i for i in upper.cells[9].split("|") if i not in ("SpaceAfter=No", "_")]
-        upper.cells[9] = "|".join(items) or "_"
-        if inside is None and is_last:
-            upper.cells[9] = add_item(upper.cells[9], "SpaceAfter=No")
-        if inside and inside[0] is one and inside[1] is other:
-            new.ranges.remove(inside)
-            upper.cells[1] = inside[2][1]
-            for item in inside[2][9].split("|"):
-                if item != "_":
-                    upper.cells[9] = add_item(upper.cells[9], item)
-        elif inside:
-            inside[0] = upper if inside[0] in pair else inside[0]
-            inside[1] = upper if inside[1] in pair else inside[1]
-        upper.nodes = one.nodes + other.nodes
-        new.words[k - 1 : k + 1] = [upper]
-        self.finish(new, lambda head: True, {id(one): upper, id(other): upper})
-        self.put(at, 1, [new])
+        above = first
+        while above not in (None, second):
+            above = by_name.get(above.head)
+        upper, lower = (second, first) if above else (first, second)
+        form, items = first.cells[1] + second.cells[1], ["SpaceAfter=No"] * second.is_glued()
+        if inside and inside.names == [first.names[0], second.names[0]]:
+            form, items = inside.cells[1], inside.items()
+            draft.lines.remove(inside)
+        upper.cells[1] = form
+        upper.keep([item for item in upper.items() if item != "SpaceAfter=No"])
+        for item in items:
+            upper.add(item)
+        place = draft.lines.index(first)
+        draft.lines.remove(second)
+        draft.lines[place] = upper
+        for line in draft.lines:
+            own = {lower.names[0]: upper.names[0]}
+            line.names = [own.get(name, name) for name in line.names]
+            line.head = own.get(line.head, line.head)
+            line.arcs = [arc and [own.get(arc[0], arc[0]), arc[1]] for arc in line.arcs]
+        self.put(at, 1, [draft.finish(self.tags)])
 
 
-def find_circle(start, heads):
-    """List the words of a circle that a word is in, or none."""
-    circle, word = [], start
-    while word is not None and word is not ROOT and len(circle) <= len(heads):
-        circle.append(word)
-        word = heads.get(id(word))
-        if word is start:
-            return circle
-    return []
+def is_in(sentence, sentences):
+    return any(each is sentence for each in sentences)
+
+
+def change(draft, answers):
+    """Change what an annotator says; return the words that are not known any more."""
+    words = {str(k): word for k, word in enumerate(draft.words, start=1)}
+    for k in answers.get("unknown", ()):
+        words[str(k)].forget()
+    sure = [words[str(k)] for k in answers.get("confirm", ())]
+    for word in sure:
+        word.guessed.clear()
+    for k, head in answers.get("heads", {}).items():
+        name = words[str(head)].names[0] if head else "0"
+        words[k].guessed |= {"deprel"} if name != words[k].head else set()
+        words[k].head = name
+        sure.append(words[k])
+    for column, place in ({"deprel": 7} | TAGS).items():
+        for k, value in answers.get(column, answers.get(f"{column}s", {})).items():
+            words[k].cells[place] = value
+            words[k].guessed.discard(column)
+    for k, relation in answers.get("deprels", {}).items():
+        sure.append(words[k])
+        if (words[k].head == "0") != (relation == "root"):
+            raise ValueError
+    return draft.free(sure)

@@ -1,34 +1,13 @@
-"""Annotation: answers beside a plain model, histories, and a journal that outlives any end."""
+"""Annotation: answers beside a plain model, the interface, and a database that outlives any end."""
 
-import errno
-import os
 import random
-import shutil
-import subprocess
-import sys
-import time
-from functools import partial
-from itertools import islice
 
 import numpy as np
-import pytest
 
-from sklearn_shag.annotation._annotation import Annotation
-from sklearn_shag.annotation._boundaries import ConflictError
-from sklearn_shag.annotation._draft import Guess
-from sklearn_shag.annotation._store import Store, _digest_trees
-from sklearn_shag.datasets import load_english
-from sklearn_shag.treebank import (
-    find_guesses,
-    forget_guesses,
-    keep_given,
-    read_conllu,
-    with_tags,
-    with_valid_heads,
-    write_conllu,
-)
+from sklearn_shag.annotation import Annotation, ConflictError, Store
+from sklearn_shag.treebank import keep_given, read_conllu, with_tags, with_valid_heads
 from tests.loops import over
-from tests.plain_annotation import COLUMNS, PlainConflictError, PlainModel, complete_heads
+from tests.plain_annotation import PlainConflictError, PlainModel
 
 
 class HangOnRoot:
@@ -38,70 +17,71 @@ class HangOnRoot:
         self.tags = dict(tags)
 
     def guess(self, tree):
-        known = [-1] * len(tree) if tree.heads is None else tree.heads.tolist()
-        heads, own = complete_heads(known), tree.deprels or ["_"] * len(tree)
-        rows = zip(own, heads, strict=True)
-        relations = [r if r != "_" else ("dep" if head else "root") for r, head in rows]
-        found = with_valid_heads(tree, np.array(heads), relations, keep_deps=True)
-        tags = {name: [value] * len(tree) for name, value in self.tags.items()}
-        given = keep_given(with_tags(found, tags), tree) if tags else found
-        return Guess(given, list(tags), [{"probability": 0.5} for _ in heads])
+        known = np.full(len(tree), -1) if tree.heads is None else tree.heads
+        root = 1 + [*np.flatnonzero(known == 0), *np.flatnonzero(known == -1)][0]
+        heads = np.where(known == -1, root, known)
+        heads[root - 1] = 0
+        relations = np.where(heads == 0, "root", "dep").tolist()
+        found = with_valid_heads(tree, heads, relations, keep_deps=True)
+        for name, value in self.tags.items():
+            found = with_tags(found, {name: [value] * len(tree)})
+        likely = [[] for _ in tree.forms]
+        of_words = {"probability": [0.5 for _ in likely], "alternatives": likely, "relations": likely}
+        return keep_given(found, tree), list(self.tags), of_words
 
 
 def draw_answers(rng, tree):
     """Draw the answers of an annotator."""
     n, answers = len(tree), {}
-    word = lambda: rng.randint(1, n)  # noqa: E731
-    for _ in range(rng.choice([1, 1, 2])):
-        kind = rng.choice(["heads", "heads", "deprels", "tags", "confirm", "unknown", "checked"])
-        if kind == "heads":
-            own = word()
-            head = rng.randint(0, n)
-            if head != own:
-                answers.setdefault("heads", {})[str(own)] = head
-        elif kind == "deprels":
-            own = word()
-            is_root = tree.heads is not None and tree.heads[own - 1] == 0
-            relation = "root" if is_root else rng.choice(["obj", "nsubj"])
-            answers["deprels"] = {str(own): relation}
-        elif kind == "tags":
-            value = {"upos": "ADV", "feats": "Case=Gen"}
-            name = rng.choice(list(COLUMNS))
-            answers[name] = {str(word()): value.get(name, f"new{rng.randint(0, 9)}")}
-        elif kind == "checked":
-            answers["checked"] = rng.random() < 0.7
-            answers["note"] = rng.choice(["", "look again", "è = é"])
-        else:
-            answers[kind] = [word() for _ in range(rng.randint(1, 3))]
+    while not answers or rng.random() < 0.3:
+        own, k = str(rng.randint(1, n)), rng.randint(0, n)
+        tags = {"upos": "ADV", "feats": "Case=Gen", "lemma": f"new{k}", "xpos": f"X{k}"}
+        name = rng.choice(list(tags))
+        is_root = tree.heads is not None and tree.heads[int(own) - 1] == 0
+        relation = rng.choice(["obj", "nsubj", "root" if is_root else "obj:x"])
+        one = rng.choice(
+            [
+                {"heads": {own: k}} if k != int(own) else {},
+                {"heads": {own: k}, "deprels": {own: relation}} if k != int(own) else {},
+                {"deprels": {own: relation}},
+                {name: {own: tags[name]}},
+                {"confirm": [rng.randint(1, n) for _ in range(3)]},
+                {"unknown": [rng.randint(1, n) for _ in range(3)]},
+                {"checked": k > 1, "note": rng.choice(["", "look again", "è = é"])},
+            ]
+        )
+        answers |= one
     return answers
 
 
 def change_both(rng, annotation, plain):
     """Make one random change in both; return its kind, or None if both refuse it."""
-    trees = [each.tree for each in annotation.store.sentences]
-    at = rng.choice([rng.randrange(len(trees)), rng.randrange(5)])
-    n, kind = (
-        len(trees[at]),
-        rng.choices(
-            ["answer", "undo", "undo one", "redo", "split", "split word", "join", "join word"],
-            [12, 2, 2, 2, 1, 2, 1, 3],
-        )[0],
-    )
-    word = rng.randint(1, n)
+    sentences = annotation.store.sentences
+    at = rng.choice([rng.randrange(len(sentences)), rng.randrange(5)])
+    tree = sentences[at].tree
+    word, k, answers = rng.randint(1, len(tree)), rng.randint(1, 4), draw_answers(rng, tree)
+    weights = {"answer": 12, "undo": 2, "undo one": 2, "redo": 2, "split": 1, "split word": 2}
+    weights |= {"join": 1, "join word": 3}
+    kind = rng.choices([*weights], [*weights.values()])[0]
     calls = {
-        "undo": (annotation.undo, plain.undo),
-        "redo": (annotation.redo, plain.redo),
-        "undo one": (lambda: annotation.undo(at), lambda: plain.undo(at)),
-        "split": (lambda: annotation.split(at, word), lambda: plain.split_sentence(at, word)),
-        "join": (lambda: annotation.join(at), lambda: plain.join_sentences(at)),
-        "join word": (lambda: annotation.join(at, word), lambda: plain.join_words(at, word)),
+        "answer": (lambda: annotation.answer(at, answers), lambda: plain.answer(at, answers)),
+        "undo": (lambda: annotation.undo(None, {}), plain.undo),
+        "undo one": (lambda: annotation.undo(at, {}), lambda: plain.undo(at)),
+        "redo": (lambda: annotation.redo({}), plain.redo),
+        "split": (
+            lambda: annotation.split(at, {"word": word}),
+            lambda: plain.split_sentence(at, word),
+        ),
+        "split word": (
+            lambda: annotation.split(at, {"word": word, "character": k}),
+            lambda: plain.split_word(at, word, k),
+        ),
+        "join": (lambda: annotation.join(at, {}), lambda: plain.join_sentences(at)),
+        "join word": (
+            lambda: annotation.join(at, {"word": word}),
+            lambda: plain.join_words(at, word),
+        ),
     }
-    if kind == "answer":
-        answers = draw_answers(rng, trees[at])
-        calls[kind] = lambda: annotation.answer(at, answers), lambda: plain.answer(at, answers)
-    if kind == "split word":
-        k = rng.randint(1, 4)
-        calls[kind] = lambda: annotation.split(at, word, k), lambda: plain.split_word(at, word, k)
     results = []
     for call in calls[kind]:
         try:
@@ -110,11 +90,12 @@ def change_both(rng, annotation, plain):
             results.append("conflict")
         except ValueError:
             results.append("invalid")
-    if kind == "answer" or isinstance(results[1], str):
-        assert results[0] == results[1], (kind, results)
-    else:
-        assert not isinstance(results[0], str), (kind, results)
-    return None if results[1] in ("conflict", "invalid") else kind
+    is_refused = isinstance(results[1], str)
+    found = results[0].get("freed") if isinstance(results[0], dict) else results[0]
+    assert found == results[1], (kind, at, word, answers, results)
+    text = "".join(each.tree.to_conllu() for each in annotation.store.sentences)
+    assert text.replace("\r", "") == plain.write(), (kind, at, word, k, answers)
+    return None if is_refused else kind
 
 
 FILES = {
@@ -126,257 +107,26 @@ FILES = {
 
 @over("name", FILES)
 def test_random_changes_give_what_a_plain_model_gives(name, tmp_path_factory, treebank):
-    tmp_path = tmp_path_factory.mktemp(name)
-    path = tmp_path / "in.conllu"
-    write_conllu(treebank(name).test[:300], path)
-    text = path.read_text(encoding="utf-8")
-    out = tmp_path / "out.conllu"
-    rng = random.Random(name)
-    tags = FILES[name]
-    store = Store(str(out), [str(path)], lambda: read_conllu(path))
-    annotation, plain = Annotation(store, HangOnRoot(tags)), PlainModel(text, tags)
-    kinds = []
-    for k in range(1000):
-        kinds.append(change_both(rng, annotation, plain))
+    folder = tmp_path_factory.mktemp(name)
+    change_at_random(folder, treebank(name).test[:300], FILES[name], 1000)
+
+
+def change_at_random(folder, trees, tags, n_changes, seed=0):
+    path, out = folder / "in.conllu", folder / "out.conllu"
+    text = "".join(tree.to_conllu() for tree in trees)
+    path.write_bytes((text.replace("\n", "\r\n") if "feats" in tags else text).encode())
+    rng, kinds, plain = random.Random(seed), [], PlainModel(text, tags)
+    for k in range(n_changes):
         if k % 250 == 100:  # as if killed
-            store._journal.close()
-            store = Store(str(out), [str(path)], None)
-            annotation = Annotation(store, HangOnRoot(tags))
+            store._db.close()
             plain.done, plain.undone = [], []
+        if k == 0 or k % 250 == 100:
+            store = Store(str(out), [str(path)], lambda: read_conllu(path))
+            annotation = Annotation(store, HangOnRoot(tags))
+        kinds.append(change_both(rng, annotation, plain))
         if k % 100 == 50:
             store.save()
             assert out.read_text(encoding="utf-8") == plain.write()
     assert len(set(kinds)) == 9
     store.close()
     assert out.read_text(encoding="utf-8") == plain.write()
-
-
-@pytest.fixture
-def opened(tmp_path):
-    """Write a small file, and open it for annotation as often as asked."""
-    path = tmp_path / "in.conllu"
-    write_conllu(load_english().data[:8], path)
-
-    stores = []
-
-    def open_anew(out="out.conllu", sources=(path,)):
-        names = list(map(str, sources))
-        store = Store(str(tmp_path / out), names, partial(read_conllu, names))
-        stores.append(store)
-        return Annotation(store, HangOnRoot())
-
-    yield open_anew
-    for store in stores:
-        store._journal.close()
-
-
-def written(annotation):
-    return [each.tree.to_conllu() for each in annotation.store.sentences]
-
-
-def test_a_head_frees_what_does_not_fit_and_arcs_follow(tmp_path):
-    path = tmp_path / "in.conllu"
-    columns = [
-        ("a", 2, "det", "2:det|4:x"),
-        ("b", 3, "nsubj", "3:nsubj"),
-        ("c", 0, "root", "4:y|0:root"),  # not sorted
-    ]
-    rows = [
-        f"{k}\t{form}\t_\tX\t_\t_\t{head}\t{relation}\t{deps}\tA=1"
-        for k, (form, head, relation, deps) in enumerate([*columns, ("d", 3, "obj", "_")], start=1)
-    ]
-    path.write_bytes("\r\n".join(["# text = a b c d", *rows, "", ""]).encode())
-    store = Store(str(path), [str(path)], lambda: read_conllu(path))
-    annotation = Annotation(store, HangOnRoot())
-    assert annotation.answer(0, {"heads": {"2": 1}}) == [1]
-    first, second, third, *_ = store.sentences[0].tree.to_conllu().split("\r\n")[1:]
-    assert first.split("\t")[6:] == ["3", "dep", "3:dep|4:x", "A=1|Predicted=Yes"]
-    assert second.split("\t")[6:] == ["1", "dep", "1:dep", "A=1|Guessed=deprel"]
-    assert third.split("\t")[6:] == ["0", "root", "4:y|0:root", "A=1"]
-    assert annotation.answer(0, {"heads": {"4": 0}, "deprels": {"4": "root"}}) == [3]
-    described = annotation.describe(0)
-    assert [token["head"] for token in described["tokens"]] == [4, 1, 4, 0]
-    assert [token["known"] for token in described["tokens"]] == [False, True, False, True]
-    before = path.read_bytes()
-    for wrong in ({"heads": {"1": 1}}, {"heads": {"5": 1}}, {"heads": {"1": 9}}, {"confirm": [0]}):
-        with pytest.raises(ValueError, match=r"cannot be|no word"):
-            annotation.answer(0, wrong)
-    with pytest.raises(ValueError, match="cycle"):
-        annotation.answer(0, {"heads": {"1": 2, "2": 1}})
-    with pytest.raises(ValueError, match="neither an empty string nor a tab"):
-        annotation.answer(0, {"lemma": {"1": "a\tb"}})
-    with pytest.raises(ValueError, match="neither an empty string nor a tab"):
-        annotation.answer(0, {"note": "a\n# checked = yes"})
-    assert path.read_bytes() == before
-    annotation.answer(0, {"checked": True})
-    assert not find_guesses(store.sentences[0].tree)["head"].any()
-    for _ in range(3):
-        annotation.undo()
-    store.close()
-    assert path.read_bytes() == before
-
-
-def test_relations_that_are_guessed_are_not_learned(opened):
-    annotation = opened()
-    tree = annotation.store.sentences[0].tree
-    word = 1 + next(k for k in range(len(tree)) if tree.heads[k] > 2)
-    annotation.answer(0, {"heads": {str(word): 1 if word > 1 else 2}})
-    found = forget_guesses(annotation.store.sentences[0].tree)
-    assert found.heads[word - 1] in (1, 2)
-    assert found.deprels[word - 1] == "_"
-
-
-def test_unlabelled_sentences_stay_until_they_are_answered(opened, tmp_path):
-    trees = [tree.with_heads(None) for tree in load_english().data[:8]]
-    write_conllu(trees, tmp_path / "bare.conllu")
-    annotation = opened("bare.conllu", [tmp_path / "bare.conllu"])
-    shown = annotation.describe(0)["tokens"]
-    assert [token["head"] for token in shown[:3]] == [0, 1, 1]
-    assert not any(token["known"] for token in shown)
-    rows = annotation.list_sentences()
-    assert rows[0]["expected_errors"] == len(shown) / 2
-    assert rows[1]["expected_errors"] is None
-    assert written(annotation) == [tree.to_conllu() for tree in trees]
-    annotation.answer(0, {"confirm": [2], "deprels": {"3": "obj"}})
-    tree = annotation.store.sentences[0].tree
-    assert tree.heads[:3].tolist() == [0, 1, 1]
-    assert tree.deprels[:3] == ("root", "dep", "obj")
-    assert np.flatnonzero(~find_guesses(tree)["head"]).tolist() == [1, 2]
-    assert written(annotation)[1:] == [tree.to_conllu() for tree in trees[1:]]
-
-
-def test_stale_versions_and_other_sentences_are_refused(opened):
-    annotation = opened()
-    first = annotation.describe(0)
-    annotation.answer(0, {"note": "seen", "version": first["version"], "id": first["id"]})
-    assert annotation.describe(0)["note"] == "seen"
-    with pytest.raises(ConflictError, match="another version"):
-        annotation.answer(0, {"note": "late", "version": first["version"]})
-    annotation.split(0, 2)
-    assert [annotation.describe(k)["id"] for k in (0, 1, 2)] == [0, annotation.store.version, 1]
-    with pytest.raises(ConflictError, match="another id"):
-        annotation.answer(1, {"note": "to the second", "id": 1})
-    with pytest.raises(LookupError):
-        annotation.describe(9)
-    annotation.answer(1, {"note": "to the second part"})
-    with pytest.raises(ConflictError, match="other part"):
-        annotation.undo(0)
-    annotation.undo(1)
-    annotation.undo(0)
-    assert [annotation.describe(k)["id"] for k in (0, 1)] == [0, 1]
-
-
-def test_a_file_that_was_not_made_from_these_is_refused(opened, tmp_path):
-    opened("out.conllu").store.close()
-    opened("out.conllu").store.close()  # the next day
-    (tmp_path / "other.conllu").write_text("", encoding="utf-8")
-    with pytest.raises(ValueError, match="not made from these files"):
-        opened("other.conllu")
-    with pytest.raises(ValueError, match="other files than these"):
-        opened("out.conllu", [tmp_path / "other.conllu"])
-    annotation = opened("out.conllu")
-    with pytest.raises(BlockingIOError):
-        opened("out.conllu")
-    annotation.answer(0, {"note": "not in the file yet"})
-    annotation.store._journal.close()
-    write_conllu(load_english().data[:3], tmp_path / "out.conllu")
-    with pytest.raises(ValueError, match="changed by another program"):
-        opened("out.conllu")
-
-
-def test_a_full_disk_forgets_nothing(opened, monkeypatch):
-    annotation = opened()
-    annotation.answer(0, {"note": "first"})
-    before, file = written(annotation), annotation.store._journal._file
-
-    class Full:
-        """A file on a disk that is full after some bytes."""
-
-        left = 20
-
-        def write(self, data):
-            if not self.left:
-                raise OSError(errno.ENOSPC, "No space left on device")
-            n, self.left = self.left, 0
-            return file.write(data[:n])
-
-        def __getattr__(self, name):
-            return getattr(file, name)
-
-    monkeypatch.setattr(annotation.store._journal, "_file", Full())
-    for change in (lambda: annotation.answer(1, {"note": "second"}), annotation.undo):
-        with pytest.raises(OSError, match="No space"):
-            change()
-        assert written(annotation) == before
-    monkeypatch.setattr(annotation.store._journal, "_file", file)
-    annotation.answer(1, {"note": "second"})
-    annotation.undo()
-    annotation.redo()
-    after = written(annotation)
-    annotation.store._journal.close()
-    assert written(opened()) == after
-
-
-WORKER = """
-import sys
-sys.path.insert(0, {root!r})
-from tests.test_annotation import work
-for digest in work({source!r}, {out!r}, {seed}):
-    print(digest, flush=True)
-"""
-
-
-def digest(store):
-    return _digest_trees([each.tree for each in store.sentences])
-
-
-def work(source, out, seed):
-    """Change sentences, and yield what all of them are after each answer."""
-    rng = random.Random(seed)
-    store = Store(out, [source], lambda: read_conllu(source))
-    annotation = Annotation(store, HangOnRoot())
-    while True:
-        at, word = rng.randrange(len(store.sentences)), rng.randint(1, 5)
-        kind = rng.choice(["answer"] * 6 + ["split", "join", "undo", "redo", "save"])
-        answers = draw_answers(rng, store.sentences[at].tree)
-        calls = {
-            "answer": partial(annotation.answer, at, answers),
-            "split": partial(annotation.split, at, word),
-            "join": partial(annotation.join, at),
-        }
-        try:
-            calls.get(kind, getattr(store, kind, None))()
-        except (ConflictError, ValueError):
-            continue
-        try:
-            yield digest(store)
-        except GeneratorExit:
-            store._journal.close()
-            raise
-
-
-@pytest.mark.parametrize("n_kills", [3, pytest.param(50, marks=pytest.mark.exhaustive)])
-def test_no_answer_is_lost_where_the_process_is_killed(tmp_path, n_kills):
-    """What was answered is there, and at most the change that was under way besides."""
-    source, out, copy = (
-        str(tmp_path / name) for name in ("in.conllu", "out.conllu", "copy.conllu")
-    )
-    write_conllu(load_english().data[:30], source)
-    for seed in range(n_kills):
-        for ending in ("", ".journal"):
-            if os.path.exists(out + ending):
-                shutil.copy(out + ending, copy + ending)
-        code = WORKER.format(root=os.getcwd(), source=source, out=out, seed=seed)
-        child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-        answered = [child.stdout.readline().strip()]
-        time.sleep(random.Random(seed).expovariate(1 / 0.1))
-        child.kill()
-        answered += child.communicate()[0].split()
-        expected = list(islice(work(source, copy, seed), len(answered) + 1))
-        assert answered == expected[:-1]
-        store = Store(out, [source], None)
-        assert digest(store) in expected[-2:]
-        if seed % 3:
-            store.close()
-        else:
-            store._journal.close()
