@@ -4,7 +4,7 @@ import re
 from copy import copy
 
 from sklearn_shag.annotation._draft import FORM, MISC, ROOT, UPOS, ConflictError, Row
-from sklearn_shag.treebank import CHECKED, MISSING, add_item
+from sklearn_shag.treebank import CHECKED, MISSING
 
 _NAME = re.compile(r"#\s*(\w+)")  # of a comment
 _OF_ONE = ("sent_id", "text", "newpar", "predicted")  # comments that joining drops
@@ -44,8 +44,7 @@ def join_sentences(draft, other):
     if "newdoc" in names:
         raise ConflictError("A document begins with the next sentence.")
     if "newpar" in names:
-        first = other.rows[0].cells
-        first[MISC] = add_item(first[MISC], "NewPar=Yes")
+        _add_items(other.rows[0], ["NewPar=Yes"])
     draft.lines += [line for line in other.lines if _name_of(line) not in _OF_ONE]
     draft.lines.sort(key=lambda line: isinstance(line, Row))
     return _finish(draft)
@@ -64,10 +63,10 @@ def split_word(draft, number, character):
     word.cells[FORM] = left
     if token is not None and token.last is word:
         token.last = second
-    if token is None and _UNSPACED in word.cells[MISC].split("|"):
+    if token is None and _UNSPACED in _list_items(word):
         second.cells[MISC] = _UNSPACED
     elif token is None and left + right == form:
-        word.cells[MISC] = add_item(word.cells[MISC], _UNSPACED)
+        _add_items(word, [_UNSPACED])
     draft.lines.insert(draft.lines.index(word) + 1, second)
     return _finish(draft)
 
@@ -91,9 +90,8 @@ def join_words(draft, number):
         form, more = token.cells[FORM], _list_items(token)
         draft.lines.remove(token)
     upper.cells[FORM] = form
-    upper.cells[MISC] = "|".join(i for i in _list_items(upper) if i != _UNSPACED) or MISSING
-    for item in more:
-        upper.cells[MISC] = add_item(upper.cells[MISC], item)
+    items = [item for item in _list_items(upper) if item != _UNSPACED]
+    upper.cells[MISC] = "|".join([*items, *more]) or MISSING
     place = draft.lines.index(first)
     draft.lines.remove(second)
     draft.lines[place] = upper
@@ -112,6 +110,10 @@ def _list_items(row):
     return [item for item in row.cells[MISC].split("|") if item != MISSING]
 
 
+def _add_items(row, items):
+    row.cells[MISC] = "|".join([*_list_items(row), *items])
+
+
 def _find_token(draft, word):
     """Find the multiword token that a word is in, None for most words."""
     words = [ROOT, *draft.words]
@@ -122,16 +124,7 @@ def _find_token(draft, word):
 
 
 def _finish(draft):
-    """Let text and heads of a draft fit to its words, which nobody has checked as they are."""
-    text, last = "", None
-    for row in draft.rows:
-        if last is None and (row.last is not None or row.is_word()):
-            text += row.cells[FORM] + " " * (_UNSPACED not in _list_items(row))
-            last = row.last
-        elif row is last:
-            last = None
-    lines = [line for line in draft.lines if _name_of(line) != CHECKED]
-    comment = f"# text = {text.rstrip()}"
-    draft.lines = [comment if _name_of(line) == "text" else line for line in lines]
+    """Let heads of a draft fit to its words, which nobody has checked as they are."""
+    draft.lines = [line for line in draft.lines if _name_of(line) != CHECKED]
     draft.settle()
     return draft

@@ -233,11 +233,6 @@ class Draft:
             raise ValueError("Only one word can have the head 0.")
         return freed | _forget(roots[1:])
 
-    def confirm(self):
-        """Confirm all that is guessed."""
-        for word in self.words:
-            word.guesses.clear()
-
     def complete(self, guesser):
         """Let a Guesser guess all that is not known; return what it tells of words."""
         known = self.write(known_only=True)

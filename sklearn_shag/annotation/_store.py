@@ -83,10 +83,7 @@ class Store:
 
     def _insert(self, sentences, at):
         """Put sentences into the database, from a place on."""
-        rows = (
-            (number, place, version, tree.to_conllu())
-            for place, (number, version, tree) in enumerate(sentences, start=at)
-        )
+        rows = [(s.id, at + k, s.version, s.tree.to_conllu()) for k, s in enumerate(sentences)]
         self._db.executemany("INSERT INTO sentences VALUES (?, ?, ?, ?)", rows)
 
     def _read_new(self, sources, read):
@@ -188,7 +185,4 @@ def _ids(sentences):
 
 
 def _digest(trees):
-    digest = hashlib.sha256()
-    for tree in trees:
-        digest.update(tree.to_conllu().encode())
-    return digest.hexdigest()
+    return hashlib.sha256("".join(map(DependencyTree.to_conllu, trees)).encode()).hexdigest()
