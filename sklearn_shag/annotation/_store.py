@@ -14,6 +14,8 @@ from sklearn_shag.utils._messages import printable
 JOURNAL = ".journal"  # ending of the database beside the output
 _BEGIN = """
 PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
 CREATE TABLE IF NOT EXISTS sentences (id PRIMARY KEY, place, version, lines);
 CREATE TABLE IF NOT EXISTS sources (path, digest);
 CREATE TABLE IF NOT EXISTS outputs (digest, version);
