@@ -118,8 +118,7 @@ class Annotation:
         if "character" in asked:
             parts = [split_word(Draft(tree), word, asked["character"])]
         else:
-            sent_id = f"{tree.sent_id}-split{self.store.version + 1}"
-            parts = split_sentence(Draft(tree), word, sent_id)
+            parts = split_sentence(Draft(tree), word, f"-split{self.store.version + 1}")
         return self._replace(index, 1, parts)
 
     def join(self, index, asked):

@@ -11,7 +11,7 @@ _OF_ONE = ("sent_id", "text", "newpar", "predicted")  # comments that joining dr
 _UNSPACED = "SpaceAfter=No"
 
 
-def split_sentence(draft, number, sent_id):
+def split_sentence(draft, number, ending):
     """Split a sentence before a word; arcs between the parts become unknown.
 
     Parameters
@@ -19,8 +19,8 @@ def split_sentence(draft, number, sent_id):
     draft : Draft
     number : int
         Of the word.
-    sent_id : str
-        Of the second part.
+    ending : str
+        Is added to the sent_id of the second part.
 
     Returns
     -------
@@ -31,9 +31,13 @@ def split_sentence(draft, number, sent_id):
     if word is draft.words[0] or (token is not None and token.first is not word):
         raise ConflictError(f"No sentence can begin with word {number}.")
     cut = draft.lines.index(token or word)
-    named = [line for line in draft.lines[:cut] if _name_of(line) in ("text", "predicted")]
     second = copy(draft)
-    second.lines = [f"# sent_id = {sent_id}", *named, *draft.lines[cut:]]
+    second.lines = [
+        line + ending * (_name_of(line) == "sent_id")
+        for line in draft.lines[:cut]
+        if _name_of(line) in ("sent_id", "text", "predicted")
+    ]
+    second.lines += draft.lines[cut:]
     del draft.lines[cut:]
     return [_finish(draft), _finish(second)]
 
@@ -116,7 +120,7 @@ def _add_items(row, items):
 
 def _find_token(draft, word):
     """Find the multiword token that a word is in, None for most words."""
-    words = [ROOT, *draft.words]
+    words = draft.words
     at = words.index(word)
     tokens = [row for row in draft.rows if row.last is not None]
     around = (each for each in tokens if words.index(each.first) <= at <= words.index(each.last))
