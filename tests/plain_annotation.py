@@ -45,7 +45,7 @@ class Line:
     def keep(self, items):
         self.cells[9] = "|".join(items) or "_"
 
-    def add(self, item):
+    def mark(self, item):
         """Put an item before the first one of a larger name."""
         name, items = item.partition("=")[0].lower(), self.items()
         larger = [k for k, each in enumerate(items) if each.partition("=")[0].lower() > name]
@@ -73,11 +73,11 @@ class Line:
         names = [n for n in ("upos", "xpos", "feats", "lemma", "deprel") if n in self.guessed]
         if "head" in self.guessed:
             names = [name for name in names if name != "deprel"]
-            self.add("Predicted=Yes")
+            self.mark("Predicted=Yes")
             if "deprel" not in self.guessed:
-                self.add("GivenDeprel=Yes")
+                self.mark("GivenDeprel=Yes")
         if names:
-            self.add(f"Guessed={','.join(names)}")
+            self.mark(f"Guessed={','.join(names)}")
         return "\t".join(self.cells)
 
 
@@ -282,7 +282,7 @@ class PlainModel:
         if "newdoc" in names:
             raise PlainConflictError
         if "newpar" in names:
-            second.lines[0].add("NewPar=Yes")
+            second.lines[0].keep([*second.lines[0].items(), "NewPar=Yes"])
         dropped = {"sent_id", "text", "newpar", "predicted"}
         first.comments += [c for c in second.comments if name_comment(c) not in dropped]
         first.lines += second.lines
@@ -302,7 +302,8 @@ class PlainModel:
         if inside and inside.names[1] == word.names[0]:
             inside.names[1] = "new"
         if not inside and (word.is_glued() or left + right == form):
-            (new if word.is_glued() else word).add("SpaceAfter=No")
+            glued = new if word.is_glued() else word
+            glued.keep([*glued.items(), "SpaceAfter=No"])
         self.put(at, 1, [draft.finish(self.tags)])
 
     def join_words(self, at, k):
@@ -322,9 +323,7 @@ class PlainModel:
             form, items = inside.cells[1], inside.items()
             draft.lines.remove(inside)
         upper.cells[1] = form
-        upper.keep([item for item in upper.items() if item != "SpaceAfter=No"])
-        for item in items:
-            upper.add(item)
+        upper.keep([item for item in upper.items() if item != "SpaceAfter=No"] + items)
         place = draft.lines.index(first)
         draft.lines.remove(second)
         draft.lines[place] = upper

@@ -1,14 +1,45 @@
 """Annotation: answers beside a plain model, the interface, and a database that outlives any end."""
 
+import hashlib
+import json
+import os
 import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from io import BytesIO
+from itertools import islice
+from threading import Timer
+from urllib.error import URLError
+from wsgiref.util import setup_testing_defaults
 
 import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
 
-from sklearn_shag.annotation import Annotation, ConflictError, Store
-from sklearn_shag.treebank import keep_given, read_conllu, with_tags, with_valid_heads
+from sklearn_shag import CRFParser, DeterministicSHAG, Tagger
+from sklearn_shag.annotation import Annotation, ConflictError, Guesser, NoSentenceError, Store
+from sklearn_shag.cli import _annotate, main
+from sklearn_shag.service import AnnotationApp, open_served
+from sklearn_shag.treebank import (
+    DependencyTree,
+    find_guesses,
+    forget_guesses,
+    keep_given,
+    read_conllu,
+    with_tags,
+    with_valid_heads,
+    write_conllu,
+)
+from sklearn_shag.utils._estimators import open_parser
+from tests import test_serve
 from tests.loops import over
 from tests.plain_annotation import PlainConflictError, PlainModel
-
+from tests.test_annotation_loop import ENHANCED, files, learn, run  # noqa: F401
 
 class HangOnRoot:
     """A parser that hangs words on the root, and gives all words the same tags."""
@@ -111,6 +142,12 @@ def test_random_changes_give_what_a_plain_model_gives(name, tmp_path_factory, tr
     change_at_random(folder, treebank(name).test[:300], FILES[name], 1000)
 
 
+def test_random_changes_of_empty_nodes_and_unknown_heads(tmp_path, english):
+    texts = [ENHANCED.format(k=k) + english[k].to_conllu() for k in range(10)]
+    trees = [DependencyTree.from_conllu(each) for text in texts for each in text.split("\n\n")[:2]]
+    change_at_random(tmp_path, trees, {"xpos": "X"}, 400)
+
+
 def change_at_random(folder, trees, tags, n_changes, seed=0):
     path, out = folder / "in.conllu", folder / "out.conllu"
     text = "".join(tree.to_conllu() for tree in trees)
@@ -130,3 +167,224 @@ def change_at_random(folder, trees, tags, n_changes, seed=0):
     assert len(set(kinds)) == 9
     store.close()
     assert out.read_text(encoding="utf-8") == plain.write()
+
+
+@pytest.fixture(scope="module")
+def models(english):
+    """Parsers of each kind."""
+    tagger = Tagger("upos", hidden_layer_sizes=[8], max_iter=4, cv=2, random_state=0)
+    crf = CRFParser(["upos"], n_features=2**12, max_iter=2, random_state=0)
+    bare = [DependencyTree(tree.forms, tree.heads, upos=tree.upos) for tree in english[:60]]
+    return {
+        "bundled": open_served("english", 500).opened,
+        "tags alone": open_parser(DeterministicSHAG().fit(bare), "parse"),
+        "tagger": open_parser(make_pipeline(tagger, crf).fit(english[:60]), "parse"),
+    }
+
+
+@pytest.fixture
+def open_anew(tmp_path, english):
+    """Open a file for annotation, as often as asked."""
+    stores = []
+
+    def open_anew(trees=english[:8], out="out.conllu", source="in.conllu"):
+        path = str(tmp_path / source)
+        if trees is not None:
+            write_conllu(trees, path)
+        stores.append(Store(str(tmp_path / out), [path], partial(read_conllu, path)))
+        return Annotation(stores[-1], HangOnRoot())
+
+    yield open_anew
+    for store in stores:
+        store._db.close()
+
+
+@pytest.fixture
+def serve(open_anew, models):
+    """Start an application, and return what asks it."""
+    apps = []
+
+    def start(trees, model="bundled", by="order"):
+        annotation = Annotation(
+            open_anew(trees, f"{len(apps)}.conllu").store, Guesser(models[model]), by
+        )
+        apps.append(AnnotationApp({}, annotation, "key"))
+        return partial(ask, apps[-1])
+
+    yield start
+    for app in apps:
+        app.close()
+
+
+def ask(app, request, content=None, status=200, key="key"):
+    """Send a request, and return the answer."""
+    method, _, address = request.partition(" ")
+    path, _, query = address.partition("?")
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    body = b"" if content is None else body
+    environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query}
+    environ |= {"HTTP_X_KEY": key, "CONTENT_LENGTH": str(len(body)), "wsgi.input": BytesIO(body)}
+    setup_testing_defaults(environ)
+    answers = []
+    (answer,) = app(environ, lambda *lines: answers.append(lines))
+    ((line, headers),) = answers
+    assert line.startswith(f"{status} "), (line, answer)
+    assert not any("access-control" in name.lower() for name, _ in headers)
+    is_json = ("Content-Type", "application/json") in headers
+    return json.loads(answer) if is_json else answer.decode()
+
+
+LISTED = {"index", "id", "sent_id", "text", "checked", "marked", "expected_errors"}
+SENTENCE = {"index", "id", "version", "sent_id", "text", "checked", "note", "tokens"}
+SENTENCE |= {"multiword_tokens", "empty_nodes"}
+TOKEN = {"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "known", "given"}
+TOKEN |= {"probability", "alternatives", "relations", "likely"}
+
+
+def test_the_interface_describes_sentences(serve):
+    tree = DependencyTree.from_conllu(ENHANCED.format(k=1))
+    call = serve([tree, tree.with_heads(None)])
+    while None in (rows := [row["expected_errors"] for row in call("GET /sentences")]):
+        time.sleep(0.01)
+    assert rows[0] < rows[1]
+    assert [set(row) for row in call("GET /sentences")] == [LISTED, LISTED]
+    shown = call("GET /sentences/0")
+    assert set(shown) == SENTENCE
+    assert {name: shown[name] for name in ("multiword_tokens", "empty_nodes")} == {
+        name: tree.to_dict()[name] for name in ("multiword_tokens", "empty_nodes")
+    }
+    tokens = shown["tokens"]
+    assert all(set(token) == TOKEN for token in tokens)
+    assert [token["id"] for token in tokens] == list(range(1, 10))
+    assert [token["known"] for token in tokens] == [k not in (1, 3, 5) for k in range(1, 10)]
+    assert tokens[1]["given"] == ["upos", "xpos", "feats", "lemma", "deprel"]
+    assert tokens[0]["given"] == ["upos", "xpos", "feats", "lemma"]
+    for token in tokens:
+        for rows in (token["alternatives"], token["relations"]):
+            shares = [share for _, share in rows]
+            assert shares == sorted(shares, reverse=True)
+            assert sum(shares) == pytest.approx(1, abs=0.01)
+        if not token["known"]:
+            found = dict(token["alternatives"])[token["head"]]
+            assert found == pytest.approx(token["probability"], abs=1e-4)
+        else:
+            assert token["probability"] == 1
+    changed = call("PUT /sentences/0", {"confirm": [1]})
+    assert set(changed) == SENTENCE | {"freed"}
+    assert set(call("POST /undo")) == SENTENCE
+
+
+WRONG = [
+    *(b"", b"{", b"\xff", b"null", b"[]", {"head": {"1": 2}}, {"heads": {"x": 2}}),
+    *({"heads": {"1": "2"}}, {"heads": {"1": True}}, {"heads": [2]}, {"heads": {"1": 1}}),
+    *({"heads": {"99": 1}}, {"heads": {"1": 99}}, {"heads": {"1": -1}}, {"heads": {"0": 1}}),
+    *({"heads": {"1": 2, "2": 1}}, {"heads": {"1": 0, "2": 0}}, {"deprels": {"1": ""}}),
+    *({"deprels": {"2": "root"}}, {"upos": {"1": "a\tb"}}, {"lemma": {"1": "a\nb"}}),
+    *({"feats": {"1": None}}, {"confirm": 1}, {"confirm": ["1"]}, {"confirm": [0]}),
+    *({"unknown": [99]}, {"checked": "yes"}, {"checked": 1}, {"note": 3}, {"note": "a\nb"}),
+    *({"version": "3"}, {"id": None}, {"deprels": {"3": "obj", "99": "obj"}}),
+]
+
+
+def test_what_is_refused_changes_nothing(serve, english, capsys):
+    call = serve(english[:3])
+    before = call("GET /sentences/0")
+    assert len(before["tokens"]) < 99
+    for content in WRONG[1:]:
+        reason = call("PUT /sentences/0", content, 400)
+        assert reason.count("\n") == 1
+    for request, status in {
+        "GET /sentences/3": 404,
+        "POST /sentences/3/split": 404,
+        "GET /sentences/N": 404,
+        "GET /sentences/0/other": 404,
+        "POST /sentences/0": 405,
+        "GET /undo": 405,
+        "DELETE /sentences/0": 405,
+        "OPTIONS /sentences": 405,
+        "POST /undo": 409,
+        "POST /redo": 409,
+        "POST /sentences/0/undo": 409,
+        "POST /sentences/2/join": 409,
+    }.items():
+        call(request, None, status)
+    for part, content in (
+        *(("split", {}), ("split", {"word": 99}), ("join", {"words": 1})),
+        *(("join", {"word": 0}), ("split", {"character": 1})),
+    ):
+        call(f"POST /sentences/0/{part}", content, 400)
+    for part, content in (
+        *(("split", {"word": 1}), ("split", {"word": 1, "character": 0})),
+        *(("split", {"word": 1, "character": 99}), ("split", {"word": 1, "character": -1})),
+        *(("join", {"word": 1}), ("join", {"word": 99})),
+        ("join", {"word": len(before["tokens"])}),
+        *(("split", {"word": 2, "id": 1}), ("join", {"version": 1})),
+    ):
+        call(f"POST /sentences/0/{part}", content, 409)
+    assert call("GET /sentences/0") == before
+    for request in ("GET /sentences", "OPTIONS /sentences", "PUT /sentences/0", "GET /models"):
+        for key in ("", "kez", "é"):
+            call(request, None, 403, key=key)
+    assert call("GET /sentences/0?key=key", key="") == before
+    call("GET /sentences/0?key=no", None, 403)
+    assert "<html" in call("GET /", key="")
+    assert capsys.readouterr().err == ""
+
+
+def test_answers_are_known_and_free_what_does_not_fit(serve, english):
+    tree = next(tree for tree in english if len(tree) > 8 and tree.heads[0] != 0)
+    call = serve([tree, tree.with_heads(None)])
+    root, first = tree.heads.tolist().index(0) + 1, call("GET /sentences/1")
+    child = tree.heads.tolist().index(root) + 1
+    answer = partial(call, "PUT /sentences/0")
+    assert answer({"heads": {str(root): child}})["freed"] == [child]
+    tokens = call("GET /sentences/0")["tokens"]
+    assert (tokens[root - 1]["head"], tokens[root - 1]["known"]) == (child, True)
+    assert not tokens[child - 1]["known"]
+    call("POST /undo")
+    leaf = next(k for k in range(1, len(tree)) if k not in tree.heads)
+    found = answer({"heads": {str(leaf): 0}, "deprels": {str(leaf): "root"}})
+    assert found["freed"] == [root]
+    heads = {"2": 5, "3": 7, "4": 6}  # they cross
+    found = call("PUT /sentences/1", {"heads": heads, "deprels": {"3": "obj"}, "id": first["id"]})
+    assert {str(t["id"]): t["head"] for t in found["tokens"] if t["known"]} == heads
+    assert [t["id"] for t in found["tokens"] if "deprel" in t["given"]] == [3]
+    call("PUT /sentences/1", {"note": "late", "version": first["version"]}, 409)
+    found = call("PUT /sentences/1", {"note": "now", "version": found["version"], "checked": True})
+    assert (found["note"], found["checked"]) == ("now", True)
+    assert all(token["known"] and "deprel" in token["given"] for token in found["tokens"])
+    found = call("PUT /sentences/1", {"unknown": [7]})
+    assert [token["id"] for token in found["tokens"] if not token["known"]] == [7]
+    assert not found["checked"]
+    guess = found["tokens"][6]
+    found = call("PUT /sentences/1", {"deprels": {"7": guess["deprel"]}})["tokens"][6]
+    assert found["known"]
+    assert found["head"] == guess["head"]
+
+
+@over("model", ["bundled", "tags alone", "tagger"])
+def test_edited_tags_are_read_by_models_that_read_tags(serve, english, model):
+    tree = DependencyTree(english[3].forms, upos=english[3].upos, xpos=english[3].xpos)
+    call = serve([tree], model)
+    before = call("GET /sentences/0")["tokens"]
+    found = call("PUT /sentences/0", {"upos": {"2": "VERB"}, "xpos": {"2": "new"}})["tokens"]
+    assert (found[1]["upos"], found[1]["xpos"]) == ("VERB", "new")
+    keys = ("head", "probability", "alternatives", "relations")
+    is_same = all(new[key] == old[key] for new, old in zip(found, before, strict=True) for key in keys)
+    assert is_same == (model == "bundled")
+    assert "upos" in found[1]["given"]
+    guessed = {"bundled": True, "tags alone": False, "tagger": False}[model]
+    assert all(token["feats"] == "_" for token in found) != guessed
+    tree = list_trees(call)[0]
+    assert find_guesses(tree)["feats"].all() == guessed
+    if model == "tags alone":
+        assert not any(token["relations"] for token in found)
+        assert {token["deprel"] for token in found} == {"dep", "root"}
+        own = next(token["id"] for token in found if token["head"])
+        found = call("PUT /sentences/0", {"deprels": {str(own): "obj"}, "lemma": {"1": "x"}})
+        assert found["tokens"][own - 1]["deprel"] == "obj"
+        assert found["tokens"][0]["lemma"] == "x"
+
+
+def list_trees(call):
+    return [each.tree for each in call.args[0]._annotation.store.sentences]

@@ -108,15 +108,16 @@ class ParserApp:
 
     def _reply_to(self, environ):
         """Return a status, headers and a body."""
-        path, method = _NUMBER.sub("N", environ.get("PATH_INFO", "")), environ["REQUEST_METHOD"]
+        path, method = environ.get("PATH_INFO", ""), environ["REQUEST_METHOD"]
+        path = _NUMBER.sub("N", path.replace("N", "n"))  # no route has another N
         if path not in self.routes:
             return _say(f"There is only {', '.join(self.routes)}.", 404)
         methods, answer = self.routes[path]
-        allowed = {"Allow": methods, "Access-Control-Allow-Methods": methods}
         if method == "OPTIONS":
+            allowed = {"Access-Control-Allow-Methods": methods, "Allow": methods}
             return _say(methods, 200, allowed | {"Access-Control-Allow-Headers": "Content-Type"})
         if method not in methods.split(", "):
-            return _say(f"The methods of {path} are {methods}.", 405, allowed)
+            return _say(f"The methods of {path} are {methods}.", 405, {"Allow": methods})
         return answer if isinstance(answer, tuple) else answer(environ)
 
     def list_models(self, environ):
