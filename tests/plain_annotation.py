@@ -230,7 +230,11 @@ class PlainModel:
 
     def undo(self, at=None):
         """Undo the last change of all, or of a sentence, which is told by its present state."""
-        last = [k for k, pair in enumerate(self.done) if at is None or is_in(self.sentences[at], pair[1])]
+        last = [
+            k
+            for k, pair in enumerate(self.done)
+            if at is None or is_in(self.sentences[at], pair[1])
+        ]
         if not last or not all(is_in(each, self.sentences) for each in self.done[last[-1]][1]):
             raise PlainConflictError
         before, after = self.done.pop(last[-1])
@@ -270,7 +274,9 @@ class PlainModel:
         first.lines, second.lines = first.lines[:cut], second.lines[cut:]
         names = ("sent_id", "text", "predicted")
         second.comments = [c for c in second.comments if name_comment(c) in names]
-        ends = [f"-split{self.version + 1}" * (name_comment(c) == "sent_id") for c in second.comments]
+        ends = [
+            f"-split{self.version + 1}" * (name_comment(c) == "sent_id") for c in second.comments
+        ]
         second.comments = list(map("".join, zip(second.comments, ends, strict=True)))
         self.put(at, 1, [first.finish(self.tags), second.finish(self.tags)])
 

@@ -1,5 +1,6 @@
 """Annotation: answers beside a plain model, the interface, and a database that outlives any end."""
 
+import gc
 import hashlib
 import json
 import os
@@ -7,9 +8,11 @@ import random
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 from io import BytesIO
 from itertools import islice
@@ -41,6 +44,7 @@ from tests.loops import over
 from tests.plain_annotation import PlainConflictError, PlainModel
 from tests.test_annotation_loop import ENHANCED, files, learn, run  # noqa: F401
 
+
 class HangOnRoot:
     """A parser that hangs words on the root, and gives all words the same tags."""
 
@@ -57,7 +61,11 @@ class HangOnRoot:
         for name, value in self.tags.items():
             found = with_tags(found, {name: [value] * len(tree)})
         likely = [[] for _ in tree.forms]
-        of_words = {"probability": [0.5 for _ in likely], "alternatives": likely, "relations": likely}
+        of_words = {
+            "probability": [0.5 for _ in likely],
+            "alternatives": likely,
+            "relations": likely,
+        }
         return keep_given(found, tree), list(self.tags), of_words
 
 
@@ -228,7 +236,7 @@ def ask(app, request, content=None, status=200, key="key"):
     answers = []
     (answer,) = app(environ, lambda *lines: answers.append(lines))
     ((line, headers),) = answers
-    assert line.startswith(f"{status} "), (line, answer)
+    assert line[:3] in str(status), (line, answer)
     assert not any("access-control" in name.lower() for name, _ in headers)
     is_json = ("Content-Type", "application/json") in headers
     return json.loads(answer) if is_json else answer.decode()
@@ -370,7 +378,9 @@ def test_edited_tags_are_read_by_models_that_read_tags(serve, english, model):
     found = call("PUT /sentences/0", {"upos": {"2": "VERB"}, "xpos": {"2": "new"}})["tokens"]
     assert (found[1]["upos"], found[1]["xpos"]) == ("VERB", "new")
     keys = ("head", "probability", "alternatives", "relations")
-    is_same = all(new[key] == old[key] for new, old in zip(found, before, strict=True) for key in keys)
+    is_same = all(
+        new[key] == old[key] for new, old in zip(found, before, strict=True) for key in keys
+    )
     assert is_same == (model == "bundled")
     assert "upos" in found[1]["given"]
     guessed = {"bundled": True, "tags alone": False, "tagger": False}[model]
@@ -388,3 +398,172 @@ def test_edited_tags_are_read_by_models_that_read_tags(serve, english, model):
 
 def list_trees(call):
     return [each.tree for each in call.args[0]._annotation.store.sentences]
+
+
+def test_ids_stay_and_other_parts_stand_in_the_way(serve, english):
+    call = serve(english[:3])
+    list_ids = lambda: [row["id"] for row in call("GET /sentences")]  # noqa: E731
+    assert list_ids() == [0, 1, 2]
+    parts = [call("POST /sentences/0/split", {"word": 3}), call("GET /sentences/1")]
+    assert [part["text"] for part in parts] == ["The tide", "comes in twice a day."]
+    new = parts[1]["id"]
+    assert list_ids() == [0, new, 1, 2]
+    assert new not in (0, 1, 2)
+    call("PUT /sentences/1", {"note": "to the second", "id": 1}, 409)
+    call("PUT /sentences/1", {"note": "to the second part", "id": new})
+    call("POST /sentences/0/undo", None, 409)
+    assert call("POST /sentences/1/undo")["note"] is None
+    assert call("POST /sentences/0/undo")["text"] == english[0].text
+    assert list_ids() == [0, 1, 2]
+    call("POST /redo")
+    assert list_ids() == [0, new, 1, 2]
+    call("POST /sentences/0/join", {"word": 1}, 409)  # a space is between them
+    assert call("POST /sentences/0/join")["text"] == english[0].text
+    split = call("POST /sentences/0/split", {"word": 2, "character": 2})
+    assert [token["form"] for token in split["tokens"]][:4] == ["The", "ti", "de", "comes"]
+    assert call("POST /sentences/0/join", {"word": 2})["text"] == english[0].text
+    assert list_trees(call)[1:] == english[1:3]
+    for _ in range(4):
+        found = call("POST /undo")
+    assert found["text"] == english[0].text
+    assert [tree.to_conllu() for tree in list_trees(call)] == [
+        tree.to_conllu() for tree in english[:3]
+    ]
+
+
+def written(annotation):
+    return [each.tree.to_conllu() for each in annotation.store.sentences]
+
+
+def test_a_file_that_was_not_made_from_these_is_refused(open_anew, tmp_path, english):
+    def refuse(match, *arguments, error=ValueError):
+        with pytest.raises(error, match=match):
+            open_anew(*arguments)
+        gc.collect()  # the database, which the error refers to
+
+    for _ in range(2):  # the next day
+        open_anew().store.close()
+    (tmp_path / "other.conllu").write_text("", encoding="utf-8")
+    refuse("not made from these files", None, "other.conllu")
+    refuse("other files than these", english[:7])
+    annotation = open_anew()
+    refuse("locked", error=sqlite3.OperationalError)
+    annotation.answer(0, {"note": "by annotate"})
+    annotation.store.close()
+    out = tmp_path / "out.conllu"
+    edited = out.read_text(encoding="utf-8").replace("by annotate", "by an editor")
+    out.write_text(edited, encoding="utf-8")
+    annotation = open_anew()
+    assert "".join(written(annotation)) == edited
+    annotation.answer(0, {"note": "not in the file yet"})
+    after = written(annotation)
+    annotation.store._db.close()
+    annotation = open_anew()
+    assert written(annotation) == after
+    annotation.store._db.close()
+    out.write_text(edited.replace("an editor", "another"), encoding="utf-8")
+    refuse("changed by another program")
+
+
+def test_a_full_disk_forgets_nothing(serve, english):
+    call = serve(english[:8])
+    call("PUT /sentences/0", {"note": "first"})
+    database, before = call.args[0]._annotation.store._db, call("GET /sentences/0")
+    ((n_pages,),) = database.execute("PRAGMA page_count").fetchall()
+    database.execute(f"PRAGMA max_page_count = {n_pages}")
+    assert "disk may be full" in call("PUT /sentences/1", {"note": "long" * 9999}, 507)
+    assert call("GET /sentences/0") == before
+    assert call("GET /sentences/1")["note"] is None
+    database.execute(f"PRAGMA max_page_count = {n_pages + 99}")
+    assert call("PUT /sentences/1", {"note": "long" * 9999})["note"] == "long" * 9999
+    call("POST /undo")
+    assert call("POST /undo")["note"] is None
+
+
+def mount(folder):
+    return subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder], capture_output=True
+    ).returncode
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root mounts")
+def test_a_disk_that_is_full_indeed(tmp_path, english):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if mount(folder):
+        pytest.skip("nothing can be mounted here")
+    try:
+        fill_disk(folder, english[:20])
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def fill_disk(folder, trees):
+    path, out = folder / "in.conllu", folder / "out.conllu"
+    write_conllu(trees, path)
+    open_anew = lambda: Store(str(out), [str(path)], partial(read_conllu, path))  # noqa: E731
+    app = AnnotationApp({}, Annotation(open_anew(), HangOnRoot()), "key")
+    (folder / "filler").write_bytes(bytes(150_000))
+    call, k = partial(ask, app), 0
+    while isinstance(call(f"PUT /sentences/{k % 20}", {"note": f"{k} " * 500}, "200 507"), dict):
+        k += 1
+    assert k > 0
+    last = (f"{k - 1} " * 500).strip()
+    assert call(f"GET /sentences/{(k - 1) % 20}")["note"] == last
+    (folder / "filler").unlink()
+    call("PUT /sentences/0", {"note": "there is room"})
+    app.close()
+    store = open_anew()
+    assert "there is room" in store.sentences[0].tree.to_conllu()
+    assert last in store.sentences[(k - 1) % 20].tree.to_conllu()
+    store.close()
+
+
+def digest(store):
+    texts = [each.tree.to_conllu() for each in store.sentences]
+    return hashlib.sha256("".join(texts).encode()).hexdigest()
+
+
+def work(store, seed):
+    """Change sentences, and yield a digest of all of them after each answer."""
+    rng, annotation = random.Random(seed), Annotation(store, HangOnRoot())
+    while True:
+        at, word = rng.randrange(len(store.sentences)), {"word": rng.randint(1, 5)}
+        answers = draw_answers(rng, store.sentences[at].tree)
+        calls = [partial(annotation.answer, at, answers)] * 6
+        calls += [partial(annotation.split, at, word), partial(annotation.join, at, {})]
+        calls += [partial(annotation.undo, None, {}), partial(annotation.redo, {}), store.save]
+        with suppress(ConflictError, ValueError):
+            rng.choice(calls)()
+            yield digest(store)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
+@pytest.mark.parametrize("n_kills", [3, pytest.param(500, marks=pytest.mark.exhaustive)])
+def test_no_answer_is_lost_where_the_process_is_killed(tmp_path, n_kills, english):
+    """What was answered is there, and at most the change that was under way besides."""
+    source, out, copy = (str(tmp_path / name) for name in ("in.conllu", "out.conllu", "copy"))
+    write_conllu(english[:30], source)
+    open_store = partial(Store, sources=[source], read=partial(read_conllu, source))
+    open_store(out).close()
+    for seed in range(n_kills):
+        shutil.copy(f"{out}.journal", f"{copy}.journal")
+        read, write = os.pipe()
+        child = os.fork()
+        if not child:
+            for found in work(open_store(out), seed):
+                os.write(write, f"{found}\n".encode())
+        os.close(write)
+        answered = [os.read(read, 65).decode()]
+        time.sleep(random.Random(seed).expovariate(1 / 0.05))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with os.fdopen(read) as rest:
+            answered = "".join([*answered, *rest]).split()
+        twin = open_store(copy)
+        expected = list(islice(work(twin, seed), len(answered) + 1))
+        twin._db.close()
+        assert answered == expected[:-1]
+        store = open_store(out)
+        assert digest(store) in expected[-2:]
+        store.close()
