@@ -3,6 +3,7 @@
 import hashlib
 import os
 import sqlite3
+from itertools import count, repeat
 from threading import Lock
 from typing import NamedTuple
 
@@ -69,9 +70,10 @@ class Store:
         with self._db:
             trees = self._read_new([os.path.realpath(source) for source in sources], read)
             if trees:
-                n = len(trees)  # the first version is no id
+                # The first version is no id, and none that the file had before it was edited.
+                n = len(trees) + (self._select("SELECT max(version) FROM sentences")[0][0] or 0)
                 self._db.execute("DELETE FROM sentences")
-                self._insert(map(AnnotatedSentence, range(n), [n] * n, trees), 0)
+                self._insert(map(AnnotatedSentence, count(), repeat(n), trees), 0)
                 self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest(trees), n))
         rows = self._select("SELECT id, version, lines FROM sentences ORDER BY place")
         self.sentences = [
