@@ -1,6 +1,7 @@
 """Annotation: answers beside a plain model, the interface, and a database that outlives any end."""
 
 import gc
+import gzip
 import hashlib
 import json
 import os
@@ -8,16 +9,15 @@ import random
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
+from http.client import HTTPException
 from io import BytesIO
 from itertools import islice
 from threading import Timer
-from urllib.error import URLError
 from wsgiref.util import setup_testing_defaults
 
 import numpy as np
@@ -36,6 +36,7 @@ from sklearn_shag.treebank import (
     read_conllu,
     with_tags,
     with_valid_heads,
+    words_guessed,
     write_conllu,
 )
 from sklearn_shag.utils._estimators import open_parser
@@ -96,7 +97,7 @@ def draw_answers(rng, tree):
 def change_both(rng, annotation, plain):
     """Make one random change in both; return its kind, or None if both refuse it."""
     sentences = annotation.store.sentences
-    at = rng.choice([rng.randrange(len(sentences)), rng.randrange(5)])
+    at = rng.randrange(rng.choice([len(sentences), min(5, len(sentences))]))
     tree = sentences[at].tree
     word, k, answers = rng.randint(1, len(tree)), rng.randint(1, 4), draw_answers(rng, tree)
     weights = {"answer": 12, "undo": 2, "undo one": 2, "redo": 2, "split": 1, "split word": 2}
@@ -436,8 +437,8 @@ def written(annotation):
 
 
 def test_a_file_that_was_not_made_from_these_is_refused(open_anew, tmp_path, english):
-    def refuse(match, *arguments, error=ValueError):
-        with pytest.raises(error, match=match):
+    def refuse(match, *arguments):
+        with pytest.raises(ValueError, match=match):
             open_anew(*arguments)
         gc.collect()  # the database, which the error refers to
 
@@ -447,7 +448,7 @@ def test_a_file_that_was_not_made_from_these_is_refused(open_anew, tmp_path, eng
     refuse("not made from these files", None, "other.conllu")
     refuse("other files than these", english[:7])
     annotation = open_anew()
-    refuse("locked", error=sqlite3.OperationalError)
+    refuse("out.conllu.journal cannot be opened: database is locked. If another annotate")
     annotation.answer(0, {"note": "by annotate"})
     annotation.store.close()
     out = tmp_path / "out.conllu"
@@ -567,3 +568,170 @@ def test_no_answer_is_lost_where_the_process_is_killed(tmp_path, n_kills, englis
         store = open_store(out)
         assert digest(store) in expected[-2:]
         store.close()
+
+
+@pytest.fixture
+def annotate(run, monkeypatch):  # noqa: F811
+    """Run the command in this process; requests come from a list, in place of a server."""
+
+    def call(command, *steps):
+        answers = []
+
+        class Served:
+            port = 1
+
+            def __init__(self, app, *_, threads):
+                self.app = app
+
+            def run(self):
+                answers.extend(ask(self.app, *step, key=self.app.key) for step in steps)
+
+        monkeypatch.setattr(_annotate, "AppServer", Served)
+        line = run(f"annotate {command} --no-browser")
+        assert re.fullmatch(r"http://127\.0\.0\.1:1/\?key=[\w-]{20,}\n", line)
+        return answers
+
+    return call
+
+
+def test_other_commands_read_what_was_annotated(run, files, annotate, english):  # noqa: F811
+    learn(run, "own.conllu", options="--tags upos")
+    run("parse model.npz own.conllu -o parsed.conllu")
+    leaf = next(k for k in range(1, len(english[0])) if k not in english[0].heads)
+    head = next(k for k in range(1, 9) if k not in (leaf, *english[0].heads[[leaf - 1]]))
+    rows, *_ = annotate(
+        "model.npz parsed.conllu --ignore-heads --by sentences -o out.conllu",
+        ("GET /sentences",),
+        ("PUT /sentences/0", {"heads": {str(leaf): head}, "upos": {"1": "X"}}),
+        ("PUT /sentences/1", {"confirm": [1, 2]}),
+        ("PUT /sentences/2", {"checked": True}),
+    )
+    assert len(rows) == 60
+    trees = read_conllu("out.conllu")
+    known = [np.flatnonzero(~find_guesses(tree)["head"]).tolist() for tree in trees]
+    assert known == [[leaf - 1], [0, 1], list(range(len(trees[2]))), *[[]] * 57]
+    assert trees[2].comments[-1] == "# checked = yes"
+    assert "Guessed=deprel" in trees[0].misc[leaf - 1]
+    learned = forget_guesses(trees[0])
+    assert (learned.heads[leaf - 1], learned.deprels[leaf - 1]) == (head, "_")
+    assert learned.upos == ("X", *trees[0].upos[1:])
+    write_conllu(map(forget_guesses, trees[:3]), "known.conllu")
+    models = [
+        learn(run, "own.conllu", name, options="--tags upos")
+        for name in ("out.conllu", "known.conllu")
+    ]
+    assert models[0] == models[1]
+    run("parse model.npz out.conllu --keep-heads -o kept.conllu")
+    for tree, of_tree, kept in zip(trees, known, read_conllu("kept.conllu"), strict=True):
+        assert (tree.heads == kept.heads)[of_tree].all()
+    run("suggest model.npz out.conllu --by arcs -n 9999 -o next.conllu")
+    asked = [[m for m in t.misc if "Check=Yes" in m] for t in read_conllu("next.conllu")]
+    assert sum(map(len, asked)) == sum(map(len, trees)) - sum(map(len, known))
+
+
+def test_marks_of_check_are_shown(run, files, annotate):  # noqa: F811
+    learn(run, "own.conllu")
+    table = run("check own.conllu -n 4 -o marked.conllu").splitlines()
+    _, *found = [line.split("\t") for line in table]
+    at = int(found[0][1]) - 1
+    rows, shown = annotate(
+        "model.npz marked.conllu -o out.conllu", ("GET /sentences",), (f"GET /sentences/{at}",)
+    )
+    assert {row["index"] + 1 for row in rows if row["marked"]} == {int(row[1]) for row in found}
+    likely = {str(token["id"]): token["likely"] for token in shown["tokens"] if token["likely"]}
+    assert likely == {row[3]: f"{row[5]}:{row[7]}" for row in found if int(row[1]) - 1 == at}
+
+
+def test_all_else_of_a_file_stays(run, files, annotate, capsys):  # noqa: F811
+    learn(run, "own.conllu")
+    text = (files / "own.conllu").read_bytes().replace(b"\n", b"\r\n")
+    (files / "in.conllu").write_bytes(text)
+    step = "PUT /sentences/0", {"note": "è"}
+    end = text.index(b"1\t")
+    expected = text[:end] + "# note = è\r\n".encode() + text[end:]
+    for out in ("out.conllu", "out.conllu.gz", "in.conllu"):
+        annotate(f"model.npz in.conllu -o {out}", step)
+        with (gzip.open if out.endswith("gz") else open)(out, "rb") as file:
+            assert file.read() == expected
+    assert annotate("model.npz in.conllu -o in.conllu", ("GET /sentences/0",))[0]["note"] == "è"
+    for out in ("own.conllu", "out.conllu"):
+        assert main(["annotate", "model.npz", "in.conllu", "-o", out]) == 1
+        assert "made from" in capsys.readouterr().err
+
+
+@over("form", ["text", "lines"])
+def test_text_is_annotated(run, files, annotate, form):  # noqa: F811
+    (files / "raw.txt").write_text("Dogs bark. It\nsleeps.\n", encoding="utf-8")
+    rows, *_ = annotate(
+        f"english raw.txt --input {form} -o {form}.conllu",
+        ("GET /sentences",),
+        ("PUT /sentences/0", {"confirm": [1]}),
+    )
+    found = read_conllu(f"{form}.conllu")
+    assert [row["sent_id"] for row in rows] == [tree.sent_id for tree in found]
+    assert len(rows) == 2
+    assert rows[0]["sent_id"] == "raw-1"
+    assert tuple(len(tree) for tree in found) == {"text": (3, 3), "lines": (4, 2)}[form]
+    assert words_guessed(found[0])
+    assert find_guesses(found[0])["upos"][1:].all()
+    assert not find_guesses(found[0])["head"][0]
+    assert find_guesses(found[0])["head"][1:].all()
+
+
+@pytest.fixture
+def start():
+    """Start the command, and return it and its address."""
+    with ExitStack() as stack:
+
+        def start(*arguments):
+            command = [sys.executable, "-m", "sklearn_shag", "annotate", *arguments]
+            pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+            process = stack.enter_context(subprocess.Popen(command, **pipes, text=True))
+            stack.callback(process.kill)
+            return process, process.stdout.readline().strip()
+
+        yield start
+
+
+@pytest.mark.parametrize("n_kills", [1, pytest.param(20, marks=pytest.mark.exhaustive)])
+def test_no_answer_is_lost_where_the_command_is_killed(tmp_path, n_kills, english, start):
+    source, out = tmp_path / "in.conllu", tmp_path / "out.conllu"
+    write_conllu(english[:30], source)
+    command, states = ["english", str(source), "-o", str(out), "--no-browser"], {}
+    for seed in range(n_kills + 1):
+        rng, (process, address) = random.Random(seed), start(*command)
+        call = partial(send, *address.split("/?key="))
+        for index in states:
+            found = call("GET", index)
+            assert found["tokens"][1]["known"]
+            assert (found["tokens"][1]["head"], found["note"]) in states[index]
+            states[index] = [(found["tokens"][1]["head"], found["note"])]
+        if seed == n_kills:
+            break
+        Timer(rng.expovariate(1 / 0.5) + 0.1, process.kill).start()
+        with suppress(OSError, HTTPException):
+            for k in range(10**6):
+                index, new = rng.randrange(30), (rng.choice([1, 3]), f"{seed} {k}")
+                states[index] = [*states.get(index, [(english[index].heads[1], None)]), new]
+                call("PUT", index, {"heads": {"2": new[0]}, "note": new[1]})
+                states[index] = [new]
+        assert k > 0
+        assert process.wait() == -signal.SIGKILL
+    second, line = start(*command)
+    assert line == ""
+    assert "out.conllu.journal cannot be opened: database is locked" in second.stderr.read()
+    process.terminate()
+    assert process.wait() == 0
+    assert process.stderr.read() == ""
+    trees = read_conllu(out)
+    for index, ((head, note),) in states.items():
+        assert trees[index].heads[1] == head
+        assert note is None or f"# note = {note}" in trees[index].comments
+
+
+def send(server, key, method, index, content=None):
+    data = None if content is None else json.dumps(content).encode()
+    options = {"data": data, "method": method, "headers": {"X-Key": key}}
+    status, answer = test_serve.ask(f"{server}/sentences/{index}", **options)
+    assert status == 200
+    return answer

@@ -55,9 +55,7 @@ class Store:
     ------
     ValueError
         If the file exists and was made from others, or another program has changed it while the
-        database holds more than it.
-    sqlite3.OperationalError
-        If another run has opened the database.
+        database holds more than it, or another run has opened the database.
     """
 
     def __init__(self, path, sources, read):
@@ -65,8 +63,14 @@ class Store:
         self._lock, self._saved = Lock(), None
         self._done, self._undone = [], []  # pairs of sentences and those that took their place
         # One thread after the other uses it.
-        self._db = sqlite3.connect(self.path + JOURNAL, timeout=1, check_same_thread=False)
-        self._db.executescript(_BEGIN)
+        try:
+            self._db = sqlite3.connect(self.path + JOURNAL, timeout=1, check_same_thread=False)
+            self._db.executescript(_BEGIN)
+        except sqlite3.DatabaseError as error:
+            raise ValueError(
+                f"{printable(self.path)}{JOURNAL} cannot be opened: {error}. If another annotate "
+                f"has opened it, end that first."
+            ) from error
         with self._db:
             trees = self._read_new([os.path.realpath(source) for source in sources], read)
             if trees:
