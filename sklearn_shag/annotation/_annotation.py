@@ -18,6 +18,7 @@ from sklearn_shag.treebank import (
     find_comment,
     find_given,
     find_guesses,
+    join_text,
     name_comment,
 )
 
@@ -100,7 +101,7 @@ class Annotation:
         if asked.keys() - _OF_SENTENCE or asked.get("checked"):
             draft.complete(self.guesser)
             if asked.get("checked"):
-                draft.confirm()
+                draft.answer({"confirm": range(1, len(tree) + 1)})
             tree = draft.write()
         if "checked" in asked:
             tree = _with_comment(tree, CHECKED, _YES * asked["checked"])
@@ -117,8 +118,7 @@ class Annotation:
         if "character" in asked:
             parts = [split_word(Draft(tree), word, asked["character"])]
         else:
-            sent_id = f"{tree.sent_id}-split{self.store.version + 1}"
-            parts = split_sentence(Draft(tree), word, sent_id)
+            parts = split_sentence(Draft(tree), word, f"-split{self.store.version + 1}")
         return self._replace(index, 1, parts)
 
     def join(self, index, asked):
@@ -149,7 +149,7 @@ class Annotation:
             sentence = self._ahead.pop()
             self._errors[sentence[:2]] = float(len(sentence.tree))  # if it cannot be parsed
             with suppress(ValueError):
-                self._show(sentence)
+                self._expect(sentence, Draft(sentence.tree).complete(self.guesser))
         return bool(self._ahead)
 
     def _find(self, index, asked):
@@ -168,14 +168,22 @@ class Annotation:
             draft = Draft(sentence.tree)
             of_words = draft.complete(self.guesser)
             self._shown = sentence, draft.write(), of_words
-            self._errors[sentence[:2]] = sum(1 - share for share in of_words["probability"])
+            self._expect(sentence, of_words)
         return self._shown[1:]
+
+    def _expect(self, sentence, of_words):
+        """Note how many heads of a sentence are expected to be wrong."""
+        self._errors[sentence[:2]] = sum(1 - share for share in of_words["probability"])
 
     def _replace(self, index, n, drafts):
         """Complete drafts, which take the place of n sentences, and describe the first."""
+        trees = []
         for draft in drafts:
             draft.complete(self.guesser)
-        self.store.replace(index, n, [draft.write() for draft in drafts])
+            tree = draft.write()
+            text = re.sub(r"[ \t\n]+", " ", join_text([tree])).strip()
+            trees.append(tree.with_text(text) if tree.text else tree)
+        self.store.replace(index, n, trees)
         return self._describe(index)
 
     def _describe(self, index):
@@ -186,7 +194,7 @@ class Annotation:
         given["deprel"] = ~guesses["deprel"]
         columns = {name: content[name] for name in _OF_WORDS} | of_words
         columns["known"] = (~guesses["head"]).tolist()
-        columns["likely"] = [_find_likely(misc) for misc in tree.misc]
+        columns["likely"] = [next(iter(_LIKELY.findall(misc)), None) for misc in tree.misc]
         tokens = []
         for k, values in enumerate(zip(*columns.values(), strict=True)):
             token = {"id": k + 1} | dict(zip(columns, values, strict=True))
@@ -205,11 +213,6 @@ class Annotation:
             "multiword_tokens": content["multiword_tokens"],
             "empty_nodes": content["empty_nodes"],
         }
-
-
-def _find_likely(misc):
-    found = _LIKELY.search(misc)
-    return found and found[1]
 
 
 def _with_comment(tree, name, value):

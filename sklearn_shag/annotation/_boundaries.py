@@ -4,14 +4,14 @@ import re
 from copy import copy
 
 from sklearn_shag.annotation._draft import FORM, MISC, ROOT, UPOS, ConflictError, Row
-from sklearn_shag.treebank import CHECKED, MISSING, add_item
+from sklearn_shag.treebank import CHECKED, MISSING
 
 _NAME = re.compile(r"#\s*(\w+)")  # of a comment
 _OF_ONE = ("sent_id", "text", "newpar", "predicted")  # comments that joining drops
 _UNSPACED = "SpaceAfter=No"
 
 
-def split_sentence(draft, number, sent_id):
+def split_sentence(draft, number, ending):
     """Split a sentence before a word; arcs between the parts become unknown.
 
     Parameters
@@ -19,8 +19,8 @@ def split_sentence(draft, number, sent_id):
     draft : Draft
     number : int
         Of the word.
-    sent_id : str
-        Of the second part.
+    ending : str
+        Is added to the sent_id of the second part.
 
     Returns
     -------
@@ -31,9 +31,13 @@ def split_sentence(draft, number, sent_id):
     if word is draft.words[0] or (token is not None and token.first is not word):
         raise ConflictError(f"No sentence can begin with word {number}.")
     cut = draft.lines.index(token or word)
-    named = [line for line in draft.lines[:cut] if _name_of(line) in ("text", "predicted")]
     second = copy(draft)
-    second.lines = [f"# sent_id = {sent_id}", *named, *draft.lines[cut:]]
+    second.lines = [
+        line + ending * (_name_of(line) == "sent_id")
+        for line in draft.lines[:cut]
+        if _name_of(line) in ("sent_id", "text", "predicted")
+    ]
+    second.lines += draft.lines[cut:]
     del draft.lines[cut:]
     return [_finish(draft), _finish(second)]
 
@@ -44,8 +48,7 @@ def join_sentences(draft, other):
     if "newdoc" in names:
         raise ConflictError("A document begins with the next sentence.")
     if "newpar" in names:
-        first = other.rows[0].cells
-        first[MISC] = add_item(first[MISC], "NewPar=Yes")
+        _add_items(other.rows[0], ["NewPar=Yes"])
     draft.lines += [line for line in other.lines if _name_of(line) not in _OF_ONE]
     draft.lines.sort(key=lambda line: isinstance(line, Row))
     return _finish(draft)
@@ -64,10 +67,10 @@ def split_word(draft, number, character):
     word.cells[FORM] = left
     if token is not None and token.last is word:
         token.last = second
-    if token is None and _UNSPACED in word.cells[MISC].split("|"):
+    if token is None and _UNSPACED in _list_items(word):
         second.cells[MISC] = _UNSPACED
     elif token is None and left + right == form:
-        word.cells[MISC] = add_item(word.cells[MISC], _UNSPACED)
+        _add_items(word, [_UNSPACED])
     draft.lines.insert(draft.lines.index(word) + 1, second)
     return _finish(draft)
 
@@ -91,9 +94,8 @@ def join_words(draft, number):
         form, more = token.cells[FORM], _list_items(token)
         draft.lines.remove(token)
     upper.cells[FORM] = form
-    upper.cells[MISC] = "|".join(i for i in _list_items(upper) if i != _UNSPACED) or MISSING
-    for item in more:
-        upper.cells[MISC] = add_item(upper.cells[MISC], item)
+    items = [item for item in _list_items(upper) if item != _UNSPACED]
+    upper.cells[MISC] = "|".join([*items, *more]) or MISSING
     place = draft.lines.index(first)
     draft.lines.remove(second)
     draft.lines[place] = upper
@@ -112,9 +114,13 @@ def _list_items(row):
     return [item for item in row.cells[MISC].split("|") if item != MISSING]
 
 
+def _add_items(row, items):
+    row.cells[MISC] = "|".join([*_list_items(row), *items])
+
+
 def _find_token(draft, word):
     """Find the multiword token that a word is in, None for most words."""
-    words = [ROOT, *draft.words]
+    words = draft.words
     at = words.index(word)
     tokens = [row for row in draft.rows if row.last is not None]
     around = (each for each in tokens if words.index(each.first) <= at <= words.index(each.last))
@@ -122,16 +128,7 @@ def _find_token(draft, word):
 
 
 def _finish(draft):
-    """Let text and heads of a draft fit to its words, which nobody has checked as they are."""
-    text, last = "", None
-    for row in draft.rows:
-        if last is None and (row.last is not None or row.is_word()):
-            text += row.cells[FORM] + " " * (_UNSPACED not in _list_items(row))
-            last = row.last
-        elif row is last:
-            last = None
-    lines = [line for line in draft.lines if _name_of(line) != CHECKED]
-    comment = f"# text = {text.rstrip()}"
-    draft.lines = [comment if _name_of(line) == "text" else line for line in lines]
+    """Let heads of a draft fit to its words, which nobody has checked as they are."""
+    draft.lines = [line for line in draft.lines if _name_of(line) != CHECKED]
     draft.settle()
     return draft

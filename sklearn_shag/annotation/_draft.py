@@ -175,8 +175,6 @@ class Draft:
             word.guesses.clear()
         for number, head in answers.get("heads", {}).items():
             word, head = self.find(number), self.find(head, 0)
-            if head is word:
-                raise ValueError(f"Word {number} cannot be its own head.")
             word.guesses |= {"deprel"} if head is not word.head else set()
             word.head = head
             sure.add(word)
@@ -216,13 +214,12 @@ class Draft:
         here = {ROOT, *words}
         for word in words:
             if word in sure:
-                word.guesses.add("head")
+                word.guesses.discard("head")
             elif word.head not in here:
                 word.forget()
             if word.cells[DEPREL] == MISSING:
                 word.guesses.add("deprel")
-        for word in sure:  # one after the other, so that a cycle goes through it
-            word.guesses.discard("head")
+        for word in sure:
             cycle = _find_cycle(word)
             if cycle and cycle <= sure:
                 raise ValueError("The heads that are given make a cycle.")
@@ -232,11 +229,6 @@ class Draft:
         if not sure.isdisjoint(roots[1:]):
             raise ValueError("Only one word can have the head 0.")
         return freed | _forget(roots[1:])
-
-    def confirm(self):
-        """Confirm all that is guessed."""
-        for word in self.words:
-            word.guesses.clear()
 
     def complete(self, guesser):
         """Let a Guesser guess all that is not known; return what it tells of words."""
@@ -280,11 +272,10 @@ class Draft:
 def _find_cycle(word):
     """Find the words of a cycle of known heads through a word; an empty set if there is none."""
     way = [word]
-    while way[-1] is not ROOT and way[-1].is_known():
+    while way[-1].is_known() and way[-1].head not in (ROOT, *way):
         way.append(way[-1].head)
-        if way[-1] is word:
-            return set(way)
-    return set()
+    is_cycle = way[-1].is_known() and way[-1].head is word
+    return set(way * is_cycle)
 
 
 def _forget(words):

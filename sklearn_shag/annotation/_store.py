@@ -14,6 +14,8 @@ from sklearn_shag.utils._messages import printable
 JOURNAL = ".journal"  # ending of the database beside the output
 _BEGIN = """
 PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
 CREATE TABLE IF NOT EXISTS sentences (id PRIMARY KEY, place, version, lines);
 CREATE TABLE IF NOT EXISTS sources (path, digest);
 CREATE TABLE IF NOT EXISTS outputs (digest, version);
@@ -83,10 +85,7 @@ class Store:
 
     def _insert(self, sentences, at):
         """Put sentences into the database, from a place on."""
-        rows = (
-            (number, place, version, tree.to_conllu())
-            for place, (number, version, tree) in enumerate(sentences, start=at)
-        )
+        rows = [(s.id, at + k, s.version, s.tree.to_conllu()) for k, s in enumerate(sentences)]
         self._db.executemany("INSERT INTO sentences VALUES (?, ?, ?, ?)", rows)
 
     def _read_new(self, sources, read):
@@ -188,7 +187,4 @@ def _ids(sentences):
 
 
 def _digest(trees):
-    digest = hashlib.sha256()
-    for tree in trees:
-        digest.update(tree.to_conllu().encode())
-    return digest.hexdigest()
+    return hashlib.sha256("".join(map(DependencyTree.to_conllu, trees)).encode()).hexdigest()

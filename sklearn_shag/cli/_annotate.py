@@ -45,7 +45,6 @@ def annotate(options):
     print(address, flush=True)
     if not options.no_browser:
         webbrowser.open(address)
-    app.start()
     server.run()
     app.close()
 

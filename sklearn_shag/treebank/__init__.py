@@ -77,10 +77,8 @@ from sklearn_shag.treebank._guesses import (
 from sklearn_shag.treebank._lines import (
     EmptyNode,
     MultiwordToken,
-    add_item,
     find_comment,
     name_comment,
-    replace_columns,
     set_comment,
 )
 from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces, leave_out_rest

@@ -449,18 +449,12 @@ def replace_misc(text, name, values):
         others, _, misc = lines[k].rpartition("\t")
         items = [] if misc == MISSING else misc.split("|")
         kept = [item for item in items if not item.startswith(f"{name}=")]
-        misc = "|".join(kept) or MISSING
-        lines[k] = f"{others}\t{misc if value is None else add_item(misc, f'{name}={value}')}"
+        if value is not None:
+            names = [item.partition("=")[0].lower() for item in kept]
+            larger = (place for place, each in enumerate(names) if each > name.lower())
+            kept.insert(next(larger, len(kept)), f"{name}={value}")
+        lines[k] = f"{others}\t{'|'.join(kept) or MISSING}"
     return "\n".join(lines)
-
-
-def add_item(misc, item):
-    """Add an item such as "SpaceAfter=No" to MISC of a line, before the first larger name."""
-    items = [] if misc == MISSING else misc.split("|")
-    name = item.partition("=")[0].lower()
-    larger = (k for k, each in enumerate(items) if each.partition("=")[0].lower() > name)
-    items.insert(next(larger, len(items)), item)
-    return "|".join(items)
 
 
 def _find_words(lines):
