@@ -10,6 +10,6 @@ it counts. A :class:`Draft` is a sentence that is being changed: answers are kno
 from sklearn_shag.annotation._annotation import ORDERS, Annotation, NoSentenceError
 from sklearn_shag.annotation._draft import ConflictError
 from sklearn_shag.annotation._guesser import Guesser
-from sklearn_shag.annotation._store import Store
+from sklearn_shag.annotation._store import JOURNAL, Store
 
 __all__ = []

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import sqlite3
+from contextlib import ExitStack
 from threading import Lock
 from typing import NamedTuple
 
@@ -53,26 +54,32 @@ class Store:
     Raises
     ------
     ValueError
-        If the file exists and was made from others, or another program has changed it while the
-        database holds more than it.
-    sqlite3.OperationalError
-        If another run has opened the database.
+        If there are no sentences, the file exists and was made from others, or another program has
+        changed it while the database holds more than it.
+    sqlite3.Error
+        If another run has opened the database, or it cannot be read or written.
     """
 
     def __init__(self, path, sources, read):
         self.path = os.path.realpath(path)
         self._lock, self._saved = Lock(), None
         self._done, self._undone = [], []  # pairs of sentences and those that took their place
-        # One thread after the other uses it.
-        self._db = sqlite3.connect(self.path + JOURNAL, timeout=1, check_same_thread=False)
-        self._db.executescript(_BEGIN)
-        with self._db:
-            trees = self._read_new([os.path.realpath(source) for source in sources], read)
-            if trees:
-                n = len(trees)  # the first version is no id
-                self._db.execute("DELETE FROM sentences")
-                self._insert(map(AnnotatedSentence, range(n), [n] * n, trees), 0)
-                self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest(trees), n))
+        with ExitStack() as failed:  # leaves no new database
+            if not os.path.exists(self.path + JOURNAL):
+                failed.callback(os.remove, self.path + JOURNAL)
+            # One thread after the other uses it.
+            self._db = sqlite3.connect(self.path + JOURNAL, timeout=1, check_same_thread=False)
+            failed.callback(self._db.close)
+            self._db.executescript(_BEGIN)
+            with self._db:
+                trees = self._read_new([os.path.realpath(source) for source in sources], read)
+                if trees:
+                    n = len(trees)  # the first version is no id
+                    self._db.execute("DELETE FROM sentences")
+                    self._db.execute("DELETE FROM outputs")  # versions begin anew
+                    self._insert(map(AnnotatedSentence, range(n), [n] * n, trees), 0)
+                    self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest(trees), n))
+            failed.pop_all()
         rows = self._select("SELECT id, version, lines FROM sentences ORDER BY place")
         self.sentences = [
             AnnotatedSentence(number, version, DependencyTree.from_conllu(lines))
@@ -101,7 +108,10 @@ class Store:
             )
         if not outputs:
             self._db.executemany("INSERT INTO sources VALUES (?, ?)", digests)
-            return list(read())
+            trees = list(read())
+            if not trees:
+                raise ValueError(f"There are no sentences in {', '.join(sources)}.")
+            return trees
         if self._select("SELECT path, digest FROM sources") != digests:
             raise ValueError(
                 f"{shown} was made from other files than these, or they have changed since; name "

@@ -65,7 +65,6 @@ class AnnotationApp(ParserApp):
         super().__init__(models, False, MAX_REQUEST_BYTES, ANSWERING)
         self._annotation, self.key = annotation, key
         self._ends, self._behind = Event(), Thread(target=self._look_ahead, daemon=True)
-        self._behind.start()
         self.routes |= {
             "/sentences": ("GET, HEAD", partial(self._annotate, annotation.list_sentences)),
             "/sentences/N": ("GET, HEAD, PUT", partial(self._annotate, annotation.answer)),
@@ -75,6 +74,10 @@ class AnnotationApp(ParserApp):
             "/undo": ("POST", partial(self._annotate, partial(annotation.undo, None))),
             "/redo": ("POST", partial(self._annotate, annotation.redo)),
         }
+
+    def start(self):
+        """Begin to look at all sentences, and to write the file after changes."""
+        self._behind.start()
 
     def close(self):
         """Write the file for the last time."""
