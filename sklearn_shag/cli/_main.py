@@ -359,7 +359,7 @@ def _add_annotate(commands):
     examples:
       %(prog)s english text.txt --input text -o trees.conllu
       %(prog)s model.npz next.conllu -o next.conllu
-      %(prog)s model.npz parsed.conllu --ignore-heads --by heads-in-sentences -o trees.conllu
+      %(prog)s model.npz parsed.conllu --ignore-heads --by heads-in-sentences -o new.conllu
     """
     parser = add_command(commands, "annotate", "cli._annotate", _add_annotate)
     add_model(parser)
