@@ -78,7 +78,7 @@ class Store:
                     self._db.execute("DELETE FROM sentences")
                     self._db.execute("DELETE FROM outputs")  # versions begin anew
                     self._insert(map(AnnotatedSentence, range(n), [n] * n, trees), 0)
-                    self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest(trees), n))
+                    self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest_trees(trees), n))
             failed.pop_all()
         rows = self._select("SELECT id, version, lines FROM sentences ORDER BY place")
         self.sentences = [
@@ -96,7 +96,7 @@ class Store:
         self._db.executemany("INSERT INTO sentences VALUES (?, ?, ?, ?)", rows)
 
     def _read_new(self, sources, read):
-        """Read what the database does not have: all, or the file if it was edited since."""
+        """Read new sentences for the database: all, or the file if it was edited since."""
         shown, exists = printable(self.path), os.path.exists(self.path)
         others = [path for path in sources if path != self.path]
         digests = [(path, hashlib.sha256(read_bytes(path)).hexdigest()) for path in others]
@@ -118,7 +118,7 @@ class Store:
                 f"another file to write."
             )
         trees = read_conllu(self.path) if exists else []
-        if not exists or _digest(trees) in outputs:
+        if not exists or _digest_trees(trees) in outputs:
             return []
         if self._select("SELECT max(version) FROM sentences")[0][0] not in outputs.values():
             raise ValueError(
@@ -132,18 +132,20 @@ class Store:
         before = self.sentences[at : at + n]
         ids = [each.id for each in before] + [self.version + 1]
         after = [AnnotatedSentence(*pair) for pair in zip(ids, [0, 0], trees, strict=False)]
-        self._done.append((before, self._put(before, after)))
+        self._done.append((before, self._exchange(before, after)))
         self._undone.clear()
 
     def undo(self, sentence_id=None):
         """Undo the last change of all or of a sentence; return the index of its first sentence."""
-        own = [pair for pair in self._done if sentence_id is None or sentence_id in _ids(pair[1])]
+        own = [
+            pair for pair in self._done if sentence_id is None or sentence_id in _ids_of(pair[1])
+        ]
         if not own:
             raise ConflictError("There is nothing to undo.")
         (before, after), place = own[-1], self._done.index(own[-1])
-        if any(_ids(after) & _ids(old) for old, _ in self._done[place + 1 :]):
+        if any(_ids_of(after) & _ids_of(old) for old, _ in self._done[place + 1 :]):
             raise ConflictError("Its other part has changed since; undo that first.")
-        self._put(after, before)
+        self._exchange(after, before)
         self._undone.append(self._done.pop(place))
         return self.find(before[0].id)
 
@@ -152,7 +154,7 @@ class Store:
         if not self._undone:
             raise ConflictError("There is nothing to do again.")
         before, after = self._undone[-1]
-        self._put(before, after)
+        self._exchange(before, after)
         self._done.append(self._undone.pop())
         return self.find(after[0].id)
 
@@ -167,7 +169,7 @@ class Store:
         if version == self._saved:
             return
         with self._lock, self._db:  # first of all, since the process may end in between
-            self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest(trees), version))
+            self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest_trees(trees), version))
         write_conllu(trees, self.path)
         self._saved = version
 
@@ -176,7 +178,7 @@ class Store:
         self.save()
         self._db.close()
 
-    def _put(self, before, after):
+    def _exchange(self, before, after):
         """Put sentences in the place of others, once they are on the disk; return them."""
         at, version, more = self.find(before[0].id), self.version + 1, len(after) - len(before)
         after = [each._replace(version=version) for each in after]
@@ -192,9 +194,9 @@ class Store:
         return after
 
 
-def _ids(sentences):
+def _ids_of(sentences):
     return {each.id for each in sentences}
 
 
-def _digest(trees):
+def _digest_trees(trees):
     return hashlib.sha256("".join(map(DependencyTree.to_conllu, trees)).encode()).hexdigest()

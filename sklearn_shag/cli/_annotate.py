@@ -48,7 +48,7 @@ def annotate(options):
     model = open_model(options.model, files, context=options.context, dictionary=options.dictionary)
     served = open_served(model, _MAX_TOKENS)
     splitter = getattr(choose_form(options, model), "splitter", None)
-    read = partial(_read, options, splitter, files)
+    read = partial(_read_sentences, options, splitter, files)
     try:
         store = Store(options.output, files, read)
     except sqlite3.Error as error:
@@ -68,8 +68,8 @@ def annotate(options):
     app.close()
 
 
-def _read(options, splitter, files):
-    """Read sentences; those of text get names, and marks that their words are guessed."""
+def _read_sentences(options, splitter, files):
+    """Read sentences; sentences of text get names, and marks that their words are guessed."""
     for path in files:
         if splitter is None or is_conllu(path):
             trees = iter_conllu(path)
