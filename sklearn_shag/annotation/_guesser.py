@@ -10,7 +10,7 @@ _LEAST = 5e-4  # the least probability of alternatives
 
 
 def keep_known_tags(values, tagged, own):
-    """Put given tags of a tree into what a tagger made of it, if it knows them."""
+    """Put given tags of a tree in place of those by a tagger, if the tagger knows them."""
     given, columns = find_given(own), {}
     for name in given.keys() & values.keys():
         is_kept = given[name] & np.isin(own.column(name), values[name])  # else of another tag set

@@ -95,7 +95,7 @@ class ParserApp:
     def __call__(self, environ, start_response):
         """Answer a request, or refuse it with a line of text."""
         try:
-            status, headers, body = self._reply_to(environ)
+            status, headers, body = self.reply_to(environ)
         except Exception as error:
             kinds = (kind for kind in self.statuses if isinstance(error, kind))
             status, reason = self.statuses[next(kinds)]
@@ -106,7 +106,7 @@ class ParserApp:
         start_response(f"{status} {HTTPStatus(status).phrase}", list(headers.items()))
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
-    def _reply_to(self, environ):
+    def reply_to(self, environ):
         """Return a status, headers and a body."""
         path, method = environ.get("PATH_INFO", ""), environ["REQUEST_METHOD"]
         path = _NUMBER.sub("N", path.replace("N", "n"))  # no route has another N

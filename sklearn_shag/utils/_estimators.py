@@ -181,7 +181,7 @@ class Steps(NamedTuple):
     steps: list
 
     def __call__(self, sentences, keep=None):
-        """Transform sentences; `keep` puts tags of the first ones into those of a tagger."""
+        """Transform sentences; `keep` puts given tags in place of those by a tagger."""
         given = sentences
         for step in self.steps:
             sentences = unpack_column(step.transform(sentences))
