@@ -84,7 +84,10 @@ MISTAKES = [
         stops(r"standard input or output", r"name files"),
         stdin="no_heads.conllu",
     ),
-    Mistake(f"{ANNOTATE} -o test.conllu", stops(r"test\.conllu exists", r"not made from")),
+    Mistake(
+        f"{ANNOTATE} -o test.conllu",
+        stops(r"test\.conllu exists", r"from these files", r"as input"),
+    ),
     Mistake(
         f"{ANNOTATE} test.conllu -o out.conllu",
         stops(r"out\.conllu was made from other files", r"name another"),

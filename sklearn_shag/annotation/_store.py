@@ -113,8 +113,8 @@ class Store:
         outputs = dict(self._select("SELECT digest, version FROM outputs"))
         if not outputs and exists and sources != [self.path]:
             raise ValueError(
-                f"{shown} exists, and was not made from these files by annotate; name another file "
-                f"to write."
+                f"{shown} exists, and no {JOURNAL} beside it says that annotate made it from these "
+                f"files. Name another file to write, or go on with this one: give it as input, too."
             )
         if not outputs:
             self._db.executemany("INSERT INTO sources VALUES (?, ?)", digests)
