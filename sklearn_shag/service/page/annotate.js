@@ -107,7 +107,7 @@ class Page {
     this.list.show(rows);
     const done = rows.filter(({ checked }) => checked).length;
     find("progress").textContent =
-      `${done} of ${rows.length} sentences done; now ${count.words} words confirmed, ` +
+      `${done} of ${rows.length} sentences done; this time ${count.words} words confirmed, ` +
       `${count.answers} answers given`;
   }
 
@@ -134,6 +134,7 @@ class Page {
     this.list.choose(id);
     history.replaceState(null, "", `#${this.file.places.get(id)?.index ?? ""}`);
     const known = this.sentence;
+    find("sentence").classList.toggle("loading", !known); // the one before is still to be seen
     if (known) this.begin(known);
     await this.insist(async () => {
       const sentence = await this.file.open(id);
@@ -153,7 +154,8 @@ class Page {
   }
 
   show(sentence) {
-    document.querySelector("main").hidden = false;
+    find("sentence").hidden = false;
+    find("sentence").classList.remove("loading");
     this.values.addSentence(sentence);
     this.word = Math.min(this.word, sentence.tokens.length);
     this.view.show(sentence, this.word, this.mayFocus);
@@ -216,7 +218,7 @@ class Page {
 
   /** The focus has come to a word. */
   lookAt(word) {
-    if (word === this.word || this.armed) return;
+    if (word === this.word || this.armed || !this.sentence) return;
     this.word = word;
     this.view.look(word, true);
   }
@@ -235,6 +237,7 @@ class Page {
 
   /** A click on a word chooses it, and the next one is on its head. */
   clickWord(word) {
+    if (!this.sentence) return;
     const { armed } = this;
     this.chooser.close();
     this.disarm();
@@ -247,6 +250,7 @@ class Page {
   }
 
   clickArc(word) {
+    if (!this.sentence) return;
     this.disarm();
     this.word = word;
     this.view.look(word, true);
@@ -269,20 +273,15 @@ class Page {
   }
 
   async goToMarked() {
-    const isMarked = ({ id, likely, known }) => likely && (id > this.word || !known);
-    const token = this.sentence.tokens.find(({ id, likely }) => likely && id > this.word);
-    if (token) {
-      this.word = token.id;
-      this.focusWord();
-      return;
+    let token = this.sentence.tokens.find(({ id, likely }) => likely && id > this.word);
+    if (!token) {
+      const next = this.list.findNext(1, ({ marked, checked }) => marked && !checked);
+      if (!next) this.say("No sentence below has marked words.");
+      else await this.select(next.id);
+      token = next && this.sentence?.tokens.find(({ likely }) => likely);
     }
-    const next = this.list.findNext(1, ({ marked, checked }) => marked && !checked);
-    if (!next) this.say("No sentence below has marked words.");
-    else {
-      await this.select(next.id);
-      this.word = this.sentence?.tokens.find(isMarked)?.id ?? this.word;
-      this.focusWord();
-    }
+    this.word = token?.id ?? this.word;
+    this.focusWord();
   }
 
   // Answers.

@@ -122,7 +122,7 @@ function rank({ value, text }, typed) {
 function makeOption({ text, notes }, place, isNumbered) {
   const option = make("li", { id: `choice-${place}`, role: "option" });
   option.dataset.place = place;
-  if (isNumbered && place < 9) option.append(make("kbd", { textContent: place + 1 }));
+  if (isNumbered && place < 9) option.append(make("kbd", { className: "number", textContent: place + 1 }));
   option.append(make("bdi", { textContent: text }));
   if (notes.length) option.append(make("span", { className: "note", textContent: notes.join(", ") }));
   return option;

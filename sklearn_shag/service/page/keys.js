@@ -2,7 +2,7 @@
 
 import { make } from "./chooser.js";
 
-// [keys, what they do, method, arguments]; commands of a part of the help stand together.
+// [keys, what they do, method, its argument, by default the key], by the titles of the help.
 export const COMMANDS = {
   "Go to a word": [
     [["ArrowLeft", "ArrowRight"], "the word beside it", "step"],
@@ -46,7 +46,7 @@ const SHOWN = {
 };
 const commands = new Map();
 for (const [keys, , method, argument] of Object.values(COMMANDS).flat())
-  for (const key of keys) commands.set(key, { method, argument });
+  for (const key of keys) commands.set(key, { method, argument: argument ?? key });
 
 /** Find the command of a key; on keyboards of other scripts, by the place of the key. */
 export function findCommand(event) {

@@ -100,7 +100,7 @@ export class SentenceList {
     const state = checked ? "done" : marked ? "marked" : "to do";
     const wrong = errors === null || checked ? "" : `${errors.toFixed(1)} wrong`;
     const row = make("div", { id: `row-${id}`, role: "option", className: state.replace(" ", "") },
-      make("span", { className: "state", textContent: `${index + 1} ${state}` }),
+      make("span", { className: "place", textContent: `${index + 1} ${state}` }),
       make("span", { className: "wrong", textContent: wrong, title: "Expected number of wrong heads" }),
       make("span", { className: "text", dir: "auto", textContent: text }));
     row.dataset.place = place;

@@ -13,6 +13,7 @@ export const COLUMNS = {
 };
 const TAGS = ["upos", "xpos", "lemma", "feats"];
 const ROOT = "root";
+const SMALLEST = 0.0005; // probability that is shown
 // Of Universal Dependencies. What models and sentences have beside is offered, too.
 const UPOS =
   "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split(" ");
@@ -115,7 +116,8 @@ function findLikely({ likely }, column) {
 export function listChoices(column, token, sentence, values) {
   const likely = findLikely(token, column);
   const ranked = { head: token.alternatives, deprel: token.relations }[column] ?? [];
-  const chances = new Map(ranked.map(([value, probability]) => [String(value), probability]));
+  const likelier = ranked.filter(([, probability]) => probability >= SMALLEST);
+  const chances = new Map(likelier.map(([value, probability]) => [String(value), probability]));
   const others = {
     head: sentence.tokens.map(({ id }) => id).concat(0).filter((id) => id !== token.id),
     lemma: [token.form, token.form.toLowerCase()],

@@ -2,12 +2,14 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const GAP = 18; // pixels between words
-const STEP = 30; // between arcs one above the other
+const [STEP, SMALL_STEP, HEIGHT] = [30, 17, 270]; // between arcs one above the other; of many, all
+const LABEL = 160; // at most from the label of a long arc to its tip
 const SPREAD = 7; // between the ends of arcs at a word
 const CORNER = 10; // radius
 const [WORD_HEIGHT, NUMBER_HEIGHT] = [64, 16];
 const RIGHT_TO_LEFT =
   /^[^\p{L}]*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+const SLANTED = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/u; // scripts with italics
 const COLUMNS = {
   id: "Number",
   form: "Word",
@@ -58,7 +60,9 @@ function writeCertainty({ known, probability }) {
  * that people have confirmed are `known`, and a head that nobody knows is null.
  */
 export function drawTree(place, sentence, tree, isNumbered = false) {
-  const svg = add(place, "svg", { class: "tree", role: "group", "aria-label": sentence.text });
+  const slant = SLANTED.test(sentence.text) ? "slanted" : "upright";
+  const attributes = { class: `tree ${slant}`, role: "group", "aria-label": sentence.text };
+  const svg = add(place, "svg", attributes);
   const arcs = drawArcs(svg, tree.tokens.filter(({ head }) => head !== null));
   const words = tree.tokens.map((token) => drawWord(svg, token, tree.tokens, isNumbered));
   for (const part of [...arcs, ...words]) part.measure();
@@ -175,7 +179,8 @@ function placeArcs(words, arcs) {
         arc.level = Math.max(arc.level, other.level + 1);
   });
   const top = Math.max(0, ...drawn.map((arc) => arc.level)) + 1;
-  for (const arc of arcs.filter((each) => !each.head)) placeRoot(arc, words[arc.id - 1].x, -top * STEP);
+  const step = Math.max(SMALL_STEP, Math.min(STEP, HEIGHT / top));
+  for (const arc of arcs.filter((each) => !each.head)) placeRoot(arc, words[arc.id - 1].x, -top * step);
   for (const arc of drawn) {
     const [head, word] = [words[arc.head - 1], words[arc.id - 1]];
     const side = Math.sign(word.x - head.x);
@@ -183,22 +188,22 @@ function placeArcs(words, arcs) {
     const beside = findBeside(drawn, arc);
     const rank = beside.length - beside.indexOf(arc);
     const spread = Math.min(SPREAD, (head.width / 2 + GAP / 3) / beside.length);
-    placeArc(arc, head.x + side * rank * spread, word.x, side);
+    placeArc(arc, head.x + side * rank * spread, word.x, side, -arc.level * step);
   }
-  return top * STEP + 22;
+  return top * step + 22;
 }
 
 function placeRoot(arc, x, top) {
   drawArc(arc, `M${x} ${top}V-5`, x, x, top - 5);
 }
 
-function placeArc(arc, from, to, side) {
-  const top = -arc.level * STEP;
-  const corner = Math.min(CORNER, Math.abs(to - from) / 2);
+function placeArc(arc, from, to, side, top) {
+  const half = Math.abs(to - from) / 2;
+  const corner = Math.min(CORNER, half);
   const line =
     `M${from} 0V${top + corner}Q${from} ${top} ${from + side * corner} ${top}` +
     `H${to - side * corner}Q${to} ${top} ${to} ${top + corner}V-5`;
-  drawArc(arc, line, to, (from + to) / 2, top + 4);
+  drawArc(arc, line, to, to - side * Math.min(half, LABEL), top + 4);
 }
 
 function drawArc(arc, line, tip, x, y) {

@@ -14,7 +14,7 @@ const find = (id) => document.getElementById(id);
 function makeButton(command, argument, key, ...content) {
   const button = make("button", { type: "button" });
   Object.assign(button.dataset, { command, argument });
-  if (key) button.append(make("kbd", { textContent: key }));
+  if (key) button.append(make("kbd", { className: "number", textContent: key }));
   button.append(...content);
   return button;
 }
@@ -54,6 +54,7 @@ export class SentenceView {
     drawTree(this.drawing, sentence, sentence, true);
     for (const { id, likely } of sentence.tokens)
       this.findParts(id).forEach((part) => part.classList.toggle("asked", Boolean(likely)));
+    this.drawing.scrollTop = this.drawing.scrollHeight; // words are at the foot
     if (isSame) this.drawing.scrollLeft = scrollLeft;
     this.writeTitle();
     this.writeTable();
@@ -97,11 +98,11 @@ export class SentenceView {
   /** Draw an earlier state of the sentence below, with what has changed since; null hides it. */
   compare(title, earlier) {
     const place = find("earlier");
-    place.hidden = !earlier;
-    if (!earlier) return;
     const drawing = place.querySelector(".drawing");
-    place.querySelector("h3").textContent = title;
+    place.hidden = !earlier;
     drawing.replaceChildren();
+    if (!earlier) return;
+    place.querySelector("h3").textContent = title;
     const svg = drawTree(drawing, earlier, earlier, true);
     for (const { id } of findChanged(earlier, this.sentence))
       for (const part of [...svg.querySelectorAll(`[data-id="${id}"]`), ...this.findParts(id)])
@@ -110,11 +111,13 @@ export class SentenceView {
   }
 
   writeTitle() {
-    const { index, sent_id: name, checked, tokens } = this.sentence;
-    find("name").textContent = `${index + 1}${name ? ` · ${name}` : ""}`;
+    const { index, sent_id: name, text, checked, tokens } = this.sentence;
+    find("text").textContent = text;
+    find("place").textContent = `Sentence ${index + 1}`;
+    find("name").textContent = find("name").title = name ?? "";
     const errors = tokens.reduce((sum, { probability }) => sum + 1 - probability, 0);
     find("expected").textContent = checked ? "done" : `${errors.toFixed(1)} wrong heads expected`;
-    document.querySelector("main").classList.toggle("done", checked);
+    find("sentence").classList.toggle("done", checked);
     document.querySelector("[data-command=reopen]").hidden = !checked;
     const note = find("note").elements.note;
     if (note !== document.activeElement) note.value = this.sentence.note;
