@@ -174,8 +174,8 @@ export class SentenceView {
 /** Write what an answer has changed beside itself. */
 export function describeChanges(before, after, freed) {
   const changed = findChanged(before, after).map((token) => {
-    const head = nameHead(token.head, after);
-    return `${token.form}: ${token.deprel} of ${head}`;
+    const head = token.head ? ` of ${nameHead(token.head, after)}` : "";
+    return `${token.form}: ${token.deprel}${head}`;
   });
   const shown = changed.slice(0, 6).concat(changed.length > 6 ? [`${changed.length - 6} more`] : []);
   const lost = freed.map((id) => after.tokens[id - 1].form);
