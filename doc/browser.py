@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import subprocess
-import tempfile
 import time
 
 # Keys that are not characters: their numbers in Windows, and what they type.

@@ -1,14 +1,12 @@
 """The page for annotators, in a real Chromium without network, by its keys and by the mouse."""
 
 import importlib.util
-import itertools
 import json
 import random
 import re
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -21,15 +19,15 @@ from sklearn_shag.treebank import read_conllu, write_conllu
 DOC = Path(__file__).parent.parent / "doc"
 IS_IDLE = "sessionStorage.getItem('waiting') === '[]'"
 WORD = "document.querySelector('.word.chosen')"
-ARABIC = """# sent_id = 1
-# text = ذهب الولد إلى بيته.
-1	ذهب	ذهب	VERB	_	_	0	root	_	_
-2	الولد	ولد	NOUN	_	_	1	nsubj	_	Likely=head:4
-3	إلى	إلى	ADP	_	_	4	case	_	_
-4-5	بيته	_	_	_	_	_	_	_	SpaceAfter=No
-4	بيت	بيت	NOUN	_	_	1	obl	_	_
-5	ه	هو	PRON	_	_	4	nmod	_	_
-6	.	.	PUNCT	_	_	1	punct	_	_
+# Two words are written as one, and a command has found something.
+HEBREW = """# sent_id = 1
+# text = הילד הלך לביתו.
+1	הילד	ילד	NOUN	_	_	2	nsubj	_	_
+2	הלך	הלך	VERB	_	_	0	root	_	Likely=head:1
+3-4	לביתו	_	_	_	_	_	_	_	SpaceAfter=No
+3	ל	ל	ADP	_	_	4	case	_	_
+4	ביתו	בית	NOUN	_	_	2	obl	_	_
+5	.	.	PUNCT	_	_	2	punct	_	_
 
 """
 
@@ -56,12 +54,12 @@ def browser():
     assert found.problems == []
 
 
-def start(files, *options):
-    """Start the command, and return its process and the address that it prints."""
+def start(files, wait=True):
+    """Start the command, and return its process and, once it is ready, the address it prints."""
     command = [sys.executable, "-m", "sklearn_shag", "annotate", "english", files / "in.conllu"]
-    command += ["-o", files / "out.conllu", "--no-browser", *options]
+    command += ["-o", files / "out.conllu", "--no-browser"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    return process, process.stdout.readline().strip()
+    return process, process.stdout.readline().strip() if wait else None
 
 
 @contextmanager
@@ -221,3 +219,107 @@ def test_whole_file(browser, tmp_path, kind, width, n):
     checked = [tree.with_comments([*tree.comments, "# checked = yes"]) for tree in trees]
     expected = "".join(tree.to_conllu() for tree in checked)
     assert (tmp_path / "out.conllu").read_text(encoding="utf-8") == expected
+
+
+def test_server_that_is_killed(browser, tmp_path):
+    """Nothing of what was typed is lost if the server is killed, and starts again."""
+    draws, trees, lemmas, done = random.Random(0), load_english().data[:30], {}, set()
+    write_conllu([tree.with_heads(None) for tree in trees], tmp_path / "in.conllu")
+    process, address = start(tmp_path)
+    browser.show(1200, 900)
+    browser.open(address)
+    try:
+        for k in range(200):
+            if k % 40 == 20:
+                browser.wait("document.querySelector('#waiting').hidden")
+                with process:
+                    process.kill()
+            if k % 40 == 30:
+                process, _ = start(tmp_path, wait=False)
+            is_away = 20 <= k % 40 < 30  # then no other sentence can be seen
+            keys = ["Tab", "ArrowRight", "ArrowLeft", *"12xlll", "Enter"]
+            key = draws.choice(keys if is_away else [*keys, "Ctrl+Enter"])
+            browser.wait(f"{WORD} && !document.querySelector('.loading')")
+            place = "document.querySelector('#place').textContent.split(' ')[1]"
+            index, word = browser.ask(f"[{place} - 1, {WORD}.dataset.id - 1]")
+            browser.press(key)
+            if key == "l":
+                lemmas[index, word] = f"lemma{k}"
+                browser.press(*lemmas[index, word], "Enter")
+            if key == "Ctrl+Enter":
+                done.add(index)
+        assert address == process.stdout.readline().strip()
+        browser.wait(IS_IDLE)
+        assert browser.ask("document.querySelector('#waiting').hidden")
+    finally:
+        with process:
+            process.terminate()
+    written = read_conllu(tmp_path / "out.conllu")
+    assert len(lemmas) > 20
+    assert {place: written[place[0]].lemmas[place[1]] for place in lemmas} == lemmas
+    assert {k for k, tree in enumerate(written) if "# checked = yes" in tree.comments} == done
+
+
+def test_answers_that_wait(browser, tmp_path):
+    """Full disks and changes elsewhere are said, and the answer is sent again."""
+    tree = load_english().data[9]
+    write_conllu([tree.with_heads(None)], tmp_path / "in.conllu")
+    hand = Keyboard(browser)
+    waiting = "document.querySelector('#waiting').textContent"
+    with annotating(browser, tmp_path) as address:
+        browser.ask("""window.real = fetch, window.fetch = async (address, options) =>
+            options.method === "PUT" ? new Response("", { status: 507 }) : real(address, options);
+            0""")
+        hand.go_to(3)
+        browser.press("h", "6", "Enter")
+        browser.wait(f"{waiting}.startsWith('The disk is full')")
+        browser.press("l", *"mine", "Enter", "l", *"not", "Enter", "z")
+        assert "2 answers wait" in browser.ask(waiting)
+        label = browser.ask(f"{WORD}.getAttribute('aria-label')")
+        assert re.fullmatch("her, PRON: .* of jar, confirmed", label)
+        assert browser.ask(f"{WORD}.querySelector('.lemma').textContent") == "mine"
+        ask(address, "sentences/0", "PUT", note="from elsewhere")
+        browser.ask("window.fetch = real, 0")
+        browser.wait(IS_IDLE)
+        found = ask(address, "sentences/0")
+        third = found["tokens"][2]
+        assert (found["note"], third["head"], third["lemma"]) == ("from elsewhere", 6, "mine")
+        # The next answer is to a version that is no longer there.
+        ask(address, "sentences/0", "PUT", lemma={"1": "theirs"})
+        hand.give("lemma", 1, "ours")
+        assert ask(address, "sentences/0")["tokens"][0]["lemma"] == "ours"
+        # What cannot be is said, and given back.
+        hand.join()
+        assert "There is no next sentence. Not done: join." in browser.ask(
+            "document.querySelector('#refused').textContent"
+        )
+
+
+def test_what_is_seen(browser, tmp_path):
+    """Scripts run from the right, marked words have their choice, and a table says the same."""
+    (tmp_path / "in.conllu").write_text(HEBREW, encoding="utf-8")
+    with annotating(browser, tmp_path):
+        xs = browser.ask(
+            "[...document.querySelectorAll('.word')].map((w) => w.getBoundingClientRect().x)"
+        )
+        assert xs == sorted(xs, reverse=True)
+        browser.press("m")
+        assert browser.ask(f"{WORD}.dataset.id") == "2"
+        likely = browser.ask("document.querySelector('button.likely').textContent")
+        assert re.fullmatch(r"\d1 הילד\d+\.\d %, found by check", likely)
+        assert browser.ask("document.querySelector('.token').textContent") == "לביתו"
+        assert browser.ask("document.querySelectorAll('.arc.known').length") == 5
+        browser.click("#table summary")
+        browser.wait("document.querySelector('#table td')")
+        table = browser.ask("""[...document.querySelectorAll('#table tr')].map(
+            (row) => [...row.cells].map((cell) => cell.textContent))""")
+        assert [row[1] for row in table[1:]] == ["הילד", "הלך", "ל", "ביתו", "."]
+        assert [row[6] for row in table[1:]] == ["2 הלך", "0", "4 ביתו", "2 הלך", "2 הלך"]
+        assert {row[8] for row in table[1:]} == {"confirmed"}
+        browser.press("x", "c")
+        browser.wait("document.querySelectorAll('#earlier .arc').length === 5")
+        browser.press("?")
+        shown = browser.ask("document.querySelector('dialog').innerText")
+        assert "confirm the sentence, and go on" in shown
+        browser.press("Escape")
+        assert browser.ask("document.activeElement.matches('.word, body, button')")

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import secrets
 import sqlite3
 from threading import Lock
 from typing import NamedTuple
@@ -19,6 +20,7 @@ PRAGMA synchronous = FULL;
 CREATE TABLE IF NOT EXISTS sentences (id PRIMARY KEY, place, version, lines);
 CREATE TABLE IF NOT EXISTS sources (path, digest);
 CREATE TABLE IF NOT EXISTS outputs (digest, version);
+CREATE TABLE IF NOT EXISTS addresses (port, key);
 BEGIN EXCLUSIVE;
 COMMIT;
 """
@@ -49,6 +51,8 @@ class Store:
     sentences : list of AnnotatedSentence
     version : int
         The number of the last change.
+    port, key : int, str
+        Of the page in the run before, which may still be open; 0 and a new key in the first run.
 
     Raises
     ------
@@ -64,6 +68,7 @@ class Store:
         self._lock, self._saved = Lock(), None
         self._done, self._undone = [], []  # pairs of sentences and those that took their place
         # One thread after the other uses it.
+        os.close(os.open(self.path + JOURNAL, os.O_CREAT, 0o600))  # the key is nobody else's
         self._db = sqlite3.connect(self.path + JOURNAL, timeout=1, check_same_thread=False)
         self._db.executescript(_BEGIN)
         with self._db:
@@ -79,6 +84,8 @@ class Store:
             for number, version, lines in rows
         ]
         self.version = max(each.version for each in self.sentences)
+        addresses = self._select("SELECT port, key FROM addresses")
+        self.port, self.key = addresses[0] if addresses else (0, secrets.token_urlsafe())
 
     def _select(self, query):
         return self._db.execute(query).fetchall()
@@ -149,6 +156,12 @@ class Store:
     def find(self, sentence_id):
         """Find the index of a sentence."""
         return next(k for k, each in enumerate(self.sentences) if each.id == sentence_id)
+
+    def keep_address(self, port):
+        """Keep the port and the key for the next run."""
+        with self._lock, self._db:
+            self._db.execute("DELETE FROM addresses")
+            self._db.execute("INSERT INTO addresses VALUES (?, ?)", (port, self.key))
 
     def save(self):
         """Write the file, if a sentence has changed since."""

@@ -96,6 +96,7 @@ export class Chooser {
     const isNumbered = this.isNumbered && !typed;
     this.list.replaceChildren(...this.found.map((choice, k) => makeOption(choice, k, isNumbered)));
     this.mark(0);
+    if (!this.found.length) this.list.append(make("li", { className: "note", textContent: "Nothing fits." }));
   }
 
   /** Mark a choice, which Enter takes. */
