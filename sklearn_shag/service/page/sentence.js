@@ -13,7 +13,7 @@ export const COLUMNS = {
 };
 const TAGS = ["upos", "xpos", "lemma", "feats"];
 const ROOT = "root";
-const SMALLEST = 0.0005; // probability that is shown
+const SMALLEST = 0.005; // probability of what is shown without asking for all
 // Of Universal Dependencies. What models and sentences have beside is offered, too.
 const UPOS =
   "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split(" ");
@@ -116,8 +116,7 @@ function findLikely({ likely }, column) {
 export function listChoices(column, token, sentence, values) {
   const likely = findLikely(token, column);
   const ranked = { head: token.alternatives, deprel: token.relations }[column] ?? [];
-  const likelier = ranked.filter(([, probability]) => probability >= SMALLEST);
-  const chances = new Map(likelier.map(([value, probability]) => [String(value), probability]));
+  const chances = new Map(ranked.map(([value, probability]) => [String(value), probability]));
   const others = {
     head: sentence.tokens.map(({ id }) => id).concat(0).filter((id) => id !== token.id),
     lemma: [token.form, token.form.toLowerCase()],
@@ -130,14 +129,16 @@ export function listChoices(column, token, sentence, values) {
     if (chances.has(value)) notes.push(percent(chances.get(value)));
     if (value === likely) notes.push("found by check");
     const isChosen = value === String(token[column]);
-    return { value, text, notes, isChosen, isLikely: value === likely };
+    const probability = chances.get(value) ?? 0;
+    return { value, text, notes, probability, isChosen, isLikely: value === likely };
   });
 }
 
-/** The choices that are shown without asking for all: those that are ranked, chosen or likely. */
+/** The choices that are shown without asking for all: those that are probable, chosen or found. */
 export function listFirstChoices(column, token, sentence, values, number) {
   const choices = listChoices(column, token, sentence, values);
-  const first = choices.filter((choice) => choice.notes.length || choice.isChosen).slice(0, number);
+  const isFirst = ({ probability, isChosen }) => probability >= SMALLEST || isChosen;
+  const first = choices.filter(isFirst).slice(0, number);
   const likely = choices.find((choice) => choice.isLikely);
   if (likely && !first.includes(likely)) first.splice(number - 1, 1, likely);
   return first;
