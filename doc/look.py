@@ -267,6 +267,7 @@ def look_at_annotation(command, folder):
             subprocess.Popen(annotate, stdout=subprocess.PIPE, text=True) as process,
             Browser(command) as browser,
         ):
+            browser.callback(process.terminate)
             browser.open(process.stdout.readline().strip())
             browser.wait("document.querySelector('#drawing .word')")
             # Some words are confirmed, and one is asked for.
@@ -280,8 +281,6 @@ def look_at_annotation(command, folder):
                 wide = browser.ask("document.documentElement.scrollWidth")
                 if wide > width:
                     problems.append(f"annotate is {wide} pixels wide in a window of {width}")
-            browser.open("about:blank")
-            process.terminate()
     return problems + browser.problems
 
 
