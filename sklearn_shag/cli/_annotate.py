@@ -42,6 +42,7 @@ def annotate(options):
     annotation = Annotation(store, Guesser(served.opened), options.by)
     app = AnnotationApp({options.model: served}, annotation, store.key)
     server = _listen(app, options.port, store.port)
+    server.heed_signals()
     store.keep_address(server.port)
     address = f"http://127.0.0.1:{server.port}/?key={app.key}"
     print(address, flush=True)
