@@ -5,7 +5,8 @@ import { Chooser, make } from "./chooser.js";
 import { findCommand, makeHelp } from "./keys.js";
 import { SentenceList } from "./list.js";
 import {
-  COLUMNS, Values, findChanged, isUncertain, listChoices, listFirstChoices, listJoins, listSplits,
+  COLUMNS, Values, findChanged, findLikely, isUncertain, listChoices, listFirstChoices, listJoins,
+  listSplits,
 } from "./sentence.js";
 import { SentenceView, describeChanges } from "./view.js";
 
@@ -28,7 +29,10 @@ class Page {
     this.first = new Map(); // states of sentences when they were opened
     this.previous = new Map(); // their states before the last change
     this.comparison = 0;
-    this.list = new SentenceList(find("list"), (id) => this.select(id));
+    this.list = new SentenceList(find("list"), (id, stays) => {
+      if (!stays) this.leave();
+      this.select(id);
+    });
     this.view = new SentenceView(this);
     this.chooser = new Chooser(find("chooser"), () => this.focusWord());
     file.addEventListener("list", () => this.showList());
@@ -65,8 +69,9 @@ class Page {
       await this.file.load();
     });
     const rows = this.file.rows;
-    const index = location.hash ? Number(location.hash.slice(1)) : -1;
-    const row = rows.find((each) => each.index === index) ?? rows.find(({ checked }) => !checked) ?? rows[0];
+    const number = Number(location.hash.slice(1));
+    const isWanted = ({ index, checked }) => (number ? index + 1 === number : !checked);
+    const row = rows.find(isWanted) ?? rows[0];
     if (row) await this.select(row.id);
     else this.say("The file has no sentences.");
     this.file.send();
@@ -129,10 +134,11 @@ class Page {
 
   /** Show another sentence, the one that is known at once, and then the one of the server. */
   async select(id) {
-    this.leave();
+    this.chooser.close();
+    this.disarm();
     Object.assign(this, { id, comparison: 0 });
     this.list.choose(id);
-    history.replaceState(null, "", `#${this.file.places.get(id)?.index ?? ""}`);
+    history.replaceState(null, "", `#${(this.file.places.get(id)?.index ?? 0) + 1}`);
     const known = this.sentence;
     find("sentence").classList.toggle("loading", !known); // the one before is still to be seen
     if (known) this.begin(known);
@@ -286,8 +292,8 @@ class Page {
 
   // Answers.
 
-  listFirst(column, token, number) {
-    return listFirstChoices(column, token, this.sentence, this.values, number);
+  listFirst(column, token) {
+    return listFirstChoices(column, token, this.sentence, this.values, NUMBER);
   }
 
   takeValue([column, value]) {
@@ -296,16 +302,16 @@ class Page {
   }
 
   takeHead(number) {
-    const choice = this.listFirst("head", this.token, NUMBER)[number - 1];
+    const choice = this.listFirst("head", this.token)[number - 1];
     if (choice) this.takeValue(["head", choice.value]);
   }
 
   takeRelation(number) {
-    this.takeValue(["deprel", this.listFirst("deprel", this.token, NUMBER)[number - 1].value]);
+    this.takeValue(["deprel", this.listFirst("deprel", this.token)[number - 1].value]);
   }
 
   takeLikely(column) {
-    this.takeValue([column, this.token.likely.slice(column.length + 1)]);
+    this.takeValue([column, findLikely(this.token, column)]);
   }
 
   takeNote() {
@@ -362,7 +368,9 @@ class Page {
   }
 
   undo() {
-    if (!this.file.takeBack() && this.sentence) this.file.add("undo", this.id, {});
+    const id = this.file.takeBack();
+    if (id !== null && id !== this.id) this.select(id);
+    else if (id === null && this.sentence) this.file.add("undo", this.id, {});
   }
 
   redo() {

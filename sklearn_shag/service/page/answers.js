@@ -123,13 +123,13 @@ export class AnnotatedFile extends EventTarget {
     this.send();
   }
 
-  /** Take back the last answer that has not been sent; return whether there is one. */
+  /** Take back the last answer, if it has not been sent; return the id of its sentence, or null. */
   takeBack() {
-    if (!this.waiting.length || this.waiting.at(-1).isSent) return false;
+    if (!this.waiting.length || this.waiting.at(-1).isSent) return null;
     const { id } = this.waiting.pop();
     this.keep();
     this.tell("sentence", { id });
-    return true;
+    return id;
   }
 
   keep() {
@@ -141,17 +141,25 @@ export class AnnotatedFile extends EventTarget {
   async send() {
     if (this.isSending) return;
     this.isSending = true;
-    while (this.waiting.length) {
-      const [change] = this.waiting;
-      try {
-        const content = await this.sendOne(change);
-        this.finish(change, content, content.freed ?? []);
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        await this.judge(change, error);
-      }
+    try {
+      while (this.waiting.length) await this.sendFirst();
+    } finally {
+      this.isSending = false;
     }
-    this.isSending = false;
+  }
+
+  async sendFirst() {
+    const [change] = this.waiting;
+    let content;
+    try {
+      content = await this.sendOne(change);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      await this.judge(change, error);
+      return;
+    }
+    this.finish(change, content, content.freed ?? []);
+    if (change.action !== "answer") await this.load().catch(() => {}); // the next request says why
   }
 
   async sendOne(change) {
@@ -186,8 +194,7 @@ export class AnnotatedFile extends EventTarget {
     const after = this.receive(content);
     this.keep();
     this.tell("sentence", { id: after.id, before, after, freed, change });
-    if (isAnswer) this.tell("list");
-    else this.load().catch(() => {}); // the next request says what is wrong
+    this.tell("list");
   }
 
   /** Decide what becomes of a change that was refused: it waits, or it is given back. */
@@ -209,7 +216,8 @@ export class AnnotatedFile extends EventTarget {
     this.trouble = "";
     this.keep();
     const said = action === "answer" ? describeAnswer(change.content, this.states.get(id)) : action;
-    this.tell("refused", { change, reason: `${message} Not done: ${said}.` });
+    const place = this.places.has(id) ? `Sentence ${this.places.get(id).index + 1}: ` : "";
+    this.tell("refused", { change, reason: `${place}${message} Not done: ${said}.` });
     this.tell("sentence", { id });
   }
 

@@ -12,7 +12,10 @@ const FILTERS = {
 };
 
 export class SentenceList {
-  /** Use a part of the page; `onChoose` is called with the id of a sentence. */
+  /**
+   * Use a part of the page; `onChoose` is called with the id of a sentence, and with whether somebody
+   * stays in the list.
+   */
   constructor(place, onChoose) {
     this.place = place;
     this.box = place.querySelector("[role=listbox]");
@@ -23,13 +26,13 @@ export class SentenceList {
     place.querySelector("form").addEventListener("input", () => this.find());
     place.querySelector("form").addEventListener("submit", (event) => {
       event.preventDefault();
-      if (this.found.length) onChoose(this.found[0].id);
+      if (this.found.length) onChoose(this.found[0].id, false);
     });
     this.box.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.box);
     this.box.addEventListener("click", (event) => {
       const option = event.target.closest("[role=option]");
-      if (option) onChoose(this.found[Number(option.dataset.place)].id);
+      if (option) onChoose(this.found[Number(option.dataset.place)].id, false);
     });
     this.box.addEventListener("keydown", (event) => {
       const steps = { ArrowDown: 1, ArrowUp: -1 };
@@ -37,7 +40,7 @@ export class SentenceList {
       event.preventDefault();
       event.stopPropagation();
       const next = this.found[this.findChosen() + steps[event.key]];
-      if (next) onChoose(next.id);
+      if (next) onChoose(next.id, true);
     });
   }
 

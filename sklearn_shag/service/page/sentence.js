@@ -108,8 +108,11 @@ export function describeAnswer(answer, { tokens } = { tokens: [] }) {
 }
 
 /** What `check` found for a column of a token, null where it found nothing. */
-function findLikely({ likely }, column) {
-  return likely?.startsWith(`${column}:`) ? likely.slice(column.length + 1) : null;
+export function findLikely({ likely }, column) {
+  if (!likely?.startsWith(`${column}:`)) return null;
+  const value = likely.slice(column.length + 1);
+  // It stands in MISC, where features have a comma in place of "|".
+  return column === "feats" ? value.replace(/,(?=[^,=]+=)/g, "|") : value;
 }
 
 /** The choices for a column of a token: those with a probability first, then all others. */

@@ -1,12 +1,10 @@
 // One sentence large: its drawing, its table, and the choices for the word in focus.
 
 import { make } from "./chooser.js";
-import { COLUMNS, findChanged, listFirstChoices, nameHead } from "./sentence.js";
+import { COLUMNS, findChanged, findLikely, nameHead } from "./sentence.js";
 import { drawTree, findNeighbour, focusWord, makeTable, percent } from "./tree.js";
 
 const MOMENT = 2500; // milliseconds for which changes are shown
-const NUMBER = 9; // of choices with keys of their own
-const RELATIONS = 6; // that are offered at once
 const TAGS = { upos: "u", xpos: "t", lemma: "l", feats: "f" };
 const find = (id) => document.getElementById(id);
 
@@ -137,17 +135,17 @@ export class SentenceView {
     const confirm = makeButton("confirmWord", "", "↵", known ? "Next" : "Right");
     const forget = makeButton("forgetWord", "", "x", "Unknown");
     forget.disabled = !known;
-    const tags = Object.entries(TAGS).map(([name, key]) =>
-      makeButton("askColumn", name, key, `${COLUMNS[name].title} `, make("bdi", { textContent: token[name] })));
+    const tags = Object.keys(TAGS).flatMap((name) =>
+      [this.makeTag(name, token), ...this.makeLikely(name, token)]);
     find("word").replaceChildren(
       make("div", { className: "title" }, title, confirm, forget),
-      this.makeChoices("head", token, NUMBER, "takeHead", makeButton("askHead", "", "0", "All")),
-      this.makeChoices("deprel", token, RELATIONS, "takeRelation", makeButton("askColumn", "deprel", "r", "All")),
-      make("div", { className: "choices tags" }, ...tags, ...this.makeLikely(token)));
+      this.makeChoices("head", token, "takeHead", makeButton("askHead", "", "0", "All")),
+      this.makeChoices("deprel", token, "takeRelation", makeButton("askColumn", "deprel", "r", "All")),
+      make("div", { className: "choices tags" }, ...tags));
   }
 
-  makeChoices(column, token, number, command, all) {
-    const choices = this.page.listFirst(column, token, number);
+  makeChoices(column, token, command, all) {
+    const choices = this.page.listFirst(column, token);
     const buttons = choices.map(({ text, notes, isChosen, isLikely }, k) => {
       const key = column === "head" ? k + 1 : null;
       const button = makeButton(command, k + 1, key, make("bdi", { textContent: text }));
@@ -160,12 +158,23 @@ export class SentenceView {
     return make("div", { className: "choices", role: "group", ariaLabel: name.textContent }, name, ...buttons, all);
   }
 
+  /** A button for a tag or lemma, which looks like its arc: guesses are dashed. */
+  makeTag(column, token) {
+    const value = make("bdi", { textContent: token[column] });
+    const button = makeButton("askColumn", column, TAGS[column], `${COLUMNS[column].title} `, value);
+    const isGuessed = !token.given.includes(column) && token[column] !== "_";
+    button.classList.toggle("guessed", isGuessed);
+    if (isGuessed) button.title = "guessed";
+    return button;
+  }
+
   /** Offer the tag or lemma that check has found instead. */
-  makeLikely({ likely }) {
-    const [column, ...parts] = (likely ?? "").split(":");
-    if (!(column in TAGS)) return [];
-    const button = makeButton("takeLikely", column, null, `${COLUMNS[column].title} `,
-      make("bdi", { textContent: parts.join(":") }), make("span", { className: "note", textContent: "found by check" }));
+  makeLikely(column, token) {
+    const likely = findLikely(token, column);
+    if (likely === null) return [];
+    const note = make("span", { className: "note", textContent: "found by check" });
+    const value = make("bdi", { textContent: likely });
+    const button = makeButton("takeLikely", column, null, `${COLUMNS[column].title} `, value, note);
     button.className = "likely";
     return [button];
   }
