@@ -5,8 +5,8 @@ import { Chooser, make } from "./chooser.js";
 import { findCommand, makeHelp } from "./keys.js";
 import { SentenceList } from "./list.js";
 import {
-  COLUMNS, Values, findChanged, findLikely, isUncertain, listChoices, listFirstChoices, listJoins,
-  listSplits,
+  COLUMNS, Values, findChanged, findLikely, isMarked, isUncertain, listChoices, listFirstChoices,
+  listJoins, listSplits,
 } from "./sentence.js";
 import { SentenceView, describeChanges } from "./view.js";
 
@@ -112,7 +112,7 @@ class Page {
     this.list.show(rows);
     const done = rows.filter(({ checked }) => checked).length;
     find("progress").textContent =
-      `${done} of ${rows.length} sentences done; this time ${count.words} words confirmed, ` +
+      `${done} of ${rows.length} sentences done; this time ${Math.max(0, count.words)} words confirmed, ` +
       `${count.answers} answers given`;
   }
 
@@ -279,12 +279,12 @@ class Page {
   }
 
   async goToMarked() {
-    let token = this.sentence.tokens.find(({ id, likely }) => likely && id > this.word);
+    let token = this.sentence.tokens.find((each) => isMarked(each) && each.id > this.word);
     if (!token) {
       const next = this.list.findNext(1, ({ marked, checked }) => marked && !checked);
       if (!next) this.say("No sentence below has marked words.");
       else await this.select(next.id);
-      token = next && this.sentence?.tokens.find(({ likely }) => likely);
+      token = next && this.sentence?.tokens.find(isMarked);
     }
     this.word = token?.id ?? this.word;
     this.focusWord();

@@ -10,7 +10,7 @@ export const COMMANDS = {
     [["Home", "End"], "the first or last word", "step"],
     [["Tab"], "the next uncertain word, and after the last one the choices", "goToUncertain", 1],
     [["Shift+Tab"], "the uncertain word before", "goToUncertain", -1],
-    [["m"], "the next word that check has marked, also in other sentences", "goToMarked"],
+    [["m"], "the next word that check or suggest has marked, also in other sentences", "goToMarked"],
   ],
   "Change the word": [
     [["1", "2", "3", "4", "5", "6", "7", "8", "9"], "choose a head by its number in the list", "takeHead"],

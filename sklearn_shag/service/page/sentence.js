@@ -44,10 +44,8 @@ export class Values {
 export function readSentence(content) {
   const tokens = content.tokens.map((token) => {
     const columns = TAGS.concat("deprel").map((name) => [name, token[name] ?? "_"]);
-    const { known = false, given = [], alternatives = [], relations = [], likely = null } = token;
-    const probability = token.probability ?? (known ? 1 : 0);
-    const others = { known, given, alternatives, relations, likely, probability };
-    return { ...token, ...Object.fromEntries(columns), ...others };
+    const probability = token.probability ?? (token.known ? 1 : 0);
+    return { ...token, ...Object.fromEntries(columns), probability };
   });
   const text = content.text ?? tokens.map(({ form }) => form).join(" ");
   return { ...content, text, note: content.note ?? "", tokens };
@@ -87,6 +85,11 @@ export function findChanged(before, after) {
 
 export function isUncertain({ known, probability }) {
   return !known && judge(probability) !== "sure";
+}
+
+/** Whether check has marked a token, or suggest, and nobody has confirmed it. */
+export function isMarked({ known, marked, likely }) {
+  return likely !== null || (marked && !known);
 }
 
 export function nameHead(head, { tokens }) {
@@ -140,11 +143,10 @@ export function listChoices(column, token, sentence, values) {
 /** The choices that are shown without asking for all: those that are probable, chosen or found. */
 export function listFirstChoices(column, token, sentence, values, number) {
   const choices = listChoices(column, token, sentence, values);
-  const isFirst = ({ probability, isChosen }) => probability >= SMALLEST || isChosen;
-  const first = choices.filter(isFirst).slice(0, number);
-  const likely = choices.find((choice) => choice.isLikely);
-  if (likely && !first.includes(likely)) first.splice(number - 1, 1, likely);
-  return first;
+  const needed = choices.filter(({ isChosen, isLikely }) => isChosen || isLikely);
+  const probable = choices.filter((each) => each.probability >= SMALLEST && !needed.includes(each));
+  const shown = [...needed, ...probable.slice(0, number - needed.length)];
+  return choices.filter((choice) => shown.includes(choice));
 }
 
 /** The places where a sentence or a word can be split, as requests and their texts. */

@@ -1,7 +1,7 @@
 // One sentence large: its drawing, its table, and the choices for the word in focus.
 
 import { make } from "./chooser.js";
-import { COLUMNS, findChanged, findLikely, nameHead } from "./sentence.js";
+import { COLUMNS, findChanged, findLikely, isMarked, nameHead } from "./sentence.js";
 import { drawTree, findNeighbour, focusWord, makeTable, percent } from "./tree.js";
 
 const MOMENT = 2500; // milliseconds for which changes are shown
@@ -50,8 +50,8 @@ export class SentenceView {
     this.sentence = sentence;
     this.drawing.replaceChildren();
     drawTree(this.drawing, sentence, sentence, true);
-    for (const { id, likely } of sentence.tokens)
-      this.findParts(id).forEach((part) => part.classList.toggle("asked", Boolean(likely)));
+    for (const { id } of sentence.tokens.filter(isMarked))
+      this.findParts(id).forEach((part) => part.classList.add("asked"));
     this.drawing.scrollTop = this.drawing.scrollHeight; // words are at the foot
     if (isSame) this.drawing.scrollLeft = scrollLeft;
     this.writeTitle();
