@@ -50,10 +50,6 @@ class Annotation:
         self.store, self.guesser, self._by = store, guesser, by
         self._shown, self._errors, self._ahead = None, {}, []
 
-    def list_values(self, asked=()):
-        """List the values of columns that the model knows, by the names of the columns."""
-        return self.guesser.list_values()
-
     def list_sentences(self, asked=()):
         """List all sentences; expected wrong heads are known of those that the parser has seen."""
         rows = []

@@ -30,7 +30,7 @@ class Guesser:
     def __init__(self, opened):
         self._transform, self._parser = self._opened = opened
 
-    def list_values(self):
+    def list_values(self, asked=()):
         """List the values of columns that the model knows, by the names of the columns."""
         known = {"deprel": self._parser.labels_} if self._parser._has_labels else {}
         for part in (*self._transform.steps, self._parser):

@@ -82,7 +82,7 @@ class AnnotationApp(ParserApp):
         self._ends, self._behind = Event(), Thread(target=self._look_ahead, daemon=True)
         self._behind.start()
         self.routes |= {
-            "/values": ("GET, HEAD", partial(self._annotate, annotation.list_values)),
+            "/values": ("GET, HEAD", partial(self._annotate, annotation.guesser.list_values)),
             "/sentences": ("GET, HEAD", partial(self._annotate, annotation.list_sentences)),
             "/sentences/N": ("GET, HEAD, PUT", partial(self._annotate, annotation.answer)),
             "/sentences/N/split": ("POST", partial(self._annotate, annotation.split)),

@@ -45,7 +45,11 @@ PAGE = {
     "/page.js": "page.js",
     "/tree.js": "tree.js",
 }
-_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+}
 _NUMBER = re.compile(r"(?<=/)[0-9]+(?=/|$)")  # in an address
 # Of all answers. Editors that are web pages may ask, too.
 HEADERS = {
@@ -90,9 +94,8 @@ class ParserApp:
             "/health": (reading, _say("The models are ready.", 200)),
         }
         for address, name in self.page.items():
-            kind = _TYPES[name.partition(".")[2]]
+            headers = {"Content-Type": _TYPES[name.partition(".")[2]]}
             content = files(__package__).joinpath("page", name).read_bytes()
-            headers = {"Content-Type": f"{kind}; charset=utf-8"}
             self.routes[address] = reading, (200, headers, content)
 
     def __call__(self, environ, start_response):
