@@ -64,29 +64,30 @@ class Page {
 
   /** Load the file, and show the sentence of the address or the first that is not done. */
   async start() {
-    await this.insist(async () => {
+    const isLoaded = await this.insist(async () => {
       this.values.add(await this.file.server.ask("GET", "values"));
       await this.file.load();
     });
+    if (!isLoaded) return;
     const rows = this.file.rows;
     const number = Number(location.hash.slice(1));
     const isWanted = ({ index, checked }) => (number ? index + 1 === number : !checked);
     const row = rows.find(isWanted) ?? rows[0];
-    if (row) await this.select(row.id);
-    else this.say("The file has no sentences.");
+    await this.select(row.id);
     this.file.send();
     await this.follow();
   }
 
-  /** Do something again until the server answers. */
+  /** Do something again until the server answers; return whether it has not refused it. */
   async insist(action) {
     for (;;) {
       try {
-        return await action();
+        await action();
+        return true;
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         this.say(error.message, true);
-        if (![0, 503].includes(error.status)) return undefined;
+        if (![0, 503].includes(error.status)) return false;
       }
       await pause(PAUSE);
     }

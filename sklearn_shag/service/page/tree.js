@@ -56,19 +56,20 @@ function writeCertainty({ known, probability }) {
 /**
  * Draw a tree at the end of an element, which must be on the page: its words are measured.
  *
- * Words and arcs have the number of the word as `data-id`; with `isNumbered` it is also shown. Heads
- * that people have confirmed are `known`, and a head that nobody knows is null.
+ * Words and arcs have the number of the word as `data-id`. If the tree `isEdited`, words are buttons,
+ * and their numbers are shown. Heads that people have confirmed are `known`, and a head that nobody
+ * knows is null.
  */
-export function drawTree(place, sentence, tree, isNumbered = false) {
+export function drawTree(place, sentence, tree, isEdited = false) {
   const slant = SLANTED.test(sentence.text) ? "slanted" : "upright";
   const attributes = { class: `tree ${slant}`, role: "group", "aria-label": sentence.text };
   const svg = add(place, "svg", attributes);
   const arcs = drawArcs(svg, tree.tokens.filter(({ head }) => head !== null));
-  const words = tree.tokens.map((token) => drawWord(svg, token, tree.tokens, isNumbered));
+  const words = tree.tokens.map((token) => drawWord(svg, token, tree.tokens, isEdited));
   for (const part of [...arcs, ...words]) part.measure();
   const width = placeWords(words, arcs, RIGHT_TO_LEFT.test(sentence.text));
   const height = placeArcs(words, arcs);
-  const foot = WORD_HEIGHT + (isNumbered ? NUMBER_HEIGHT : 0);
+  const foot = WORD_HEIGHT + (isEdited ? NUMBER_HEIGHT : 0);
   const depth = drawMultiwordTokens(svg, words, sentence.multiword_tokens, foot);
   svg.setAttribute("viewBox", `0 ${-height} ${width} ${height + depth}`);
   svg.setAttribute("width", width);
@@ -96,20 +97,20 @@ class DrawnWord {
   }
 }
 
-function drawWord(svg, token, tokens, isNumbered) {
+function drawWord(svg, token, tokens, isEdited) {
   const group = add(svg, "g", {
     class: "word",
     "data-id": token.id,
-    role: "img",
+    role: isEdited ? "button" : "img",
     tabindex: token.id === 1 ? 0 : -1,
     "aria-label": describe(token, tokens),
   });
-  const height = WORD_HEIGHT - 2 + (isNumbered ? NUMBER_HEIGHT : 0);
+  const height = WORD_HEIGHT - 2 + (isEdited ? NUMBER_HEIGHT : 0);
   add(group, "rect", { class: "ground", y: 2, height, rx: 6 });
   add(group, "text", { class: "form", y: 22 }, token.form);
   add(group, "text", { class: "tag", y: 40 }, token.upos);
   add(group, "text", { class: "lemma", y: 57 }, token.lemma);
-  if (isNumbered) add(group, "text", { class: "number", y: 74 }, token.id);
+  if (isEdited) add(group, "text", { class: "number", y: 74 }, token.id);
   if (token.feats !== "_" || token.xpos !== "_")
     add(group, "title", {}, [token.xpos, token.feats].filter((cell) => cell !== "_").join(" "));
   return new DrawnWord(group);
