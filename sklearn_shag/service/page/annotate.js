@@ -11,7 +11,7 @@ import {
 import { SentenceView, describeChanges } from "./view.js";
 
 const PAUSE = 1000; // milliseconds before what is lost is asked again
-const SLOW = 20; // times the time of a reply: the pause until the list is asked again
+const [LONG_PAUSE, SLOW] = [4000, 40]; // until the list is asked again: at least, and times a reply
 const NUMBER = 9; // choices with keys of their own
 const FIELDS = "input, select, textarea";
 const COMPARED = ["", "Before the last answer", "At the beginning"];
@@ -80,9 +80,10 @@ class Page {
 
   /** Do something again until the server answers; return whether it has not refused it. */
   async insist(action) {
-    for (;;) {
+    for (let hasFailed = false; ; hasFailed = true) {
       try {
         await action();
+        if (hasFailed) this.say("");
         return true;
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
@@ -96,10 +97,10 @@ class Page {
   /** Ask for the list again as long as the parser works on it. */
   async follow() {
     while (this.file.rows.some((row) => row.expected_errors === null)) {
+      await pause(LONG_PAUSE);
       const begun = performance.now();
-      await pause(PAUSE);
       await this.file.load().catch(() => {}); // the next request says what is wrong
-      await pause(SLOW * (performance.now() - begun - PAUSE));
+      await pause(SLOW * (performance.now() - begun));
     }
   }
 
