@@ -193,6 +193,7 @@ class Annotation:
         given["deprel"] = ~guesses["deprel"]
         columns = {name: content[name] for name in _OF_WORDS} | of_words
         columns["known"] = (~guesses["head"]).tolist()
+        columns["marked"] = [f"{ASKED}=Yes" in misc.split("|") for misc in tree.misc]
         columns["likely"] = [next(iter(_LIKELY.findall(misc)), None) for misc in tree.misc]
         tokens = []
         for k, values in enumerate(zip(*columns.values(), strict=True)):

@@ -6,6 +6,7 @@ from sklearn_shag.parsing import parse_trees
 from sklearn_shag.treebank import find_given, known_heads, with_tags
 from sklearn_shag.utils._heads import UNKNOWN
 
+_CLOSED = {"upos", "xpos", "feats", "deprel"}  # columns whose values are listed
 _LEAST = 5e-4  # the least probability of alternatives
 
 
@@ -28,6 +29,13 @@ class Guesser:
 
     def __init__(self, opened):
         self._transform, self._parser = self._opened = opened
+
+    def list_values(self, asked=()):
+        """List the values of columns that the model knows, by the names of the columns."""
+        known = {"deprel": self._parser.labels_} if self._parser._has_labels else {}
+        for part in (*self._transform.steps, self._parser):
+            known |= getattr(part, "tag_values_", {})
+        return {name: list(known[name]) for name in _CLOSED & known.keys()}
 
     def guess(self, tree):
         """Guess what is not known of a sentence.

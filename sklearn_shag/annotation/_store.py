@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import secrets
 import sqlite3
 from contextlib import ExitStack
 from itertools import count, repeat
@@ -21,6 +22,7 @@ PRAGMA synchronous = FULL;
 CREATE TABLE IF NOT EXISTS sentences (id PRIMARY KEY, place, version, lines);
 CREATE TABLE IF NOT EXISTS sources (path, digest);
 CREATE TABLE IF NOT EXISTS outputs (digest, version);
+CREATE TABLE IF NOT EXISTS addresses (port, key);
 BEGIN EXCLUSIVE;
 COMMIT;
 """
@@ -51,6 +53,8 @@ class Store:
     sentences : list of AnnotatedSentence
     version : int
         The number of the last change.
+    port, key : int, str
+        Of the page in the run before, which may still be open; 0 and a new key in the first run.
 
     Raises
     ------
@@ -66,6 +70,7 @@ class Store:
         journal = self.path + JOURNAL
         with ExitStack() as failed:  # leaves no new database
             if not os.path.exists(journal):
+                os.close(os.open(journal, os.O_CREAT, 0o600))  # the key is nobody else's
                 failed.callback(os.remove, journal)
             # One thread after the other uses it.
             self._db = sqlite3.connect(journal, timeout=1, check_same_thread=False)
@@ -78,6 +83,8 @@ class Store:
             for number, version, lines in rows
         ]
         self.version = max(each.version for each in self.sentences)
+        addresses = self._select("SELECT port, key FROM addresses")
+        self.port, self.key = addresses[0] if addresses else (0, secrets.token_urlsafe())
 
     def _begin(self, sources, read):
         """Open the database, and put new sentences into it."""
@@ -171,6 +178,12 @@ class Store:
     def find(self, sentence_id):
         """Find the index of a sentence."""
         return next(k for k, each in enumerate(self.sentences) if each.id == sentence_id)
+
+    def keep_address(self, port):
+        """Keep the port and the key for the next run."""
+        with self._lock, self._db:
+            self._db.execute("DELETE FROM addresses")
+            self._db.execute("INSERT INTO addresses VALUES (?, ?)", (port, self.key))
 
     def save(self):
         """Write the file, if a sentence has changed since."""

@@ -1,7 +1,7 @@
 """The command `annotate`, which lets annotators correct trees in the browser."""
 
-import secrets
 import webbrowser
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -50,8 +50,10 @@ def annotate(options):
     read = partial(_read_sentences, options, splitter, files)
     store = Store(options.output, files, read)
     annotation = Annotation(store, Guesser(served.opened), options.by)
-    app = AnnotationApp({options.model: served}, annotation, secrets.token_urlsafe())
-    server = AppServer(app, "127.0.0.1", options.port, threads=8)
+    app = AnnotationApp({options.model: served}, annotation, store.key)
+    server = _listen(app, options.port, store.port)
+    server.heed_signals()
+    store.keep_address(server.port)
     address = f"http://127.0.0.1:{server.port}/?key={app.key}"
     print(address, flush=True)
     if not options.no_browser:
@@ -59,6 +61,13 @@ def annotate(options):
     app.start()
     server.run()
     app.close()
+
+
+def _listen(app, port, old_port):
+    """Listen at the port that is asked for, or else at that of the run before, if it is free."""
+    with suppress(OSError):
+        return AppServer(app, "127.0.0.1", port or old_port, threads=8)
+    return AppServer(app, "127.0.0.1", port, threads=8)
 
 
 def _read_sentences(options, splitter, files):

@@ -28,6 +28,20 @@ from sklearn_shag.treebank import LEARNED
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import call_recorded
 
+# The page, by its addresses, with style sheet and trees of the service.
+ANNOTATION_PAGE = {
+    "/": "annotate.html",
+    "/annotate.css": "annotate.css",
+    "/annotate.js": "annotate.js",
+    "/answers.js": "answers.js",
+    "/chooser.js": "chooser.js",
+    "/keys.js": "keys.js",
+    "/list.js": "list.js",
+    "/sentence.js": "sentence.js",
+    "/style.css": "style.css",
+    "/tree.js": "tree.js",
+    "/view.js": "view.js",
+}
 _SAVED = 3.0  # seconds from a change to the file
 # What requests may bring, and what it holds.
 _KINDS = (
@@ -54,6 +68,7 @@ class AnnotationApp(ParserApp):
         What each request must bring.
     """
 
+    page = ANNOTATION_PAGE
     headers = {name: HEADERS[name] for name in HEADERS if not name.startswith("Access-Control")}
     statuses = {
         ConflictError: (409, None),
@@ -66,6 +81,7 @@ class AnnotationApp(ParserApp):
         self._annotation, self.key = annotation, key
         self._ends, self._behind = Event(), Thread(target=self._look_ahead, daemon=True)
         self.routes |= {
+            "/values": ("GET, HEAD", partial(self._annotate, annotation.guesser.list_values)),
             "/sentences": ("GET, HEAD", partial(self._annotate, annotation.list_sentences)),
             "/sentences/N": ("GET, HEAD, PUT", partial(self._annotate, annotation.answer)),
             "/sentences/N/split": ("POST", partial(self._annotate, annotation.split)),

@@ -40,10 +40,15 @@ MAX_REQUEST_BYTES, MAX_SENTENCE_TOKENS, ANSWERING = 2**22, 500, 120.0
 _TURN, _MOST_TREES = 50, 20  # sentences of a request that are parsed at once; trees of a sentence
 # The page, by its addresses: no other file is ever read.
 PAGE = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/style.css": ("style.css", "text/css; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-    "/tree.js": ("tree.js", "text/javascript; charset=utf-8"),
+    "/": "index.html",
+    "/style.css": "style.css",
+    "/page.js": "page.js",
+    "/tree.js": "tree.js",
+}
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
 }
 _NUMBER = re.compile(r"(?<=/)[0-9]+(?=/|$)")  # in an address
 # Of all answers. Editors that are web pages may ask, too.
@@ -88,9 +93,10 @@ class ParserApp:
             "/trees": ("POST, OPTIONS", self.list_trees),
             "/health": (reading, _say("The models are ready.", 200)),
         }
-        for address, (name, kind) in self.page.items():
+        for address, name in self.page.items():
+            headers = {"Content-Type": _TYPES[name.partition(".")[2]]}
             content = files(__package__).joinpath("page", name).read_bytes()
-            self.routes[address] = reading, (200, {"Content-Type": kind}, content)
+            self.routes[address] = reading, (200, headers, content)
 
     def __call__(self, environ, start_response):
         """Answer a request, or refuse it with a line of text."""

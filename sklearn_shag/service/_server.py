@@ -63,10 +63,13 @@ class AppServer:
         self._server.pull_trigger()  # wakes the loop
         self._stops = True
 
-    def run(self):
-        """Answer requests until a signal tells the server to stop."""
+    def heed_signals(self):
+        """Let SIGTERM and Ctrl-C stop the server; only the main thread may ask for that."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self.stop)
+
+    def run(self):
+        """Answer requests until the server is told to stop."""
         while not self._stops:
             self._turn()
         self._drain()
