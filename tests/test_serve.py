@@ -48,9 +48,8 @@ def served(parser):
 
 
 @pytest.fixture
-def serve(served, monkeypatch):
-    """Start a server in a thread of this process, without signals, and return its address."""
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
+def serve(served):
+    """Start a server in this process, and return its address."""
     started = []
 
     def start(confidence=False, max_bytes=2**22, answering=120.0, **models):
@@ -510,7 +509,7 @@ def test_no_body_takes_long(serve, part, kind):
 
 
 def test_errors_of_the_program_are_not_shown(serve, served, capsys):
-    def fail(*_):
+    def fail(sentences):
         raise RuntimeError("secret")
 
     broken = served._replace(opened=served.opened._replace(transform=fail))

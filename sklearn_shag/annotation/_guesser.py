@@ -28,12 +28,14 @@ class Guesser:
     """
 
     def __init__(self, opened):
-        self._transform, self._parser = self._opened = opened
+        transform = opened.transform._replace(keep=keep_known_tags)
+        self._opened = opened._replace(transform=transform)
 
     def list_values(self, asked=()):
         """List the values of columns that the model knows, by the names of the columns."""
-        known = {"deprel": self._parser.labels_} if self._parser._has_labels else {}
-        for part in (*self._transform.steps, self._parser):
+        transform, parser = self._opened
+        known = {"deprel": parser.labels_} if parser._has_labels else {}
+        for part in (*transform.steps, parser):
             known |= getattr(part, "tag_values_", {})
         return {name: list(known[name]) for name in _CLOSED & known.keys()}
 
@@ -58,7 +60,7 @@ class Guesser:
             The probability of each head, alternatives to it, and relations with probabilities.
         """
         both = [tree, tree.with_heads(None, keep_deps=True)]
-        options = {"keep_heads": True, "confidence": "all", "keep_tags": keep_known_tags}
+        options = {"keep_heads": True, "confidence": "all"}
         ((pairs, columns, answer), (_, _, free)) = parse_trees(self._opened, both, **options)
         ((found, probabilities),) = pairs
         is_known = known_heads(tree) != UNKNOWN
@@ -66,10 +68,10 @@ class Guesser:
         likely = [_list_likely(range(len(tree) + 1), of_word) for of_word in marginals]
         words = {"probability": probabilities["head_proba"], "alternatives": likely}
         words["relations"] = [[] for _ in likely]
-        if self._parser._has_labels:
-            sentences, names = self._transform([tree], keep_known_tags), self._parser.labels_
-            (of_words,) = self._parser.predict_label_proba(sentences, [found.heads])
-            words["relations"] = [_list_likely(names, of_word) for of_word in of_words]
+        transform, parser = self._opened
+        if parser._has_labels:
+            (of_words,) = parser.predict_label_proba(transform([tree]), [found.heads])
+            words["relations"] = [_list_likely(parser.labels_, of_word) for of_word in of_words]
         return found, columns, words
 
 
