@@ -228,95 +228,89 @@ SENTENCE = {"index", "id", "version", "sent_id", "text", "checked", "note", "tok
 SENTENCE |= {"multiword_tokens", "empty_nodes"}
 TOKEN = {"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "known", "given"}
 TOKEN |= {"probability", "alternatives", "relations", "likely"}
+TAGS = ["upos", "xpos", "feats", "lemma"]
 
 
-def test_the_interface_describes_sentences(serve):
+@over("by", ["order", "heads-in-sentences", "sentences"])
+def test_the_interface_describes_sentences(serve, english, by):
     tree = DependencyTree.from_conllu(ENHANCED.format(k=1))
-    call = serve([tree, tree.with_heads(None)])
-    while None in (rows := [row["expected_errors"] for row in call("GET /sentences")]):
+    sure, long = tree.with_heads([2, 4, 4, 0, 4, 7, 4, 7, 4]), english[3].with_heads(None)
+    call = serve([sure, long, tree.with_heads(None)], by=by)
+    while None in [row["expected_errors"] for row in call("GET /sentences")]:
         time.sleep(0.01)
-    assert rows[0] < rows[1]
-    assert [set(row) for row in call("GET /sentences")] == [LISTED, LISTED]
-    shown = call("GET /sentences/0")
-    assert set(shown) == SENTENCE
-    assert {name: shown[name] for name in ("multiword_tokens", "empty_nodes")} == {
-        name: tree.to_dict()[name] for name in ("multiword_tokens", "empty_nodes")
-    }
-    tokens = shown["tokens"]
-    assert all(set(token) == TOKEN for token in tokens)
-    assert [token["id"] for token in tokens] == list(range(1, 10))
-    assert [token["known"] for token in tokens] == [k not in (1, 3, 5) for k in range(1, 10)]
-    assert tokens[1]["given"] == ["upos", "xpos", "feats", "lemma", "deprel"]
-    assert tokens[0]["given"] == ["upos", "xpos", "feats", "lemma"]
-    for token in tokens:
+    rows = {row["index"]: row for row in call("GET /sentences")}
+    shares = {k: row["expected_errors"] / (len(long) if k == 1 else 9) for k, row in rows.items()}
+    wrong = {"sentences": shares}.get(by, {k: row["expected_errors"] for k, row in rows.items()})
+    by_errors = sorted(range(3), key=wrong.get, reverse=True)
+    assert list(rows) == (by_errors if by != "order" else [0, 1, 2])
+    assert wrong[0] < min(wrong[1], wrong[2])
+    shown = call("GET /sentences/2")
+    tokens, content = shown["tokens"], tree.to_dict()
+    assert [set(rows[0]), set(shown), *map(set, tokens)] == [LISTED, SENTENCE, *[TOKEN] * 9]
+    for name in ("multiword_tokens", "empty_nodes", "text", "sent_id"):
+        assert shown[name] == content[name]
+    found = call("PUT /sentences/2", {"confirm": [1], "deprels": {"2": tokens[1]["deprel"]}})
+    assert set(found) == SENTENCE | {"freed"}
+    assert [token["known"] for token in found["tokens"]] == [True, True, *[False] * 7]
+    for token in found["tokens"]:
+        assert token["given"] == TAGS + ["deprel"] * token["known"]
         for rows in (token["alternatives"], token["relations"]):
             shares = [share for _, share in rows]
             assert shares == sorted(shares, reverse=True)
             assert sum(shares) == pytest.approx(1, abs=0.01)
-        if not token["known"]:
-            found = dict(token["alternatives"])[token["head"]]
-            assert found == pytest.approx(token["probability"], abs=1e-4)
-        else:
-            assert token["probability"] == 1
-    changed = call("PUT /sentences/0", {"confirm": [1]})
-    assert set(changed) == SENTENCE | {"freed"}
+        share = 1 if token["known"] else dict(token["alternatives"])[token["head"]]
+        assert token["probability"] == pytest.approx(share, abs=1e-4)
+    assert len(found["tokens"][0]["alternatives"]) > 1  # though it is known
     assert set(call("POST /undo")) == SENTENCE
 
 
+PUT, SPLIT, JOIN = "PUT /sentences/0", "POST /sentences/0/split", "POST /sentences/0/join"
 WRONG = [
-    *(b"", b"{", b"\xff", b"null", b"[]", {"head": {"1": 2}}, {"heads": {"x": 2}}),
+    *(b"{", b"\xff", b"null", b"[]", {"head": {"1": 2}}, {"heads": {"x": 2}}),
     *({"heads": {"1": "2"}}, {"heads": {"1": True}}, {"heads": [2]}, {"heads": {"1": 1}}),
     *({"heads": {"99": 1}}, {"heads": {"1": 99}}, {"heads": {"1": -1}}, {"heads": {"0": 1}}),
     *({"heads": {"1": 2, "2": 1}}, {"heads": {"1": 0, "2": 0}}, {"deprels": {"1": ""}}),
     *({"deprels": {"2": "root"}}, {"upos": {"1": "a\tb"}}, {"lemma": {"1": "a\nb"}}),
     *({"feats": {"1": None}}, {"confirm": 1}, {"confirm": ["1"]}, {"confirm": [0]}),
     *({"unknown": [99]}, {"checked": "yes"}, {"checked": 1}, {"note": 3}, {"note": "a\nb"}),
-    *({"version": "3"}, {"id": None}, {"deprels": {"3": "obj", "99": "obj"}}),
+    *({"version": "3"}, {"id": None}, {"deprels": {"2": "obj", "99": "obj"}}),
+    *({"deprels": {"3": "obj"}}, {"heads": {"2": 0}, "deprels": {"2": "obj"}}),
 ]
+REFUSED = {
+    400: [
+        *[(PUT, content) for content in WRONG],
+        *[(SPLIT, content) for content in ({}, {"word": 99}, {"character": 1}, {"word": [1]})],
+        *[(JOIN, content) for content in ({"word": 0}, {"words": 1})],
+    ],
+    404: [
+        *[(f"GET /sentences/{name}", None) for name in ("3", "N", "-1", "0/other", "")],
+        *[("POST /sentences/3/split", {"word": 2}), ("PUT /sentences/99", {"note": "x"})],
+    ],
+    405: [
+        *[("POST /sentences/0", {}), ("GET /undo", None), ("DELETE /sentences/0", None)],
+        *[("OPTIONS /sentences", None), ("OPTIONS /", None), ("PUT /sentences", {})],
+    ],
+    409: [
+        *[("POST /undo", None), ("POST /redo", None), ("POST /sentences/0/undo", None)],
+        *[("POST /sentences/2/join", None), (JOIN, {"version": 1}), (PUT, {"version": 0})],
+        *[(SPLIT, {"word": 1, "character": k}) for k in (-1, 0, 99)],
+        *[(SPLIT, {"word": 1}), (SPLIT, {"word": 2, "id": 1}), (PUT, {"id": 1, "note": "x"})],
+        *[(JOIN, {"word": 1}), (JOIN, {"word": 8}), (JOIN, {"word": 99})],
+    ],
+}
 
 
 def test_what_is_refused_changes_nothing(serve, english, capsys):
     call = serve(english[:3])
     before = call("GET /sentences/0")
-    assert len(before["tokens"]) < 99
-    for content in WRONG[1:]:
-        reason = call("PUT /sentences/0", content, 400)
-        assert reason.count("\n") == 1
-    for request, status in {
-        "GET /sentences/3": 404,
-        "POST /sentences/3/split": 404,
-        "GET /sentences/N": 404,
-        "GET /sentences/0/other": 404,
-        "POST /sentences/0": 405,
-        "GET /undo": 405,
-        "DELETE /sentences/0": 405,
-        "OPTIONS /sentences": 405,
-        "POST /undo": 409,
-        "POST /redo": 409,
-        "POST /sentences/0/undo": 409,
-        "POST /sentences/2/join": 409,
-    }.items():
-        call(request, None, status)
-    for part, content in (
-        *(("split", {}), ("split", {"word": 99}), ("join", {"words": 1})),
-        *(("join", {"word": 0}), ("split", {"character": 1})),
-    ):
-        call(f"POST /sentences/0/{part}", content, 400)
-    for part, content in (
-        *(("split", {"word": 1}), ("split", {"word": 1, "character": 0})),
-        *(("split", {"word": 1, "character": 99}), ("split", {"word": 1, "character": -1})),
-        *(("join", {"word": 1}), ("join", {"word": 99})),
-        ("join", {"word": len(before["tokens"])}),
-        *(("split", {"word": 2, "id": 1}), ("join", {"version": 1})),
-    ):
-        call(f"POST /sentences/0/{part}", content, 409)
-    assert call("GET /sentences/0") == before
-    for request in ("GET /sentences", "OPTIONS /sentences", "PUT /sentences/0", "GET /models"):
+    for status, requests in REFUSED.items():
+        for request, content in requests:
+            assert call(request, content, status).count("\n") == 1
+    assert call("GET /sentences/0") == call("GET /sentences/0?key=key", key="") == before
+    assert "<html" in call("GET /", key="")
+    for request in ("GET /sentences", "OPTIONS /sentences", "GET /models", "GET /sentences?key=no"):
         for key in ("", "kez", "é"):
             call(request, None, 403, key=key)
-    assert call("GET /sentences/0?key=key", key="") == before
-    call("GET /sentences/0?key=no", None, 403)
-    assert "<html" in call("GET /", key="")
     assert capsys.readouterr().err == ""
 
 
@@ -325,14 +319,13 @@ def test_answers_are_known_and_free_what_does_not_fit(serve, english):
     call = serve([tree, tree.with_heads(None)])
     root, first = tree.heads.tolist().index(0) + 1, call("GET /sentences/1")
     child = tree.heads.tolist().index(root) + 1
-    answer = partial(call, "PUT /sentences/0")
-    assert answer({"heads": {str(root): child}})["freed"] == [child]
-    tokens = call("GET /sentences/0")["tokens"]
-    assert (tokens[root - 1]["head"], tokens[root - 1]["known"]) == (child, True)
-    assert not tokens[child - 1]["known"]
-    call("POST /undo")
     leaf = next(k for k in range(1, len(tree)) if k not in tree.heads)
-    found = answer({"heads": {str(leaf): 0}, "deprels": {str(leaf): "root"}})
+    found = call(PUT, {"heads": {str(root): child}})
+    words = [(token["head"], token["known"]) for token in found["tokens"]]
+    assert found["freed"] == [child]
+    assert (words[root - 1], words[child - 1]) == ((child, True), (words[child - 1][0], False))
+    call("POST /undo")
+    found = call(PUT, {"heads": {str(leaf): 0}, "deprels": {str(leaf): "root"}})
     assert found["freed"] == [root]
     heads = {"2": 5, "3": 7, "4": 6}  # they cross
     found = call("PUT /sentences/1", {"heads": heads, "deprels": {"3": "obj"}, "id": first["id"]})
