@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_shag import CRFParser, DeterministicSHAG, Tagger
 from sklearn_shag.annotation import Annotation, ConflictError, Guesser, Store
 from sklearn_shag.cli import _annotate, main
-from sklearn_shag.service import AnnotationApp, open_served
+from sklearn_shag.service import AnnotationApp, _annotation_app, open_served
 from sklearn_shag.treebank import (
     DependencyTree,
     find_guesses,
@@ -153,7 +153,8 @@ def test_random_changes_give_what_a_plain_model_gives(name, tmp_path_factory, tr
 
 
 def test_random_changes_of_empty_nodes_and_unknown_heads(tmp_path, english):
-    texts = [ENHANCED.format(k=k) + english[k].to_conllu() for k in range(10)]
+    unsorted = ENHANCED.replace("4:punct", "8:dep|4:punct")
+    texts = [unsorted.format(k=k) + english[k].to_conllu() for k in range(10)]
     trees = [DependencyTree.from_conllu(each) for text in texts for each in text.split("\n\n")[:2]]
     change_at_random(tmp_path, trees, {"xpos": "X"}, 400)
 
@@ -368,6 +369,20 @@ def test_edited_tags_are_read_by_models_that_read_tags(serve, english, model):
         found = call("PUT /sentences/0", {"deprels": {str(own): "obj"}, "lemma": {"1": "x"}})
         assert found["tokens"][own - 1]["deprel"] == "obj"
         assert found["tokens"][0]["lemma"] == "x"
+
+
+def test_the_file_is_written_behind_and_long_sentences_are_refused(
+    serve, english, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(_annotation_app, "_SAVED", 0.0)
+    call, out = serve([DependencyTree(["a"] * 501), english[0]]), tmp_path / "0.conllu"
+    call(PUT, {"note": "x"}, 400)
+    call("GET /sentences/0", None, 400)
+    call("PUT /sentences/1", {"note": "written behind"})
+    while not out.exists() or "# note = written behind" not in out.read_text(encoding="utf-8"):
+        time.sleep(0.01)
+    assert "# note = x" not in out.read_text(encoding="utf-8")
+    assert call("GET /sentences")[0]["expected_errors"] == 501
 
 
 def test_ids_stay_and_other_parts_stand_in_the_way(serve, english):
