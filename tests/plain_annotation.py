@@ -1,11 +1,10 @@
-"""A plain model of annotated files: sentences are text, and no code of the package is used."""
+"""A plain model of annotated files: sentences are text, and no code of the package is used.
+
+A LookupError says that the state of a sentence does not allow a change.
+"""
 
 TAGS = {"lemma": 2, "upos": 3, "xpos": 4, "feats": 5}
 MARKS = ("Guessed", "Predicted", "GivenDeprel")
-
-
-class PlainConflictError(Exception):
-    """The state of a sentence does not allow a change."""
 
 
 class Sentence(str):
@@ -66,7 +65,7 @@ class Line:
         new = [f"{numbers[head]}:{rel}" for head, rel in others if [head] != self.names]
         new += [own] * (None in self.arcs or bool(self.is_word and self.arcs and not new))
         if self.arcs and not new:
-            raise PlainConflictError
+            raise LookupError
         if sorted(new) != sorted(old) and self.arcs:
             split = sorted({arc.partition(":")[::2] for arc in new}, key=by_number)
             self.cells[8] = "|".join(map(":".join, split))
@@ -228,7 +227,7 @@ class PlainModel:
         self.sentences[at : at + len(before)] = after
         self.version += 1
 
-    def undo(self, at=None):
+    def undo(self, at, _):
         """Undo the last change of all, or of a sentence, which is told by its present state."""
         last = [
             k
@@ -236,14 +235,14 @@ class PlainModel:
             if at is None or is_in(self.sentences[at], pair[1])
         ]
         if not last or not all(is_in(each, self.sentences) for each in self.done[last[-1]][1]):
-            raise PlainConflictError
+            raise LookupError
         before, after = self.done.pop(last[-1])
         self.apply(after, before)
         self.undone.append((before, after))
 
-    def redo(self):
+    def redo(self, _):
         if not self.undone:
-            raise PlainConflictError
+            raise LookupError
         self.done.append(self.undone.pop())
         self.apply(*self.done[-1])
 
@@ -264,12 +263,24 @@ class PlainModel:
         self.put(at, 1, [draft.write()])
         return freed
 
+    def split(self, at, asked):
+        if "character" in asked:
+            self.split_word(at, asked["word"], asked["character"])
+        else:
+            self.split_sentence(at, asked["word"])
+
+    def join(self, at, asked):
+        if "word" in asked:
+            self.join_words(at, asked["word"])
+        else:
+            self.join_sentences(at)
+
     def split_sentence(self, at, k):
         first, second = self.show(at), self.show(at)
         word = first.words[k - 1]
         inside = first.find_range(word)
         if k == 1 or (inside and inside.names[0] != word.names[0]):
-            raise PlainConflictError
+            raise LookupError
         cut = first.lines.index(inside or word)
         first.lines, second.lines = first.lines[:cut], second.lines[cut:]
         names = ("sent_id", "text", "predicted")
@@ -282,11 +293,11 @@ class PlainModel:
 
     def join_sentences(self, at):
         if at + 1 == len(self.sentences):
-            raise PlainConflictError
+            raise LookupError
         first, second = self.show(at), self.show(at + 1, "second ")
         names = set(map(name_comment, second.comments))
         if "newdoc" in names:
-            raise PlainConflictError
+            raise LookupError
         if "newpar" in names:
             second.lines[0].keep([*second.lines[0].items(), "NewPar=Yes"])
         dropped = {"sent_id", "text", "newpar", "predicted"}
@@ -300,7 +311,7 @@ class PlainModel:
         form, inside = word.cells[1], draft.find_range(word)
         left, right = form[:character].rstrip(), form[character:].lstrip()
         if not (left and right):
-            raise PlainConflictError
+            raise LookupError
         new = Line("\t".join(["new", right, "_", word.cells[3], *["_"] * 6]))
         new.guessed, new.arcs = {"upos"}, [None] * bool(word.arcs)
         draft.lines.insert(draft.lines.index(word) + 1, new)
@@ -315,11 +326,11 @@ class PlainModel:
     def join_words(self, at, k):
         draft = self.show(at)
         if k == len(draft.words):
-            raise PlainConflictError
+            raise LookupError
         first, second = draft.words[k - 1 : k + 1]
         inside, by_name = draft.find_range(first), {each.names[0]: each for each in draft.words}
         if inside is not draft.find_range(second) or not (inside or first.is_glued()):
-            raise PlainConflictError
+            raise LookupError
         above = first
         while above not in (None, second):
             above = by_name.get(above.head)
