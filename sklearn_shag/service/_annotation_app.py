@@ -16,6 +16,7 @@ from sklearn_shag.service._app import (
     ANSWERING,
     HEADERS,
     MAX_REQUEST_BYTES,
+    PAGE,
     STATUSES,
     ParserApp,
     _as_json,
@@ -28,19 +29,18 @@ from sklearn_shag.treebank import LEARNED
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import call_recorded
 
-# The page, by its addresses, with style sheet and trees of the service.
+# The page, by its addresses; it has the style sheet and the trees of the service, too.
+_STYLE, _SCRIPT = PAGE["/style.css"][1], PAGE["/tree.js"][1]
 ANNOTATION_PAGE = {
-    "/": "annotate.html",
-    "/annotate.css": "annotate.css",
-    "/annotate.js": "annotate.js",
-    "/answers.js": "answers.js",
-    "/chooser.js": "chooser.js",
-    "/keys.js": "keys.js",
-    "/list.js": "list.js",
-    "/sentence.js": "sentence.js",
-    "/style.css": "style.css",
-    "/tree.js": "tree.js",
-    "/view.js": "view.js",
+    "/": ("annotate.html", PAGE["/"][1]),
+    "/annotate.css": ("annotate.css", _STYLE),
+    "/annotate.js": ("annotate.js", _SCRIPT),
+    "/answers.js": ("answers.js", _SCRIPT),
+    "/chooser.js": ("chooser.js", _SCRIPT),
+    "/keys.js": ("keys.js", _SCRIPT),
+    "/list.js": ("list.js", _SCRIPT),
+    "/sentence.js": ("sentence.js", _SCRIPT),
+    "/view.js": ("view.js", _SCRIPT),
 }
 _SAVED = 3.0  # seconds from a change to the file
 # What requests may bring, and what it holds.
@@ -68,7 +68,6 @@ class AnnotationApp(ParserApp):
         What each request must bring.
     """
 
-    page = ANNOTATION_PAGE
     headers = {name: HEADERS[name] for name in HEADERS if not name.startswith("Access-Control")}
     statuses = {
         ConflictError: (409, None),
@@ -79,6 +78,7 @@ class AnnotationApp(ParserApp):
     def __init__(self, models, annotation, key):
         super().__init__(models, False, MAX_REQUEST_BYTES, ANSWERING)
         self._annotation, self.key = annotation, key
+        self._add_files("annotation_page", ANNOTATION_PAGE)
         self._ends, self._behind = Event(), Thread(target=self._look_ahead, daemon=True)
         self.routes |= {
             "/values": ("GET, HEAD", partial(self._annotate, annotation.guesser.list_values)),
@@ -105,7 +105,7 @@ class AnnotationApp(ParserApp):
         """Return a status, headers and a body."""
         fields = dict(parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
         given = fields.pop("key", environ.get("HTTP_X_KEY", ""))
-        is_page = environ.get("PATH_INFO") in self.page
+        is_page = environ.get("PATH_INFO") in PAGE | ANNOTATION_PAGE
         if not (is_page or secrets.compare_digest(given.encode(), self.key.encode())):
             return _say("The request must bring the key, which the command has printed.", 403)
         if environ["REQUEST_METHOD"] == "OPTIONS":

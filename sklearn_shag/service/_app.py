@@ -40,16 +40,12 @@ MAX_REQUEST_BYTES, MAX_SENTENCE_TOKENS, ANSWERING = 2**22, 500, 120.0
 _TURN, _MOST_TREES = 50, 20  # sentences of a request that are parsed at once; trees of a sentence
 # The page, by its addresses: no other file is ever read.
 PAGE = {
-    "/": "index.html",
-    "/style.css": "style.css",
-    "/page.js": "page.js",
-    "/tree.js": "tree.js",
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/style.css": ("style.css", "text/css; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/tree.js": ("tree.js", "text/javascript; charset=utf-8"),
 }
-_TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-}
+_READING = "GET, HEAD, OPTIONS"  # methods
 _NUMBER = re.compile(r"(?<=/)[0-9]+(?=/|$)")  # in an address
 # Of all answers. Editors that are web pages may ask, too.
 HEADERS = {
@@ -80,23 +76,26 @@ class ParserApp:
     ones.
     """
 
-    headers, page, statuses = HEADERS, PAGE, STATUSES
+    headers, statuses = HEADERS, STATUSES
 
     def __init__(self, models, confidence, max_bytes, answering):
         self.models, self.confidence = models, confidence
         self.max_bytes, self.answering = max_bytes, answering
         # By their addresses, methods and what answers, or the answer itself.
-        forms, reading = "GET, HEAD, POST, OPTIONS", "GET, HEAD, OPTIONS"
+        forms = "GET, HEAD, POST, OPTIONS"
         self.routes = {
             "/models": (forms, self.list_models),
             "/process": (forms, self.process),
             "/trees": ("POST, OPTIONS", self.list_trees),
-            "/health": (reading, _say("The models are ready.", 200)),
+            "/health": (_READING, _say("The models are ready.", 200)),
         }
-        for address, name in self.page.items():
-            headers = {"Content-Type": _TYPES[name.partition(".")[2]]}
-            content = files(__package__).joinpath("page", name).read_bytes()
-            self.routes[address] = reading, (200, headers, content)
+        self._add_files("page", PAGE)
+
+    def _add_files(self, folder, page):
+        """Add the files of a page to the routes."""
+        for address, (name, kind) in page.items():
+            content = files(__package__).joinpath(folder, name).read_bytes()
+            self.routes[address] = _READING, (200, {"Content-Type": kind}, content)
 
     def __call__(self, environ, start_response):
         """Answer a request, or refuse it with a line of text."""
