@@ -235,7 +235,6 @@ class Splitter(TreeTransformer, NetworkLearner):
         (np.inf, 2000, 5, 0.1),
     )
 
-    tag_values_: dict[str, list[str]]
     spaces_: list[str]
     patterns_: list[str]
     words_: dict[str, list[str]]

@@ -102,6 +102,9 @@ UNWATCHED = FitTask()
 class WatchedMixin(CallbackSupportMixin):
     """Mixin of estimators that learn in passes, which callbacks of scikit-learn can watch."""
 
+    loss_curve_: list[float]
+    n_iter_: int
+
     if TYPE_CHECKING:
 
         def set_callbacks(self, *callbacks: Any) -> Self: ...
