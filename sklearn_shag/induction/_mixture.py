@@ -401,9 +401,8 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
         return isinstance(self.weights, str) and self.weights == name
 
     def _member_weights(self, n_members):
-        if self._is("em") or self._is("uniform"):
-            return np.ones(n_members)
-        return super()._member_weights(n_members)
+        has_name = isinstance(self.weights, str)
+        return np.ones(n_members) if has_name else super()._member_weights(n_members)
 
     def _check_members(self):
         opened = super()._check_members()

@@ -293,10 +293,9 @@ def _keep_once(arrays):
     Return the arrays that stay, and for each other one the name of that which it is equal to.
     """
     first, same = {}, {}
-    for name, array in arrays.items():
-        if array.nbytes < _WORTH_SHARING:
-            continue
-        kept = first.setdefault(hash_of(array), name)
+    large = [name for name, array in arrays.items() if array.nbytes >= _WORTH_SHARING]
+    for name in large:
+        kept = first.setdefault(hash_of(arrays[name]), name)
         if kept != name:
             same[name] = kept
     return {name: array for name, array in arrays.items() if name not in same}, same
