@@ -24,6 +24,7 @@ from sklearn_shag.operators import RefinedOperators
 from sklearn_shag.sequences import TreebankStatistics
 from sklearn_shag.treebank import MAX_BYTES, Dictionary, TokenFeature
 from sklearn_shag.utils._arrays import check_finite
+from sklearn_shag.utils._estimators import name_members
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._typing import FilePath, FloatArray, IntArray, ObjectArray, StrArray
@@ -533,9 +534,7 @@ def _restore_attribute(kind, annotation, value, key, source, others):
         parts = (f"{key}/{k}" for k in range(value))
         return [_restore_record("refined", annotation, part, source, others) for part in parts]
     if kind == "members":
-        named = Bunch()
-        named.update(value)
-        return named
+        return name_members(value)
     if kind == "strings":
         return _restore_strings(value, annotation, key, source.max_bytes)
     check_value(value, annotation, key)
