@@ -45,7 +45,7 @@ for _folder, _others in {
     "network": "utils treebank encoding parsing _parser conditional",
     "ensembles": "utils treebank encoding operators parsing _parser learning sequences conditional "
     "network",
-    "induction": "utils treebank encoding sequences operators automata parsing learning "
+    "induction": "utils treebank encoding sequences operators automata parsing _parser learning "
     "conditional ensembles",
     # What stands on all of them.
     "model_files": "utils treebank encoding sequences operators automata parsing learning lexical "

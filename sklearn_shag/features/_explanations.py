@@ -110,9 +110,8 @@ def top_features(weights, templates, columns, batch, arcs, n_features):
     found = []
     for s, (begin, end) in enumerate(pairwise(batch.indptr)):
         hash_tokens(batch.codes, begin, end - begin, templates.atoms, memory.hashes)
-        for a in range(arcs.begins[s], arcs.begins[s + 1]):
-            if arcs.heads[a] < 0:  # not known
-                continue
+        known = [a for a in range(arcs.begins[s], arcs.begins[s + 1]) if arcs.heads[a] >= 0]
+        for a in known:
             arc = arcs.heads[a], arcs.modifiers[a]
             n = list_features(memory, n_of_arcs, *arc, _ALL_PLACES)
             keys = memory.places[:n].copy()

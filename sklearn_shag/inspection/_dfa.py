@@ -572,10 +572,8 @@ def _list_prefixes(tree, symbols, nodes, states):
     names = [()]
     for parent, symbol in zip(tree.parent[1:], tree.symbol[1:], strict=True):
         names.append((*names[parent], known[symbol]))
-    prefixes = [[] for _ in range(states.max() + 1)]
-    for node, state in zip(nodes, states, strict=True):
-        prefixes[state].append(names[node])
-    return np.fromiter(map(tuple, prefixes), dtype=object)
+    of_states = (nodes[states == state] for state in range(states.max() + 1))
+    return np.fromiter((tuple(names[k] for k in own) for own in of_states), dtype=object)
 
 
 def _count_uses(tree, passing, targets, symbols, prefixes):

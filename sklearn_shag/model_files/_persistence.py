@@ -24,6 +24,7 @@ from sklearn_shag.operators import RefinedOperators
 from sklearn_shag.sequences import TreebankStatistics
 from sklearn_shag.treebank import MAX_BYTES, Dictionary, TokenFeature
 from sklearn_shag.utils._arrays import check_finite
+from sklearn_shag.utils._estimators import name_members
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._typing import FilePath, FloatArray, IntArray, ObjectArray, StrArray
@@ -293,10 +294,9 @@ def _keep_once(arrays):
     Return the arrays that stay, and for each other one the name of that which it is equal to.
     """
     first, same = {}, {}
-    for name, array in arrays.items():
-        if array.nbytes < _WORTH_SHARING:
-            continue
-        kept = first.setdefault(hash_of(array), name)
+    large = [name for name, array in arrays.items() if array.nbytes >= _WORTH_SHARING]
+    for name in large:
+        kept = first.setdefault(hash_of(arrays[name]), name)
         if kept != name:
             same[name] = kept
     return {name: array for name, array in arrays.items() if name not in same}, same
@@ -534,9 +534,7 @@ def _restore_attribute(kind, annotation, value, key, source, others):
         parts = (f"{key}/{k}" for k in range(value))
         return [_restore_record("refined", annotation, part, source, others) for part in parts]
     if kind == "members":
-        named = Bunch()
-        named.update(value)
-        return named
+        return name_members(value)
     if kind == "strings":
         return _restore_strings(value, annotation, key, source.max_bytes)
     check_value(value, annotation, key)

@@ -156,14 +156,12 @@ def check_column(name, values, n_tokens):
     if values is None:
         return None
     column = check_strings(name, values, n_tokens)
-    if all(column) and not _SEPARATORS.search(" ".join(column)):
-        return column
-    for token, value in enumerate(column, start=1):
-        if not value or _SEPARATORS.search(value):
-            raise ValueError(
-                f"{name} has {shorten(value)} for token {token}: CoNLL-U can hold neither an empty "
-                "string nor a tab or line end"
-            )
+    if not all(column) or _SEPARATORS.search(" ".join(column)):
+        wrong = next(k for k, value in enumerate(column) if not value or _SEPARATORS.search(value))
+        raise ValueError(
+            f"{name} has {shorten(column[wrong])} for token {wrong + 1}: CoNLL-U can hold neither "
+            "an empty string nor a tab or line end"
+        )
     return column
 
 

@@ -313,9 +313,8 @@ def _choose_symbols(trees, symbols):
         raise ValueError("symbols must name at least one column, got none")
     for name in names:
         check_column_name(name)
-    if names == ("upos",):
-        return trees
-    return (tree.with_symbols(join_columns(tree, names)) for tree in trees)
+    chosen = (tree.with_symbols(join_columns(tree, names)) for tree in trees)
+    return trees if names == ("upos",) else chosen
 
 
 def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextIO) -> None:
@@ -373,10 +372,10 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
     blocks = _format_trees(trees)
     if hasattr(path_or_file, "write"):
         _write_open_file(path_or_file, list(blocks))
-        return
-    with write_text(path_or_file) as write:
-        for block in blocks:
-            write(block.encode())
+    else:
+        with write_text(path_or_file) as write:
+            for block in blocks:
+                write(block.encode())
 
 
 def _write_open_file(file, blocks):

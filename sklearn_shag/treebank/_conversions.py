@@ -85,8 +85,8 @@ def to_dataframe(trees: Iterable[DependencyTree], *, extended: bool = False) -> 
     for place, tree in enumerate(trees):
         content = tree.to_dict()
         columns = (content[name] for name in DEFAULT_FIELDS[1:])
-        for token, cells in enumerate(zip(*columns, strict=True), start=1):
-            rows.append((place, content["sent_id"], token, *cells))
+        of_tokens = enumerate(zip(*columns, strict=True), start=1)
+        rows += [(place, content["sent_id"], token, *cells) for token, cells in of_tokens]
     table = pd.DataFrame(rows, columns=["sentence", "sent_id", *DEFAULT_FIELDS])
     table = table.astype({"head": "Int64"})
     if extended:

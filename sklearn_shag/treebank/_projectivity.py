@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from itertools import compress
+from itertools import accumulate, compress
 
 import numpy as np
 
@@ -395,9 +395,7 @@ def _keep_tokens(tree, kept):
 
 def _attach_to_kept(heads, kept):
     """Return the new heads of the kept tokens: their nearest kept ancestors, renumbered."""
-    places = [0]
-    for is_kept in kept:
-        places.append(places[-1] + is_kept)
+    places = list(accumulate(kept, initial=0))
     climbed = []
     for head in compress(heads, kept):
         while head > 0 and not kept[head - 1]:

@@ -13,8 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING
-from sklearn_shag.treebank._graphemes import find_joined, measure_invisible, remove_invisible
-from sklearn_shag.treebank._lines import split_sentences
+from sklearn_shag.treebank._graphemes import (
+    find_joined,
+    leave_out_invisible,
+    measure_invisible,
+    remove_invisible,
+)
+from sklearn_shag.treebank._lines import MultiwordToken, split_sentences
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
 from sklearn_shag.treebank._tokens import split_pairs
@@ -443,16 +448,12 @@ class TextToken(NamedTuple):
 def list_tokens(tree):
     """List the tokens of the text of a tree: words and multiword tokens, in order."""
     ranges = {token.first: token for token in tree.multiword_tokens}
-    found, position, misc = [], 0, tree.misc
-    while position < len(tree):
-        token = ranges.get(position + 1)
-        if token is None:
-            words = tree.forms[position : position + 1]
-            found.append(TextToken(*words, misc[position], words, False))
-        else:
-            words = tree.forms[position : token.last]
-            found.append(TextToken(token.form, token.misc, words, True))
-        position += len(found[-1].words)
+    found, last, misc = [], 0, tree.misc
+    while last < len(tree):
+        first = last + 1
+        word = MultiwordToken(first, first, tree.forms[last], misc[last])
+        _, last, form, of_token = ranges.get(first, word)
+        found.append(TextToken(form, of_token, tree.forms[first - 1 : last], first in ranges))
     return found
 
 
@@ -571,45 +572,21 @@ def cut_sentences(ends, likely, max_tokens):
             ends[places[first - 1]] = SENTENCE
 
 
-def to_trees(
-    text,
-    ends,
-    words_of,
-    numbers,
-    first_character=0,
-    begins_paragraph=True,
-    document=None,
-    tells_end=None,
-    source=None,
-    places=None,
-):
+def to_trees(piece, ends, words_of, numbers):
     """Make trees of a text.
 
     Parameters
     ----------
-    text : str
-    ends : int8 ndarray of shape (n_characters,)
-        The kind of end at each character, corrected.
+    piece : TextPiece
+        Its invisible characters come back: inside a token they are part of its form, but not of
+        several words, and elsewhere of the space around it.
+    ends : int8 ndarray of shape (n_visible,)
+        The kind of end at each visible character, corrected.
     words_of : callable
         Takes a token, whether it seems to have several words, and where words end inside it;
         returns its words, or None if it is a single word.
     numbers : iterator of int or str
         Numbers of the sentences, for sent_id.
-    first_character : int, default=0
-        Position of the first character in the whole text.
-    begins_paragraph : bool, default=True
-        Whether the first sentence begins a paragraph.
-    document : None or str, default=None
-        Name of the document that the first sentence begins.
-    tells_end : None or bool, default=None
-        Whether the first sentence of the whole text tells that nothing follows its last token,
-        which then has no SpaceAfter=No. None is for a text that is whole if it has the first
-        character.
-    source : None or str, default=None
-        The text with its invisible characters, which come back: inside a token they are part of
-        its form, but not of several words, and elsewhere of the space around it.
-    places : None or list of int, default=None
-        Places of the characters in `source`, from :func:`leave_out_invisible`.
 
     Yields
     ------
@@ -617,11 +594,13 @@ def to_trees(
         With forms, multiword tokens, sent_id, text, and in MISC the characters of each token and
         the white space around it.
     """
+    source, first_character = piece.text, piece.n_characters
+    begins_paragraph, tells_end = piece.begins_paragraph, piece.tells_end
+    text, places = leave_out_invisible(source)
+    document = None if piece.document is None else str(piece.document)
     last = np.flatnonzero(ends >= TOKEN)
     cuts = np.flatnonzero(ends == WORD)
     spans = pairwise([0, *np.searchsorted(cuts, last).tolist()])  # of the cuts in each token
-    if source is None:
-        source, places = text, range(len(text) + 1)
     begin = len(text) - len(text.lstrip())
     first = places[begin]  # in the source
     before = f"SpacesBefore={_escape_spaces(source[:first])}|" if first else ""

@@ -207,9 +207,7 @@ class DependencyTree:
         if values is None:
             present = [key for key, attribute in ATTRIBUTES.items() if getattr(self, attribute)]
             raise ValueError(f"{self!r} has no column {shorten(name)}, only {', '.join(present)}")
-        if feature is None:
-            return values
-        return tuple(get_feature(feats, feature) for feats in values)
+        return values if feature is None else tuple(get_feature(feats, feature) for feats in values)
 
     def with_heads(
         self,

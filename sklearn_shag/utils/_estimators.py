@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Bunch
 
 from sklearn_shag.utils._arrays import unpack_column
 from sklearn_shag.utils._param_validation import Function, _BaseComposition
@@ -101,6 +102,9 @@ UNWATCHED = FitTask()
 
 class WatchedMixin(CallbackSupportMixin):
     """Mixin of estimators that learn in passes, which callbacks of scikit-learn can watch."""
+
+    loss_curve_: list[float]
+    n_iter_: int
 
     if TYPE_CHECKING:
 
@@ -270,6 +274,13 @@ def open_parser(estimator, method, advice=""):
             f"{advice}"
         )
     return opened
+
+
+def name_members(pairs):
+    """Make a Bunch of members by their names, one of which may be `self`."""
+    named = Bunch()  # its __init__ would refuse that name
+    named.update(pairs)
+    return named
 
 
 def weight_name(member):
