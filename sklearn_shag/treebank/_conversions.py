@@ -87,8 +87,8 @@ def to_dataframe(trees: Iterable[DependencyTree], *, extended: bool = False) -> 
         columns = (content[name] for name in DEFAULT_FIELDS[1:])
         of_tokens = enumerate(zip(*columns, strict=True), start=1)
         rows += [(place, content["sent_id"], token, *cells) for token, cells in of_tokens]
-    table = pd.DataFrame(rows, columns=["sentence", "sent_id", *DEFAULT_FIELDS])
-    table["head"] = table["head"].astype("Int64")
+    names = ["sentence", "sent_id", *DEFAULT_FIELDS]
+    table = pd.DataFrame(rows, columns=names).astype({"head": "Int64"})
     if extended:
         table.insert(0, "document", [trees[k].document for k in table["sentence"]])
         of_heads = table[["sentence", "id", "form", "lemma", "upos"]].add_prefix("head_")
@@ -180,13 +180,12 @@ def to_token_list(tree: DependencyTree) -> conllu.TokenList:
     ('Dogs', 2)
     """
     # The parsers of conllu drop comments without "=", and text after a second "=".
-    found = conllu.parse(
+    return conllu.parse(
         f"{tree._written()}\n\n",
         fields=DEFAULT_FIELDS,
         field_parsers={"feats": _as_dict, "misc": _as_dict},
         metadata_parsers={"__fallback__": lambda key, value: (key, value)},
-    )
-    return found[0]
+    )[0]
 
 
 def _as_dict(cells, place):
