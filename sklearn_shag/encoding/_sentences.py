@@ -121,9 +121,8 @@ def encode_trees(X, y=None, sample_weight=None, learner=None, *, partial=False):
     if not kept.all():
         heads = heads[np.repeat(kept, [len(sentence) for sentence in symbols])]
         symbols, labels = list(compress(symbols, kept)), list(compress(labels, kept))
-    known = sorted(set().union(*symbols))
+    known = np.array(sorted(set().union(*symbols)), dtype=object)
     codes, indptr = encode_sentences(symbols, known)
-    known = np.array(known, dtype=object)
     known_labels = collect_labels(labels)
     return EncodedTrees(
         symbols=known,
