@@ -178,8 +178,10 @@ class TextParser(StatelessTransformer):
         """
         if hasattr(X, "columns") or getattr(X, "ndim", 1) != 1:
             raise TypeError("X must hold texts, got columns. Pass one: frame['text'], or X[:, 0].")
-        options = {"lines": self.lines, "on_error": self.on_error, "n_jobs": self.n_jobs}
-        return object_array(self._opened_parser().parse_texts(self._fill_missing(X), **options))
+        parsed = self._opened_parser().parse_texts(
+            self._fill_missing(X), lines=self.lines, on_error=self.on_error, n_jobs=self.n_jobs
+        )
+        return object_array(parsed)
 
     def _fill_missing(self, X):
         """Return texts without missing ones, which become empty or are refused."""
@@ -398,8 +400,7 @@ class DependencyVectorizer(TreeTransformer):
                 f"kind must be one or more of {', '.join(FEATURE_KINDS)}, got {self.kind!r}."
             )
         names = (self.nodes,) if isinstance(self.nodes, str) else self.nodes
-        length = 0 if "paths" not in kinds else self.max_length
-        analyze = partial(_list_of_document, (kinds, names, self.paths, length))
+        analyze = partial(_list_of_document, (kinds, names, self.paths, self.max_length))
         options = {name: getattr(self, name) for name in COUNTING}
         vectorizer = CountVectorizer(analyzer=analyze, lowercase=False, **options)
         counts = vectorizer.fit_transform(iter_documents(X))
@@ -524,7 +525,7 @@ def _list_of_tree(tree, number, kinds, names, paths, max_length):
     if "arcs" in kinds:
         rows = zip(heads, deprels, nodes, strict=True)
         found += [f"{names[h]} -{r}-> {m}" for h, r, m in rows if h != UNKNOWN]
-    if max_length:
+    if "paths" in kinds:
         ways = [list_way_up(heads, token, max_length) for token in range(1, len(heads) + 1)]
         if paths == "root":
             found += [_name_way((), way, names, deprels) for way in ways if way[-1] == 0]
