@@ -22,7 +22,7 @@ from sklearn_shag.inspection._tables import shown_as_table, table_html, to_dataf
 from sklearn_shag.operators import pair_automaton, write_dot
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences, new_graph
-from sklearn_shag.utils._arrays import is_collection, rows_of
+from sklearn_shag.utils._arrays import group_equal, is_collection, rows_of
 from sklearn_shag.utils._messages import join_first, printable, shorten
 from sklearn_shag.utils._param_validation import COUNT, Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
@@ -452,7 +452,7 @@ def approximate_dfa(
         )
     clusters = _cluster_vectors(vectors[nodes], n_clusters)
     parent, symbol = np.searchsorted(nodes, tree.parent[nodes[1:]]), tree.symbol[nodes[1:]]
-    states = _in_order(_merge_states(clusters, parent, symbol))
+    _, states = group_equal(_merge_states(clusters, parent, symbol))
     targets = np.full((states.max() + 2, symbols.size + 1), -1)  # last, of no state: -1
     targets[states[parent], symbol] = states[1:]
     by_count = np.argsort(-passing[nodes], kind="stable")
@@ -558,12 +558,6 @@ def _merge_states(states, parent, symbol):
         if found.size == n_states:
             return states
         states = merged[states]
-
-
-def _in_order(states):
-    """Renumber states in the order of their first occurrence."""
-    _, first, inverse = np.unique(states, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
 
 
 def _list_prefixes(tree, symbols, nodes, states):

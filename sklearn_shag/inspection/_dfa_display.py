@@ -166,7 +166,6 @@ class AutomatonDisplay(Display):
         ValueError
             If `min_probability` is out of range.
         """
-        plt = self._import_pyplot()
         labels = self.dfa._label_arrows(min_probability, _LETTERS)
         layers = _layer_states(labels)
         n_rows = max(map(len, layers))
@@ -181,18 +180,21 @@ class AutomatonDisplay(Display):
             for row, state in enumerate(layer):
                 place = k - (len(layers) - 1) / 2, (len(layer) - 1) / 2 - row
                 centres[state] = [width / 2, below + height / 2] + spaces * place
-        self._draw_states(plt, centres)
+        self._draw_states(centres)
         lowest = {layer[-1] for layer in layers if len(layer) > 1}
         self._draw_arrows(labels, centres, lowest)
         self._describe(width / 2, below + height + 0.15, min_probability)
         return self
 
-    def _draw_states(self, plt, centres):
+    def _draw_states(self, centres):
+        from matplotlib import colormaps
+        from matplotlib.patches import Circle
+
         self.states_ = {}
         for state, centre in centres.items():
             stop = self.dfa.states.stop_probabilities[state]
-            color = plt.get_cmap("Blues")(0.55 * stop)  # pale enough to read black on it
-            circle = plt.Circle(
+            color = colormaps["Blues"](0.55 * stop)  # pale enough to read black on it
+            circle = Circle(
                 centre,
                 _RADIUS,
                 zorder=3,
