@@ -78,9 +78,8 @@ def _list_files(folder, suffix):
         is_new = place not in seen  # else a link has led there, perhaps in a circle
         seen.add(place)
         folders[:] = sorted(name for name in folders if is_new and not name.startswith("."))
-        if is_new:
-            files = [name for name in files if name.endswith((suffix, f"{suffix}.gz"))]
-            names += [os.path.join(path, name) for name in files]
+        found = [name for name in files if is_new and name.endswith((suffix, f"{suffix}.gz"))]
+        names += [os.path.join(path, name) for name in found]
     twice = set(names) & {f"{name}.gz" for name in names}
     if twice:
         place, name = os.path.split(min(twice))

@@ -415,17 +415,14 @@ def _find_tokens(tree):
     forms = ["".join(token.form.split()) for token in tokens]
     lengths, kinds = [], []
     for token, form in zip(tokens, forms, strict=True):
-        is_joined = is_spelled(form, token.words)
-        if is_joined:
-            lengths += map(len, token.words)
-            kinds += [WORD] * (len(token.words) - 1)
-        else:
-            lengths.append(len(form))
-        kinds.append(TOKEN if is_joined or len(token.words) == 1 else MULTIWORD)
+        parts = token.words if is_spelled(form, token.words) else (form,)
+        lengths += map(len, parts)
+        kinds += [WORD] * (len(parts) - 1)
+        kinds.append(TOKEN if len(parts) == len(token.words) else MULTIWORD)
     text = " ".join((tree.text or "").split())
     if "".join(text.split()) != "".join(forms):
-        pairs = [(" ".join(token.form.split()), _space_behind(token.misc)) for token in tokens]
-        text = "".join(form + (" " if space else "") for form, space in pairs).rstrip()
+        shown = (" ".join(token.form.split()) + _space_behind(token.misc) for token in tokens)
+        text = "".join(shown).rstrip()
     # Tokens have the letters of the text, in their order.
     letters = np.flatnonzero([not sign.isspace() for sign in text])
     return text, letters[np.cumsum(lengths) - 1], kinds
@@ -690,9 +687,9 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     for tree, is_end in zip(trees, find_document_ends(trees), strict=True):
         for form, misc, *_ in list_tokens(tree):
             given = split_pairs(misc)
-            space = " " if _space_behind(misc) else ""
-            parts += [_unescape_spaces(given.get("SpacesBefore", "")), form]
-            parts.append(_unescape_spaces(given.get("SpacesAfter", space)))
+            before = given.get("SpacesBefore", "")
+            behind = given.get("SpacesAfter", _space_behind(misc))
+            parts += [_unescape_spaces(before), form, _unescape_spaces(behind)]
         if is_end:
             parts[-1] = ""
     return "".join(parts)
@@ -722,7 +719,8 @@ def find_document_ends(trees):
 
 
 def _space_behind(misc):
-    return "SpaceAfter=No" not in misc.split("|")
+    """Return the space behind a token, as SpaceAfter in its MISC tells."""
+    return "" if "SpaceAfter=No" in misc.split("|") else " "
 
 
 def _unescape_spaces(text):
