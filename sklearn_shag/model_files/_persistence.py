@@ -293,12 +293,10 @@ def _keep_once(arrays):
 
     Return the arrays that stay, and for each other one the name of that which it is equal to.
     """
-    first, same = {}, {}
-    large = [name for name, array in arrays.items() if array.nbytes >= _WORTH_SHARING]
-    for name in large:
-        kept = first.setdefault(hash_of(arrays[name]), name)
-        if kept != name:
-            same[name] = kept
+    large = {name: array for name, array in arrays.items() if array.nbytes >= _WORTH_SHARING}
+    first = {}
+    kept = {name: first.setdefault(hash_of(array), name) for name, array in large.items()}
+    same = {name: equal for name, equal in kept.items() if equal != name}
     return {name: array for name, array in arrays.items() if name not in same}, same
 
 
