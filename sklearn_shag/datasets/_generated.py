@@ -218,9 +218,8 @@ def _with_moves(automata, share):
 def _mean_length(automata, roots):
     """Compute the expected number of tokens of a sentence; 1e9 if it is infinite."""
     n_symbols = automata.A.shape[2]
-    visits = expected_visits(automata)
     # children[h, a]: expected number of modifiers a of head h on both sides (theory, eq. 29)
-    children = np.einsum("hdaij,hdj->ha", automata.A, visits)[:n_symbols]
+    children = np.einsum("hdaij,hdj->ha", automata.A, expected_visits(automata))[:n_symbols]
     if np.abs(np.linalg.eigvals(children)).max() >= 1.0 - 1e-9:
         return 1e9
     return roots @ np.linalg.solve(np.eye(n_symbols) - children, np.ones(n_symbols))

@@ -232,8 +232,7 @@ class TextParser(StatelessTransformer):
 
 def _is_missing(text):
     """Tell whether a value stands for a text that is missing, as data frames have it."""
-    is_text = isinstance(text, str)
-    return not is_text and (text is None or is_scalar_nan(text) or is_pandas_na(text))
+    return not isinstance(text, str) and (text is None or is_scalar_nan(text) or is_pandas_na(text))
 
 
 @lru_cache(maxsize=4)

@@ -270,8 +270,7 @@ def _read_source(source, sentences):
     elif source == "form":
         distinct = compose_words(distinct)
     elif source == "lemma":
-        lemmas = compose_words([lemma for lemma, _ in distinct])
-        distinct = list(zip(lemmas, compose_words([form for _, form in distinct]), strict=True))
+        distinct = list(zip(*map(compose_words, zip(*distinct, strict=True)), strict=True))
     if len(places) > FEW_TOKENS:
         places = np.array(places)
     return ColumnValues(distinct, places, own != {MISSING})

@@ -225,8 +225,7 @@ def _list_scores(*sides):
 
 
 def _without_spaces(text):
-    visible = remove_invisible(text)
-    return "".join(sign for sign in visible if unicodedata.category(sign) != "Zs")
+    return "".join(sign for sign in remove_invisible(text) if unicodedata.category(sign) != "Zs")
 
 
 @cache
