@@ -195,57 +195,53 @@ class TextPiece(NamedTuple):
     tells_end: bool | None = None
 
 
-def iter_text(path_or_file, **reading):
-    """Read text files piece by piece.
+def iter_text(source, **reading):
+    """Read a text file piece by piece.
 
     Parameters
     ----------
-    path_or_file : str, os.PathLike, text file, or list or tuple of them
+    source : str or text file
+        One of :func:`list_sources`.
     **reading : dict
         `raw` and `encoding`, as for :func:`iter_pieces`.
 
-    Returns
-    -------
-    pieces : iterator of TextPiece
-        Each ends with a blank line, or, within a paragraph of more than 128 kilobytes, with a line
-        or a word. Together the pieces of a file are its text, with "\n" as line end.
+    Yields
+    ------
+    piece : TextPiece
+        It ends with a blank line, or, within a paragraph of more than 128 kilobytes, with a line or
+        a word. Together the pieces are the text of the file, with "\\n" as line end.
     """
-    return _read_pieces(list_sources(path_or_file, ".txt"), reading)
-
-
-def _read_pieces(sources, reading):
-    for source in sources:
-        held = None  # invisible characters behind it belong to it
-        try:
-            for part in _decode_pieces(source, reading):
-                if held is None:
-                    visible = remove_invisible(part.text) or part.text
-                    held = part._replace(tells_end=_ends_with_word(source, visible, reading))
-                    continue
-                own = part.text
-                if _is_visible(held.text) and _is_visible(own):
-                    own = own[: measure_invisible(own)]
-                held = held._replace(text=held.text + own)
-                if len(own) == len(part.text):
-                    held = held._replace(n_read=held.n_read + part.n_read)
-                    continue
-                yield held
-                before, behind = map(remove_invisible, (held.text, part.text))
-                space = before[len(before.rstrip()) :] + behind[: -len(behind.lstrip())]
-                begins = _BLANK_LINES.search(space) is not None
-                held = part._replace(
-                    n_lines=part.n_lines + own.count("\n"),
-                    n_characters=held.n_characters + len(held.text),
-                    text=part.text[len(own) :],
-                    begins_paragraph=begins,
-                    tells_end=held.tells_end,
-                )
-        except (ConlluError, OSError):
-            if held is not None:
-                yield held
-            raise
+    held = None  # invisible characters behind it belong to it
+    try:
+        for part in _decode_pieces(source, reading):
+            if held is None:
+                visible = remove_invisible(part.text) or part.text
+                held = part._replace(tells_end=_ends_with_word(source, visible, reading))
+                continue
+            own = part.text
+            if _is_visible(held.text) and _is_visible(own):
+                own = own[: measure_invisible(own)]
+            held = held._replace(text=held.text + own)
+            if len(own) == len(part.text):
+                held = held._replace(n_read=held.n_read + part.n_read)
+                continue
+            yield held
+            before, behind = map(remove_invisible, (held.text, part.text))
+            space = before[len(before.rstrip()) :] + behind[: -len(behind.lstrip())]
+            begins = _BLANK_LINES.search(space) is not None
+            held = part._replace(
+                n_lines=part.n_lines + own.count("\n"),
+                n_characters=held.n_characters + len(held.text),
+                text=part.text[len(own) :],
+                begins_paragraph=begins,
+                tells_end=held.tells_end,
+            )
+    except (ConlluError, OSError):
         if held is not None:
             yield held
+        raise
+    if held is not None:
+        yield held
 
 
 def _is_visible(text):
