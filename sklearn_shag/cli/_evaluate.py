@@ -240,8 +240,10 @@ def _whole_tree(sentence):
 def _find_difference(true, parsed):
     """Describe the difference of two sentences, one of them perhaps missing, or return None."""
     if true is None or parsed is None:
-        place = describe_place(true or parsed)
-        return f"only one of them has {place}. For text that was split differently, add --raw"
+        return (
+            f"only one of them has {describe_place(true or parsed)}. For text that was split "
+            f"differently, add --raw"
+        )
     if true.tree.forms == parsed.tree.forms:
         return None
     pairs = enumerate(zip_longest(true.tree.forms, parsed.tree.forms), start=1)

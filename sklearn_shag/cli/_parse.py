@@ -362,9 +362,14 @@ def _make_work(options, model):
         "keep_heads": options.keep_heads,
         "unique_relations": "auto" if groups == [("auto",)] else groups,
     }
-    form = choose_form(options, model)
-    skips = options.on_error == "skip"
-    return PieceParser(opened, form, answers, skips, is_json, _list_known(parser))
+    return PieceParser(
+        opened,
+        choose_form(options, model),
+        answers,
+        skips=options.on_error == "skip",
+        is_json=is_json,
+        known=_list_known(parser),
+    )
 
 
 def _list_known(parser):

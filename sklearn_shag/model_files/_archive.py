@@ -88,8 +88,10 @@ class Archive:
         )
         require(is_archive, "it is no .npz archive, as save_model and the command train write it.")
         # zipfile makes objects of all entries, a hundred times as large, before any can be counted.
-        n_entries = data.count(_ENTRY)
-        require(n_entries <= _MAX_MEMBERS, f"its directory has more than {_MAX_MEMBERS:,} entries.")
+        require(
+            data.count(_ENTRY) <= _MAX_MEMBERS,
+            f"its directory has more than {_MAX_MEMBERS:,} entries.",
+        )
         self._max_bytes = self._left = math.inf if max_bytes is None else max_bytes
         self.same = {}  # arrays that are stored under the name of an equal one
         self._archive = zipfile.ZipFile(io.BytesIO(data))

@@ -291,8 +291,11 @@ def lift(heads: SentenceHeads) -> IntArray:
 
 def _find_lift(heads):
     """Return the dependent of the shortest arc that is not projective, or None."""
-    arcs = enumerate(heads, start=1)
-    lengths = ((abs(token - head), token) for token, head in arcs if _skips(heads, token, head))
+    lengths = (
+        (abs(token - head), token)
+        for token, head in enumerate(heads, start=1)
+        if _skips(heads, token, head)
+    )
     return min(lengths, default=(None, None))[1]
 
 
