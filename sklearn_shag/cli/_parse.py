@@ -445,8 +445,11 @@ def _describe_run(options, files):
     given = {name: each for name, each in vars(options).items() if name not in OTHERS}
     given["version"] = __version__
     context = Path(expand_user(options.context)).iterdir() if options.context else ()
-    model = [options.model, *sorted(context)]
-    return {"the model": _stamp(model), "the options": given, "the inputs": _stamp(files)}
+    return {
+        "the model": _stamp([options.model, *sorted(context)]),
+        "the options": given,
+        "the inputs": _stamp(files),
+    }
 
 
 def _stamp(paths):

@@ -261,8 +261,9 @@ class Recipe:
         networks = [
             (f"network{k}", self._make_part("biaffine", self.seed + k)) for k in range(N_NETWORKS)
         ]
-        linear = "linear", self._make_part("crf", self.seed)
-        return AveragedParser([*networks, linear], n_jobs=self.n_jobs)
+        return AveragedParser(
+            [*networks, ("linear", self._make_part("crf", self.seed))], n_jobs=self.n_jobs
+        )
 
     def _make_part(self, kind, seed):
         """Make a parser, alone or a member of an ensemble."""
@@ -291,8 +292,7 @@ class Recipe:
         if kind in OF_COLUMNS:
             return learner
         first, *others = ["upos"] if self.symbols is None else self.symbols.split(",")
-        feature = TokenFeature(first, others or None, **counts)
-        return make_parser_pipeline(feature, learner)
+        return make_parser_pipeline(TokenFeature(first, others or None, **counts), learner)
 
     def _provide_teacher(self):
         """Load the teacher of a student, or make the model that is learned without raw text."""

@@ -63,8 +63,10 @@ def find_treebanks(options):
     if every is None:
         is_checked = options.raw_text is not None or len(options.file) > 1
         every = EVERY_OF_FEW if options.helpers else EVERY if is_checked else 0
-    treebank = Treebank(options.file, options.weight, every, options.on_error)
-    return treebank, Treebank(options.helpers or [], on_error=options.on_error)
+    return (
+        Treebank(options.file, options.weight, every, options.on_error),
+        Treebank(options.helpers or [], on_error=options.on_error),
+    )
 
 
 class Treebank:
@@ -224,8 +226,9 @@ def _refuse_file(path, found, n_whole):
             f", but this model learns from whole trees only. Leave them out, complete them with a "
             f"model of other files (parse --keep-heads), or choose --model {' or '.join(others)}"
         )
-    n_sentences = n_whole + found.total()
-    raise ValueError(f"{path}: {found[lacking]} of {n_sentences} sentences have {lacking}{advice}.")
+    raise ValueError(
+        f"{path}: {found[lacking]} of {n_whole + found.total()} sentences have {lacking}{advice}."
+    )
 
 
 def read_helpers(treebank):

@@ -126,8 +126,10 @@ def check_value(value, annotation, key):
     ------
     ModelFileError
     """
-    name = getattr(annotation, "__name__", annotation)
-    require(_fits_type(value, annotation), f"{key} is not of type {name}")
+    require(
+        _fits_type(value, annotation),
+        f"{key} is not of type {getattr(annotation, '__name__', annotation)}",
+    )
 
 
 def _fits_type(value, annotation):
