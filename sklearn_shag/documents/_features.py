@@ -545,8 +545,7 @@ def _find_path(up, down, max_length, names, deprels):
 
 def _name_way(up, down, names, deprels):
     """Name a path of arcs up, from their modifiers, and then down, from the last token up."""
-    parts = [f"{names[token]} <-{deprels[token - 1]}- " for token in up]
     *below, top = down
-    parts.append(names[top])
-    parts += [f" -{deprels[token - 1]}-> {names[token]}" for token in reversed(below)]
-    return "".join(parts)
+    climb = [f"{names[token]} <-{deprels[token - 1]}- " for token in up]
+    descent = [f" -{deprels[token - 1]}-> {names[token]}" for token in reversed(below)]
+    return "".join([*climb, names[top], *descent])

@@ -474,8 +474,8 @@ def _merge_parts(parts):
                 statistics.counts,
             )
         )
-    trigrams = _add_up_trigrams(n_symbols, *map(np.concatenate, zip(*recoded, strict=True)))
-    statistics = SequenceStatistics(roots, n_sequences, *trigrams)
+    columns = map(np.concatenate, zip(*recoded, strict=True))
+    statistics = SequenceStatistics(roots, n_sequences, *_add_up_trigrams(n_symbols, *columns))
     return TreebankStatistics(known, statistics, *merge_labels(parts, own_codes, n_symbols))
 
 

@@ -228,12 +228,11 @@ def iter_text(source, **reading):
             yield held
             before, behind = map(remove_invisible, (held.text, part.text))
             space = before[len(before.rstrip()) :] + behind[: -len(behind.lstrip())]
-            begins = _BLANK_LINES.search(space) is not None
             held = part._replace(
                 n_lines=part.n_lines + own.count("\n"),
                 n_characters=held.n_characters + len(held.text),
                 text=part.text[len(own) :],
-                begins_paragraph=begins,
+                begins_paragraph=_BLANK_LINES.search(space) is not None,
                 tells_end=held.tells_end,
             )
     except (ConlluError, OSError):
@@ -616,15 +615,14 @@ def to_trees(piece, ends, words_of, numbers):
         shown += [form, " " if stop < behind else ""]
         inside = (cuts[slice(*span)] + 1 - begin).tolist() if span[0] < span[1] else []
         words = words_of(text[begin:stop], kind == MULTIWORD, inside)
+        number = len(forms) + 1
         if words is None or _SPACE.search(form):  # a token with white space is a single word
             words = [form]
         else:
-            n_words = len(forms)
-            rows.append(_format_row(f"{n_words + 1}-{n_words + len(words)}", form, misc))
+            rows.append(_format_row(f"{number}-{len(forms) + len(words)}", form, misc))
             misc = MISSING
-        for word in words:
-            forms.append(word)
-            rows.append(_format_row(len(forms), word, misc))
+        rows += [_format_row(k, word, misc) for k, word in enumerate(words, start=number)]
+        forms += words
         begin, first, before = behind, following, ""
         if kind == SENTENCE:
             comments = [*opening, *(["# newpar"] if begins_paragraph else [])]
