@@ -257,7 +257,14 @@ def _find_difference(true, parsed):
 
 
 def _as_json(report, options):
-    rows = [_make_row(*row) for row in zip(*report.breakdown, strict=True)]
+    rows = [
+        {
+            "symbol": symbol,
+            "left": {"correct": int(right[0]), "total": int(total[0])},
+            "right": {"correct": int(right[1]), "total": int(total[1])},
+        }
+        for symbol, right, total in zip(*report.breakdown, strict=True)
+    ]
     return {
         "sentences": report.n_sentences,
         "tokens": report.n_tokens,
@@ -269,11 +276,6 @@ def _as_json(report, options):
         "resamples": report.n_resamples,
         "breakdown": {"by": options.by, "rows": rows},
     }
-
-
-def _make_row(symbol, right, total):
-    sides = zip(("left", "right"), right, total, strict=True)
-    return {"symbol": symbol} | {s: {"correct": int(k), "total": int(n)} for s, k, n in sides}
 
 
 def _print_report(report, options):

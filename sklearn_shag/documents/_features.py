@@ -189,7 +189,9 @@ class TextParser(StatelessTransformer):
             return X
         texts = list(X)
         for row, text in enumerate(texts):
-            is_missing = _is_missing(text)
+            is_missing = not isinstance(text, str) and (  # as data frames have it
+                text is None or is_scalar_nan(text) or is_pandas_na(text)
+            )
             if is_missing and self.missing == "empty":
                 texts[row] = ""
             elif is_missing and self.on_error == "raise":
@@ -228,11 +230,6 @@ class TextParser(StatelessTransformer):
     def __sklearn_clone__(self) -> Self:
         # The parser is fitted, and the usual clone of it would not be.
         return deepcopy(self, {id(self.parser): self.parser})
-
-
-def _is_missing(text):
-    """Tell whether a value stands for a text that is missing, as data frames have it."""
-    return not isinstance(text, str) and (text is None or is_scalar_nan(text) or is_pandas_na(text))
 
 
 @lru_cache(maxsize=4)

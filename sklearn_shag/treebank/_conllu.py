@@ -281,8 +281,11 @@ def _list_sentences(content):
         first = sentences[0]
         comments = [f"# newdoc id = {name}", *first["comments"]]
         if "text" in first and not content.get("text", " ")[-1:].isspace():
-            comments += [f"# {key} = {first[key]}" for key in ("sent_id", "text")]
-            comments.append(NO_SPACE_BEHIND)
+            comments += [
+                f"# sent_id = {first['sent_id']}",
+                f"# text = {first['text']}",
+                NO_SPACE_BEHIND,
+            ]
         first["comments"] = comments
     return [{"sent_id": name, **sentence} for sentence in sentences]
 
