@@ -177,9 +177,8 @@ def split_features(names, sentences):
     """
     feats = set().union(*(getattr(s, "feats", None) or () for s in sentences)) - {MISSING}
     found = {pair.partition("=")[0] for value in feats for pair in value.split("|")}
-    split = []
-    for name in names:
-        split += [f"feats.{f}" for f in sorted(found)] if name == "feats" and found else [name]
+    columns = [f"feats.{feature}" for feature in sorted(found)] or ["feats"]
+    split = chain.from_iterable(columns if name == "feats" else [name] for name in names)
     return tuple(dict.fromkeys(split))
 
 

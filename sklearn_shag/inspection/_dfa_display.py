@@ -168,10 +168,9 @@ class AutomatonDisplay(Display):
         """
         labels = self.dfa._label_arrows(min_probability, _LETTERS)
         layers = _layer_states(labels)
-        n_rows = max(map(len, layers))
         n_states = sum(map(len, layers))
         spaces = np.array([_SPACE, _ROW]) * max(1.0, 0.85 + 0.1 * len(labels) / n_states)
-        extent = spaces * [len(layers) - 1, n_rows - 1] + 2 * _BORDER
+        extent = spaces * [len(layers) - 1, max(map(len, layers)) - 1] + 2 * _BORDER
         width, height = max(extent[0], 4.8), extent[1]
         below = _LINE * 1.3 * (n_states + 1)
         self._make_canvas(ax, width, height + below + 0.15)

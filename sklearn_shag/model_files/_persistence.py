@@ -359,8 +359,7 @@ def _describe_model(model, key, contents, fitted):
                 model.estimator, f"{key}/estimator", contents, True
             )
         return described
-    params = model.get_params(deep=False)
-    params |= dict.fromkeys(getattr(cls, "_unsaved_params", ()))
+    params = model.get_params(deep=False) | dict.fromkeys(getattr(cls, "_unsaved_params", ()))
     if params.get("memory") is not None:
         raise TypeError("Pipeline memory, a folder of pickles, cannot be saved; set memory=None.")
     of_steps = fitted and issubclass(cls, Pipeline)
@@ -515,9 +514,9 @@ def _restore_attributes(cls, stored, key, source):
     # Attributes whose checks need other attributes come after these.
     order = {kind: place for place, kind in enumerate((*RECORDS, "stages"), start=1)}
     for name in sorted(stored, key=lambda name: order.get(expected[name], 0)):
-        place = f"{key}/{name}"
-        kind, annotation = expected[name], hints[name]
-        restored[name] = _restore_attribute(kind, annotation, stored[name], place, source, known)
+        restored[name] = _restore_attribute(
+            expected[name], hints[name], stored[name], f"{key}/{name}", source, known
+        )
     return restored
 
 

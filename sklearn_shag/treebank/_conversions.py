@@ -274,8 +274,8 @@ def _from_span(span):
     heads = None
     if "deprels" in columns:
         heads = [0 if t.head.i == t.i else position[t.head.i] for t in tokens]
-        names = ["root" if h == 0 else t.dep_ for t, h in zip(tokens, heads, strict=True)]
-        columns["deprels"] = [name or MISSING for name in names]
+        pairs = zip(tokens, heads, strict=True)
+        columns["deprels"] = [t.dep_ or MISSING if head else "root" for t, head in pairs]
     tree = DependencyTree([t.text for t in tokens], heads, **columns)
     spaces = [None if t.whitespace_ else "No" for t in tokens]
     if any(spaces):
