@@ -94,8 +94,12 @@ def load_english(
     heads = [tree.heads for tree in trees]
     if return_X_y:
         return trees, heads
-    description = (folder / "descr" / "english.rst").read_text(encoding="utf-8")
-    return BundledTreebank(data=trees, target=heads, DESCR=description, filename=str(path))
+    return BundledTreebank(
+        data=trees,
+        target=heads,
+        DESCR=(folder / "descr" / "english.rst").read_text(encoding="utf-8"),
+        filename=str(path),
+    )
 
 
 @overload

@@ -269,8 +269,7 @@ class ApproximateDFA(NamedTuple):
             double border if sequences stop there. An edge is labelled with the symbols that lead
             from one state to the other, and their probabilities.
         """
-        stops = zip(self.states.stop_probabilities, self.states.stops, strict=True)
-        states = [(f"\nSTOP {share:.2f}", n_stops) for share, n_stops in stops]
+        states = [(f"\nSTOP {stop:.2f}", n) for _, n, stop, _ in rows_of(self.states)]
         return write_dot([("start", 0, "")], states, self._label_arrows())
 
     def _label_arrows(self, min_probability=0.0, n_letters=np.inf):

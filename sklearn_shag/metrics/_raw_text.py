@@ -207,9 +207,15 @@ def _read_side(trees, name):
         "label": list(map(drop_subtype, columns["deprel"])),
         "feats": list(map(_keep_universal, columns["feats"])),
     }
-    forms = [form.lower() for tree in trees for form in tree.forms]
-    of_words = [*spans, BEHIND_ALL], [*is_multiword, False]
-    return TextSide("".join(texts), sentences, tokens, *of_words, forms, columns)
+    return TextSide(
+        "".join(texts),
+        sentences,
+        tokens,
+        spans=[*spans, BEHIND_ALL],
+        is_multiword=[*is_multiword, False],
+        forms=[form.lower() for tree in trees for form in tree.forms],
+        columns=columns,
+    )
 
 
 def _list_scores(*sides):

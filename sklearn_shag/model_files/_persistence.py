@@ -410,9 +410,8 @@ def _describe_attribute(kind, value, key, contents):
             {f"{key}/{field}": array for field, array in record._asdict().items()}
         )
         return None
-    if kind == "strings":
-        value = value.tolist()  # strings in the header have no fixed width
-    return _to_json(value, key, contents, True)
+    # Strings in the header have no fixed width.
+    return _to_json(value.tolist() if kind == "strings" else value, key, contents, True)
 
 
 def _to_json(value, key, contents, fitted):
