@@ -172,7 +172,7 @@ def check_model(model, key, max_bytes):
         No pipeline, and not frozen.
     key : str
         Its name in messages.
-    max_bytes : None or int
+    max_bytes : float
         Largest size of tables that the estimator would make of its attributes.
 
     Raises
@@ -196,7 +196,7 @@ def check_model(model, key, max_bytes):
     for kind, check in CHECKS.items():
         if isinstance(model, kind):
             check(model, key)
-    if isinstance(model, LexicalizedSHAG) and max_bytes is not None:
+    if isinstance(model, LexicalizedSHAG):
         _check_size_of_tables(model, key, max_bytes)
 
 

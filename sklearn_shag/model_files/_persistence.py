@@ -72,7 +72,6 @@ class FileSource(NamedTuple):
     dictionaries: dict  # by their texts
     places: list  # of the estimators restored so far
     networks: list  # restored estimators that may read vectors in context, or tag words
-    max_bytes: int | None
 
 
 def save_model(model: BaseEstimator, path: FilePath, *, card: dict[str, Any] | None = None) -> None:
@@ -283,7 +282,7 @@ def _load_archive(data, max_bytes):
     )
     archive.same = header.get("same", {})
     check_value(archive.same, dict[str, str], "same")
-    source = FileSource(archive, {}, {}, [], [], max_bytes)
+    source = FileSource(archive, {}, {}, [], [])
     model = _restore_model(header.get("model"), "model", source, True)
     return model, source.networks, _take_item({"card": {}} | header, "card", dict, "its header")
 
@@ -495,7 +494,7 @@ def _restore_model(description, key, source, fitted):
     if fitted and not of_steps:
         stored = _take_item(description, "attributes", dict, key)
         vars(model).update(_restore_attributes(cls, stored, key, source))
-        check_model(model, key, source.max_bytes)
+        check_model(model, key, source.archive.max_bytes)
         if isinstance(model, TagLearner):
             source.networks.append(model)
     return model
@@ -532,7 +531,7 @@ def _restore_attribute(kind, annotation, value, key, source, others):
     if kind == "members":
         return name_members(value)
     if kind == "strings":
-        return _restore_strings(value, annotation, key, source.max_bytes)
+        return _restore_strings(value, annotation, key, source.archive.max_bytes)
     check_value(value, annotation, key)
     return value
 
@@ -577,6 +576,7 @@ def _restore_strings(values, annotation, key, max_bytes):
         return np.array(values, dtype=object)
     # Each string takes the room of the longest.
     n_bytes = 4 * len(values) * max(map(len, values), default=0)
-    if max_bytes is not None and n_bytes > max_bytes:
-        raise ModelFileError(f"{key} takes {n_bytes:,} bytes, more than max_bytes={max_bytes:,}")
+    require(
+        n_bytes <= max_bytes, f"{key} takes {n_bytes:,} bytes, more than max_bytes={max_bytes:,}"
+    )
     return np.array(values, dtype=np.str_)
