@@ -192,8 +192,9 @@ class Output:
         self.is_json, self.skips, self.model = work.is_json, work.skips, model
         self.has_documents = isinstance(work.form, SplitterFormat)
         self.counts, self.empty, self._text, self.path = Counter(), [], [], None
-        shares = (share for n_known, share in MOST_UNSEEN if len(work.known) >= n_known)
-        self.most_unseen = min(shares, default=1)
+        self.most_unseen = min(
+            (share for n_known, share in MOST_UNSEEN if len(work.known) >= n_known), default=1
+        )
 
     def add(self, pieces, found):
         """Yield the output of pieces, of which a PieceParser has found so much."""

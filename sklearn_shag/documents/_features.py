@@ -519,8 +519,11 @@ def _list_of_tree(tree, number, kinds, names, paths, max_length):
         found += [f"-{r}->" for h, r in zip(heads, deprels, strict=True) if h != UNKNOWN]
     names = [ROOT_FORM, *nodes]
     if "arcs" in kinds:
-        rows = zip(heads, deprels, nodes, strict=True)
-        found += [f"{names[h]} -{r}-> {m}" for h, r, m in rows if h != UNKNOWN]
+        found += [
+            f"{names[h]} -{r}-> {m}"
+            for h, r, m in zip(heads, deprels, nodes, strict=True)
+            if h != UNKNOWN
+        ]
     if "paths" in kinds:
         ways = [list_way_up(heads, token, max_length) for token in range(1, len(heads) + 1)]
         if paths == "root":

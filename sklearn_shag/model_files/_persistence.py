@@ -476,8 +476,9 @@ def _restore_model(description, key, source, fitted):
     cls = _find_classes()[name]
     if cls is FrozenEstimator:
         if "estimator" in description:
-            estimator = _restore_model(description["estimator"], f"{key}/estimator", source, True)
-            source.frozen[key] = FrozenEstimator(estimator)
+            source.frozen[key] = FrozenEstimator(
+                _restore_model(description["estimator"], f"{key}/estimator", source, True)
+            )
         return source.frozen[_take_item(description, "key", str, key)]
     of_steps = fitted and issubclass(cls, Pipeline)
     params = {

@@ -451,8 +451,7 @@ def collapse_sequences(sequences: HeadModifierSequences) -> HeadModifierSequence
     ends, chosen, inverse = np.unique(node, return_index=True, return_inverse=True)
     weights = np.bincount(inverse, weights=sequences.weights)
     by_pair = np.argsort(pair[ends], kind="stable")
-    chosen, weights = chosen[by_pair], weights[by_pair]
-    return take_sequences(sequences, chosen)._replace(weights=weights)
+    return take_sequences(sequences, chosen[by_pair])._replace(weights=weights[by_pair])
 
 
 def take_sequences(sequences, chosen):

@@ -291,10 +291,9 @@ def make_displacy(forms, symbols, heads, deprels=None):
 def _svg_arc(points, color, weight):
     (start, bottom), (_, control), _, (end, _) = points
     curve = f"M{start} {bottom - 2}C{start} {control:g} {end} {control:g} {end} {bottom - 6}"
-    arrow = f"M{end} {bottom}l-3.5 -7h7z"
     return (
         f'<path d="{curve}" fill="none" stroke="{color}" stroke-width="{weight}"/>'
-        f'<path d="{arrow}" fill="{color}"/>'
+        f'<path d="M{end} {bottom}l-3.5 -7h7z" fill="{color}"/>'
     )
 
 

@@ -899,8 +899,9 @@ class DependencyTree:
         graph = new_graph("DiGraph")
         graph.add_node(0)
         for token, head in enumerate(heads.tolist(), start=1):
-            row = {name: values[token - 1] for name, values in columns.items() if values}
-            graph.add_node(token, **row)
+            graph.add_node(
+                token, **{name: values[token - 1] for name, values in columns.items() if values}
+            )
             if head != UNKNOWN:
                 graph.add_edge(head, token, **({"deprel": deprels[token - 1]} if deprels else {}))
         return graph
