@@ -444,11 +444,10 @@ def _describe_run(options, files):
     if options.resume and STANDARD in (options.model, *files):
         raise ValueError("--resume needs names of files, and not standard input.")
     given = {name: each for name, each in vars(options).items() if name not in OTHERS}
-    given["version"] = __version__
     context = Path(expand_user(options.context)).iterdir() if options.context else ()
     return {
         "the model": _stamp([options.model, *sorted(context)]),
-        "the options": given,
+        "the options": given | {"version": __version__},
         "the inputs": _stamp(files),
     }
 

@@ -92,8 +92,14 @@ def check_labels(counts, name, symbols, labels):
     if bool(n_rows) != bool(labels.size):
         raise ValueError(f"{name} holds {n_rows} counts of {labels.size} labels.")
     check_shapes(counts, [(n_rows,)] * len(counts), name)
-    check_codes(counts, name, heads=Alphabet(symbols.size).root, directions=RIGHT)
-    check_codes(counts, name, modifiers=symbols.size - 1, labels=labels.size - 1)
+    check_codes(
+        counts,
+        name,
+        heads=Alphabet(symbols.size).root,
+        directions=RIGHT,
+        modifiers=symbols.size - 1,
+        labels=labels.size - 1,
+    )
     check_positive(counts.counts, f"{name}.counts")
 
 
