@@ -397,8 +397,7 @@ def assemble_trees(
     """
     indptr = check_indptr(indptr, sequences.modifiers.size, "indptr", "modifiers")
     _check_breadth_first(sequences.indptr, indptr, sequences.modifiers.size)
-    order = np.empty(sequences.modifiers.size, dtype=np.int64)
-    heads = np.empty(sequences.modifiers.size, dtype=np.int64)
+    order, heads = np.empty((2, sequences.modifiers.size), dtype=np.int64)
     _linearise_trees(indptr, sequences.indptr, order, heads)
     return sequences.modifiers[order], heads
 

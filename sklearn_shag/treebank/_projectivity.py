@@ -301,10 +301,8 @@ def _find_lift(heads):
 
 def _skips(heads, token, head):
     """Tell whether an arc spans a token that does not descend from its head."""
-    if head <= 0:
-        return False
     between = range(min(token, head) + 1, max(token, head))
-    return not all(_may_be_below(heads, k, head) for k in between)
+    return head > 0 and not all(_may_be_below(heads, k, head) for k in between)
 
 
 def _may_be_below(heads, token, ancestor):
@@ -322,10 +320,9 @@ def _copy_heads(heads, where):
 
 def marks_punctuation(symbol):
     """Tell whether a symbol, a str, stands for punctuation."""
-    if symbol in ("", MISSING):
-        return False
-    return symbol.split("|")[0] == "PUNCT" or all(
-        unicodedata.category(character)[0] == "P" for character in symbol
+    return symbol not in ("", MISSING) and (
+        symbol.split("|")[0] == "PUNCT"
+        or all(unicodedata.category(character)[0] == "P" for character in symbol)
     )
 
 
