@@ -214,9 +214,10 @@ class DependencyTreeDisplay(Display):
         top = baseline - 0.06
         colors = "black", "#5a6270", "#5a6270"
         for row, size, color, height in zip(rows, _FONTS, colors, heights, strict=False):
-            style = {"color": color, "ha": "center", "va": "top", "rotation": rotation}
             for centre, text in zip(centres, row, strict=True):
-                self._add_text(centre, top, text, size, **style)
+                self._add_text(
+                    centre, top, text, size, color=color, ha="center", va="top", rotation=rotation
+                )
             top -= height
 
     def _explain(self):

@@ -145,9 +145,8 @@ def _fits_type(value, annotation):
     if annotation is float:
         # Whole numbers may have any number of digits; the loss of what is impossible is infinite.
         return type(value) in (int, float) and (abs(value) <= _LARGEST_DOUBLE or value == np.inf)
-    if annotation is int:
-        return type(value) is int and value >= 0  # all are counts
-    return type(value) is annotation
+    # All whole numbers are counts.
+    return type(value) is annotation and (annotation is not int or value >= 0)
 
 
 def _all_fit(values, annotation):

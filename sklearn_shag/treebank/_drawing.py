@@ -252,8 +252,10 @@ def draw_svg(forms, symbols, heads=None, deprels=None, marked=(), colors=False, 
             side = round(0.31 * _FORM_SIZE * display_width(form)) + 3
             box = f'x="{position - side}" y="{baseline + 4}" width="{2 * side}" height="19"'
             arcs.insert(0, f'<rect {box} rx="4" fill="{_MARK}"/>')
-        texts.append(_svg_text(position, baseline + 18, _FORM_SIZE, form, _BLACK))
-        texts.append(_svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, _PLAIN))
+        texts += [
+            _svg_text(position, baseline + 18, _FORM_SIZE, form, _BLACK),
+            _svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, _PLAIN),
+        ]
         if head != UNKNOWN:
             points = layout.curve(head, token, baseline, -step, aside=5)
             arcs.append(_svg_arc(points, own or _PLAIN, 2.4 if token in marked else 1.2))

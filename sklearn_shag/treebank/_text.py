@@ -625,8 +625,12 @@ def to_trees(piece, ends, words_of, numbers):
         forms += words
         begin, first, before = behind, following, ""
         if kind == SENTENCE:
-            comments = [*opening, *(["# newpar"] if begins_paragraph else [])]
-            comments += [f"# sent_id = {next(numbers)}", f"# text = {''.join(shown).rstrip()}"]
+            comments = [
+                *opening,
+                *(["# newpar"] if begins_paragraph else []),
+                f"# sent_id = {next(numbers)}",
+                f"# text = {''.join(shown).rstrip()}",
+            ]
             yield _make_split_tree(tuple(forms), "\n".join([*comments, *closing, *rows]), document)
             opening = closing = ()
             begins_paragraph = _BLANK_LINES.search(text, stop, behind) is not None
