@@ -293,13 +293,16 @@ class ApproximateDFA(NamedTuple):
             f"sequences"
         ]
         for state, (visits, _, stop, prefixes) in enumerate(rows_of(self.states)):
-            lines.append(f"state {state}, visits {visits}, after {name_prefixes(prefixes)}")
-            lines.append(f"    {stop:.2f} STOP")
-            lines.extend(
+            moves = [
                 f"    {probability:.2f} {symbol} -> {target}"
                 for source, symbol, target, _, probability in rows_of(self.transitions)
                 if source == state
-            )
+            ]
+            lines += [
+                f"state {state}, visits {visits}, after {name_prefixes(prefixes)}",
+                f"    {stop:.2f} STOP",
+                *moves,
+            ]
         return "\n".join(printable(line, max_length=None) for line in lines)
 
 
