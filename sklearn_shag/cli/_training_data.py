@@ -92,8 +92,9 @@ class Treebank:
     set_aside : list of lists of DependencyTree
         By name, of the last reading.
     seen : Counter
-        Trees, tokens, arcs, nonprojective ones, and trees without heads or with impossible ones in
-        the last reading, without what was set aside; also trees that nobody has confirmed.
+        Of the last reading, without what was set aside: trees, tokens, arcs, nonprojective arcs,
+        trees without any head, and partial trees that are impossible to complete without crossing
+        arcs. Trees that are unconfirmed are not among the trees.
 
     Raises
     ------
