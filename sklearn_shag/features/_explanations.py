@@ -128,8 +128,8 @@ def top_features(weights, templates, columns, batch, arcs, n_features):
         codes = batch.codes[batch.indptr[s] : batch.indptr[s + 1]]
         row, between = _find_row(ranks[k], n_of_arcs, arcs.heads[a], arcs.modifiers[a])
         texts = _show_values(templates, columns, codes, arcs.modifiers[a], arcs.heads[a], between)
-        weight = float(weights[places[k]])
-        features.append(FeatureUse(_name_rows(templates)[row], texts[row], weight, int(count)))
+        name, weight = _name_rows(templates)[row], float(weights[places[k]])
+        features.append(FeatureUse(name, texts[row], weight, int(count)))
     return features
 
 
@@ -170,8 +170,8 @@ def compare_heads(weights, templates, columns, codes, modifier, head, rival):
     """
     parts = [_name_rows(templates)]
     for h in (head, rival):
-        own_weights = _weigh_features(weights[:, 0], templates, codes, modifier, h)
-        parts += [_show_values(templates, columns, codes, modifier, h), own_weights.tolist()]
+        parts.append(_show_values(templates, columns, codes, modifier, h))
+        parts.append(_weigh_features(weights[:, 0], templates, codes, modifier, h).tolist())
     features = map(FeatureWeight._make, zip(*parts, strict=True))
     return sorted(features, key=lambda each: -abs(each.weight - each.rival_weight))
 
