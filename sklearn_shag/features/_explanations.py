@@ -191,15 +191,14 @@ def _show_values(templates, columns, codes, modifier, head, between=None):
     """Return the text of each feature of an arc, with all tokens between its ends or one."""
     direction = "right" if modifier > head else "left"
     distance = f"{direction} {bucket_of(abs(modifier - head))}"
+    inside = range(min(head, modifier) + 1, max(head, modifier)) if between is None else [between]
     texts = []
     for t, template in enumerate(templates.texts):
         parts = [] if template == BIAS else template.split()
         values, atoms = [], templates.atoms[templates.atoms[:, 0] == t]
         for part, (_, side, offset, column) in zip(parts, atoms, strict=True):
-            places = [(head if side == HEAD else modifier) + offset]
-            if side == BETWEEN:
-                places = range(min(head, modifier) + 1, max(head, modifier))
-                places = places if between is None else [between]
+            end = head if side == HEAD else modifier
+            places = inside if side == BETWEEN else [end + offset]
             names = [name_of(columns, codes, place, column) for place in places]
             values.append(f"{part}={','.join(names)}")
         texts += [" ".join([*values, direction]), " ".join([*values, distance])]

@@ -265,18 +265,15 @@ def top_modifiers(
     pairs = [pair for pair in product(codes, (LEFT, RIGHT)) if pair != (root, LEFT)]
     parts = []
     for code, side in pairs:
-        uses = _count_root_modifiers if code == root else _count_modifiers
-        probabilities, counts = uses(pair_automaton(grammar.operators_, code, side))
+        automaton = pair_automaton(grammar.operators_, code, side)
+        if code == root:  # with one modifier, so that its count is its probability
+            probabilities = counts = automaton.alpha_inf @ automaton.A @ automaton.alpha_1
+        else:
+            probabilities, counts = _count_modifiers(automaton)
         ends, sides = np.full_like(symbols, names[code]), np.full(symbols.size, DIRECTIONS[side])
         table = ArcTable(ends, sides, symbols, probabilities, counts)
         parts.append(largest_first(table, counts, n))
     return ArcTable(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-def _count_root_modifiers(automaton):
-    """Return the probability of each modifier of the root, and its count, which is the same."""
-    probabilities = automaton.alpha_inf @ automaton.A @ automaton.alpha_1
-    return probabilities, probabilities
 
 
 def _count_modifiers(automaton: Operators):

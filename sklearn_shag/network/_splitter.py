@@ -49,6 +49,7 @@ from sklearn_shag.treebank import (
     iter_text,
     leave_out_invisible,
     list_paragraphs,
+    list_sources,
     list_tokens,
     remove_invisible,
     require_trees,
@@ -390,7 +391,8 @@ class Splitter(TreeTransformer, NetworkLearner):
             If a file cannot be read, or no file is given.
         """
         check_is_fitted(self)
-        numbers, pieces = count(1), iter_text(path_or_file)
+        numbers, sources = count(1), list_sources(path_or_file, ".txt")
+        pieces = chain.from_iterable(map(iter_text, sources))
         split = (self._split_pieces([piece], numbers, lines) for piece in pieces)
         return chain.from_iterable(chain.from_iterable(split))
 

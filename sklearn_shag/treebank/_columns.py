@@ -172,7 +172,7 @@ def check_misc(name, values, n_tokens):
             f"name={shorten(name)} is not valid in MISC: it must be a str without spaces, '=' "
             "or '|', such as 'Gloss'"
         )
-    values = tuple(as_tuple(name, values))
+    values = as_tuple(name, values)
     column = check_column(name, [MISSING if v is None else v for v in values], n_tokens)
     for token, value in enumerate(column, start=1):
         if "|" in value:

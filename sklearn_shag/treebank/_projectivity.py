@@ -291,17 +291,18 @@ def lift(heads: SentenceHeads) -> IntArray:
 
 def _find_lift(heads):
     """Return the dependent of the shortest arc that is not projective, or None."""
-    arcs = enumerate(heads, start=1)
-    lengths = ((abs(token - head), token) for token, head in arcs if _skips(heads, token, head))
+    lengths = (
+        (abs(token - head), token)
+        for token, head in enumerate(heads, start=1)
+        if _skips(heads, token, head)
+    )
     return min(lengths, default=(None, None))[1]
 
 
 def _skips(heads, token, head):
     """Tell whether an arc spans a token that does not descend from its head."""
-    if head <= 0:
-        return False
     between = range(min(token, head) + 1, max(token, head))
-    return not all(_may_be_below(heads, k, head) for k in between)
+    return head > 0 and not all(_may_be_below(heads, k, head) for k in between)
 
 
 def _may_be_below(heads, token, ancestor):
@@ -319,10 +320,9 @@ def _copy_heads(heads, where):
 
 def marks_punctuation(symbol):
     """Tell whether a symbol, a str, stands for punctuation."""
-    if symbol in ("", MISSING):
-        return False
-    return symbol.split("|")[0] == "PUNCT" or all(
-        unicodedata.category(character)[0] == "P" for character in symbol
+    return symbol not in ("", MISSING) and (
+        symbol.split("|")[0] == "PUNCT"
+        or all(unicodedata.category(character)[0] == "P" for character in symbol)
     )
 
 

@@ -195,57 +195,52 @@ class TextPiece(NamedTuple):
     tells_end: bool | None = None
 
 
-def iter_text(path_or_file, **reading):
-    """Read text files piece by piece.
+def iter_text(source, **reading):
+    """Read a text file piece by piece.
 
     Parameters
     ----------
-    path_or_file : str, os.PathLike, text file, or list or tuple of them
+    source : str or text file
+        One of :func:`list_sources`.
     **reading : dict
         `raw` and `encoding`, as for :func:`iter_pieces`.
 
-    Returns
-    -------
-    pieces : iterator of TextPiece
-        Each ends with a blank line, or, within a paragraph of more than 128 kilobytes, with a line
-        or a word. Together the pieces of a file are its text, with "\n" as line end.
+    Yields
+    ------
+    piece : TextPiece
+        It ends with a blank line, or, within a paragraph of more than 128 kilobytes, with a line or
+        a word. Together the pieces are the text of the file, with "\\n" as line end.
     """
-    return _read_pieces(list_sources(path_or_file, ".txt"), reading)
-
-
-def _read_pieces(sources, reading):
-    for source in sources:
-        held = None  # invisible characters behind it belong to it
-        try:
-            for part in _decode_pieces(source, reading):
-                if held is None:
-                    visible = remove_invisible(part.text) or part.text
-                    held = part._replace(tells_end=_ends_with_word(source, visible, reading))
-                    continue
-                own = part.text
-                if _is_visible(held.text) and _is_visible(own):
-                    own = own[: measure_invisible(own)]
-                held = held._replace(text=held.text + own)
-                if len(own) == len(part.text):
-                    held = held._replace(n_read=held.n_read + part.n_read)
-                    continue
-                yield held
-                before, behind = map(remove_invisible, (held.text, part.text))
-                space = before[len(before.rstrip()) :] + behind[: -len(behind.lstrip())]
-                begins = _BLANK_LINES.search(space) is not None
-                held = part._replace(
-                    n_lines=part.n_lines + own.count("\n"),
-                    n_characters=held.n_characters + len(held.text),
-                    text=part.text[len(own) :],
-                    begins_paragraph=begins,
-                    tells_end=held.tells_end,
-                )
-        except (ConlluError, OSError):
-            if held is not None:
-                yield held
-            raise
+    held = None  # invisible characters behind it belong to it
+    try:
+        for part in _decode_pieces(source, reading):
+            if held is None:
+                visible = remove_invisible(part.text) or part.text
+                held = part._replace(tells_end=_ends_with_word(source, visible, reading))
+                continue
+            own = part.text
+            if _is_visible(held.text) and _is_visible(own):
+                own = own[: measure_invisible(own)]
+            held = held._replace(text=held.text + own)
+            if len(own) == len(part.text):
+                held = held._replace(n_read=held.n_read + part.n_read)
+                continue
+            yield held
+            before, behind = map(remove_invisible, (held.text, part.text))
+            space = before[len(before.rstrip()) :] + behind[: -len(behind.lstrip())]
+            held = part._replace(
+                n_lines=part.n_lines + own.count("\n"),
+                n_characters=held.n_characters + len(held.text),
+                text=part.text[len(own) :],
+                begins_paragraph=_BLANK_LINES.search(space) is not None,
+                tells_end=held.tells_end,
+            )
+    except (ConlluError, OSError):
         if held is not None:
             yield held
+        raise
+    if held is not None:
+        yield held
 
 
 def _is_visible(text):
@@ -415,17 +410,14 @@ def _find_tokens(tree):
     forms = ["".join(token.form.split()) for token in tokens]
     lengths, kinds = [], []
     for token, form in zip(tokens, forms, strict=True):
-        is_joined = is_spelled(form, token.words)
-        if is_joined:
-            lengths += map(len, token.words)
-            kinds += [WORD] * (len(token.words) - 1)
-        else:
-            lengths.append(len(form))
-        kinds.append(TOKEN if is_joined or len(token.words) == 1 else MULTIWORD)
+        parts = token.words if is_spelled(form, token.words) else (form,)
+        lengths += map(len, parts)
+        kinds += [WORD] * (len(parts) - 1)
+        kinds.append(TOKEN if len(parts) == len(token.words) else MULTIWORD)
     text = " ".join((tree.text or "").split())
     if "".join(text.split()) != "".join(forms):
-        pairs = [(" ".join(token.form.split()), _space_behind(token.misc)) for token in tokens]
-        text = "".join(form + (" " if space else "") for form, space in pairs).rstrip()
+        shown = (" ".join(token.form.split()) + _space_behind(token.misc) for token in tokens)
+        text = "".join(shown).rstrip()
     # Tokens have the letters of the text, in their order.
     letters = np.flatnonzero([not sign.isspace() for sign in text])
     return text, letters[np.cumsum(lengths) - 1], kinds
@@ -623,19 +615,22 @@ def to_trees(piece, ends, words_of, numbers):
         shown += [form, " " if stop < behind else ""]
         inside = (cuts[slice(*span)] + 1 - begin).tolist() if span[0] < span[1] else []
         words = words_of(text[begin:stop], kind == MULTIWORD, inside)
+        number = len(forms) + 1
         if words is None or _SPACE.search(form):  # a token with white space is a single word
             words = [form]
         else:
-            n_words = len(forms)
-            rows.append(_format_row(f"{n_words + 1}-{n_words + len(words)}", form, misc))
+            rows.append(_format_row(f"{number}-{len(forms) + len(words)}", form, misc))
             misc = MISSING
-        for word in words:
-            forms.append(word)
-            rows.append(_format_row(len(forms), word, misc))
+        rows += [_format_row(k, word, misc) for k, word in enumerate(words, start=number)]
+        forms += words
         begin, first, before = behind, following, ""
         if kind == SENTENCE:
-            comments = [*opening, *(["# newpar"] if begins_paragraph else [])]
-            comments += [f"# sent_id = {next(numbers)}", f"# text = {''.join(shown).rstrip()}"]
+            comments = [
+                *opening,
+                *(["# newpar"] if begins_paragraph else []),
+                f"# sent_id = {next(numbers)}",
+                f"# text = {''.join(shown).rstrip()}",
+            ]
             yield _make_split_tree(tuple(forms), "\n".join([*comments, *closing, *rows]), document)
             opening = closing = ()
             begins_paragraph = _BLANK_LINES.search(text, stop, behind) is not None
@@ -690,9 +685,9 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     for tree, is_end in zip(trees, find_document_ends(trees), strict=True):
         for form, misc, *_ in list_tokens(tree):
             given = split_pairs(misc)
-            space = " " if _space_behind(misc) else ""
-            parts += [_unescape_spaces(given.get("SpacesBefore", "")), form]
-            parts.append(_unescape_spaces(given.get("SpacesAfter", space)))
+            before = given.get("SpacesBefore", "")
+            behind = given.get("SpacesAfter", _space_behind(misc))
+            parts += [_unescape_spaces(before), form, _unescape_spaces(behind)]
         if is_end:
             parts[-1] = ""
     return "".join(parts)
@@ -722,7 +717,8 @@ def find_document_ends(trees):
 
 
 def _space_behind(misc):
-    return "SpaceAfter=No" not in misc.split("|")
+    """Return the space behind a token, as SpaceAfter in its MISC tells."""
+    return "" if "SpaceAfter=No" in misc.split("|") else " "
 
 
 def _unescape_spaces(text):
