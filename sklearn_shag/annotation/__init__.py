@@ -7,7 +7,7 @@ it counts. A :class:`Draft` is a sentence that is being changed: answers are kno
 :class:`Guesser` guesses the rest. An :class:`Annotation` answers what the interface asks.
 """
 
-from sklearn_shag.annotation._annotation import ORDERS, Annotation, NoSentenceError
+from sklearn_shag.annotation._annotation import Annotation, NoSentenceError
 from sklearn_shag.annotation._draft import ConflictError
 from sklearn_shag.annotation._guesser import Guesser
 from sklearn_shag.annotation._store import Store

@@ -26,7 +26,6 @@ NOTE, _YES = "note", "yes"
 _OF_SENTENCE = {"id", "version", "checked", NOTE}  # answers that no parser reads
 _LIKELY = re.compile(r"(?:^|\|)Likely=([^|]*)")  # in MISC, from the command check
 _OF_WORDS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel")
-ORDERS = ("order", "sentences", "heads-in-sentences")  # of the list
 
 
 class NoSentenceError(Exception):
@@ -43,7 +42,7 @@ class Annotation:
     store : Store
     guesser : Guesser
     by : str
-        One of ORDERS.
+        The order of the list: "order", "sentences" or "heads-in-sentences".
     """
 
     def __init__(self, store, guesser, by="order"):
@@ -51,7 +50,7 @@ class Annotation:
         self._shown, self._errors, self._ahead = None, {}, []
 
     def list_sentences(self, asked=()):
-        """List all sentences; expected wrong heads are known of those that the parser has seen."""
+        """List all sentences, with numbers of wrong heads that are expected, as soon as known."""
         rows = []
         for index, sentence in enumerate(self.store.sentences):
             tree, text = sentence.tree, sentence.tree._stored()
@@ -95,7 +94,7 @@ class Annotation:
         """
         sentence = self._find(index, asked)
         if not asked.keys() - {"id", "version"}:
-            return self._describe(index)
+            return self._describe_sentence(index)
         draft = Draft(self._show(sentence)[0])
         freed, tree = draft.answer(asked), sentence.tree
         if asked.keys() - _OF_SENTENCE or asked.get("checked"):
@@ -108,7 +107,7 @@ class Annotation:
         if NOTE in asked:
             tree = _with_comment(tree, NOTE, asked[NOTE])
         self.store.replace(index, 1, [tree])
-        return self._describe(index) | {"freed": freed}
+        return self._describe_sentence(index) | {"freed": freed}
 
     def split(self, index, asked):
         """Split a sentence before a word, or a word before a character."""
@@ -134,11 +133,11 @@ class Annotation:
     def undo(self, index, asked):
         """Undo the last change of all, or of a sentence."""
         sentence_id = None if index is None else self._find(index, asked).id
-        return self._describe(self.store.undo(sentence_id))
+        return self._describe_sentence(self.store.undo(sentence_id))
 
     def redo(self, asked):
         """Make the change again that was undone last."""
-        return self._describe(self.store.redo())
+        return self._describe_sentence(self.store.redo())
 
     def look_ahead(self, asked=()):
         """Let the parser look at a sentence that it has not seen; return whether there was one."""
@@ -184,9 +183,9 @@ class Annotation:
             text = re.sub(r"[ \t\n]+", " ", join_text([tree])).strip()
             trees.append(tree.with_text(text) if tree.text else tree)
         self.store.replace(index, n, trees)
-        return self._describe(index)
+        return self._describe_sentence(index)
 
-    def _describe(self, index):
+    def _describe_sentence(self, index):
         """Describe a sentence with its guesses."""
         sentence = self.store.sentences[index]
         tree, of_words = self._show(sentence)
@@ -194,6 +193,7 @@ class Annotation:
         given["deprel"] = ~guesses["deprel"]
         columns = {name: content[name] for name in _OF_WORDS} | of_words
         columns["known"] = (~guesses["head"]).tolist()
+        columns["marked"] = [f"{ASKED}=Yes" in misc.split("|") for misc in tree.misc]
         columns["likely"] = [next(iter(_LIKELY.findall(misc)), None) for misc in tree.misc]
         tokens = []
         for k, values in enumerate(zip(*columns.values(), strict=True)):

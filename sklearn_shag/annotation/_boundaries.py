@@ -3,7 +3,7 @@
 import re
 from copy import copy
 
-from sklearn_shag.annotation._draft import FORM, MISC, ROOT, UPOS, ConflictError, Row
+from sklearn_shag.annotation._draft import FORM, MISC, TOP, UPOS, ConflictError, Row
 from sklearn_shag.treebank import CHECKED, MISSING
 
 _NAME = re.compile(r"#\s*(\w+)")  # of a comment
@@ -39,7 +39,7 @@ def split_sentence(draft, number, ending):
     ]
     second.lines += draft.lines[cut:]
     del draft.lines[cut:]
-    return [_finish(draft), _finish(second)]
+    return [_finish_draft(draft), _finish_draft(second)]
 
 
 def join_sentences(draft, other):
@@ -51,11 +51,11 @@ def join_sentences(draft, other):
         _add_items(other.rows[0], ["NewPar=Yes"])
     draft.lines += [line for line in other.lines if _name_of(line) not in _OF_ONE]
     draft.lines.sort(key=lambda line: isinstance(line, Row))
-    return _finish(draft)
+    return _finish_draft(draft)
 
 
 def split_word(draft, number, character):
-    """Split a word before a character; the first part keeps what is known of it."""
+    """Split a word before a character; the first part keeps all annotation."""
     word = draft.find(number)
     token, form = _find_token(draft, word), word.cells[FORM]
     left, right = form[: max(character, 0)].rstrip(), form[max(character, 0) :].lstrip()
@@ -72,11 +72,11 @@ def split_word(draft, number, character):
     elif token is None and left + right == form:
         _add_items(word, [_UNSPACED])
     draft.lines.insert(draft.lines.index(word) + 1, second)
-    return _finish(draft)
+    return _finish_draft(draft)
 
 
 def join_words(draft, number):
-    """Join a word with the next one; what is known of the upper one of the two stays."""
+    """Join a word with the next one; the annotation of the upper one of the two stays."""
     if number >= len(draft.words):
         raise ConflictError("There is no next word.")
     first, second = draft.find(number), draft.find(number + 1)
@@ -86,7 +86,7 @@ def join_words(draft, number):
     if token is None and _UNSPACED not in _list_items(first):
         raise ConflictError("There is a space between the words, so they stay two.")
     above = first.head
-    while above not in (ROOT, second):
+    while above not in (TOP, second):
         above = above.head
     upper, lower = (second, first) if above is second else (first, second)
     form, more = first.cells[FORM] + second.cells[FORM], unspaced.intersection(_list_items(second))
@@ -101,7 +101,7 @@ def join_words(draft, number):
     draft.lines[place] = upper
     for row in draft.rows:
         row.replace(lower, upper)
-    return _finish(draft)
+    return _finish_draft(draft)
 
 
 def _name_of(line):
@@ -127,7 +127,7 @@ def _find_token(draft, word):
     return next(around, None)
 
 
-def _finish(draft):
+def _finish_draft(draft):
     """Let heads of a draft fit to its words, which nobody has checked as they are."""
     draft.lines = [line for line in draft.lines if _name_of(line) != CHECKED]
     draft.settle()

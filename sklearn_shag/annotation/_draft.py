@@ -15,7 +15,7 @@ from sklearn_shag.treebank import (
     unspecified_relation,
 )
 
-ID, FORM, UPOS, HEAD, DEPREL, DEPS, MISC = 0, 1, 3, 6, 7, 8, 9  # places of columns
+FORM, UPOS, MISC, _ID, _HEAD, _DEPREL, _DEPS = 1, 3, 9, 0, 6, 7, 8  # places of columns
 
 
 class ConflictError(Exception):
@@ -45,18 +45,18 @@ class Row:
         self.head = self.first = self.last = None
 
     def refer(self, rows):
-        """Set what refers to other rows, which are given by their IDs."""
-        first, dash, last = self.cells[ID].partition("-")
+        """Set all fields that refer to other rows, which are given by their IDs."""
+        first, dash, last = self.cells[_ID].partition("-")
         if dash:
             self.first, self.last = rows[first], rows[last]
-        self.head, own = rows.get(self.cells[HEAD]), ":".join(self.cells[HEAD : DEPREL + 1])
-        for arc in filter(MISSING.__ne__, self.cells[DEPS].split("|")):
+        self.head, own = rows.get(self.cells[_HEAD]), ":".join(self.cells[_HEAD : _DEPREL + 1])
+        for arc in filter(MISSING.__ne__, self.cells[_DEPS].split("|")):
             head, _, relation = arc.partition(":")
             self.arcs.append((None if arc == own else rows.get(head, self), relation))
 
     def is_word(self):
         """Tell whether it is neither an empty node nor a multiword token."""
-        return self.cells[ID].isdecimal()
+        return self.cells[_ID].isdecimal()
 
     def is_known(self):
         """Tell whether an annotator has given or confirmed the head."""
@@ -76,24 +76,24 @@ class Row:
     def write(self, numbers, known_only):
         """Write the line of the row by the numbers of the rows of its sentence."""
         cells = [*self.cells]
-        cells[ID] = numbers.get(self) or f"{numbers[self.first]}-{numbers[self.last]}"
-        cells[HEAD] = numbers.get(self.head, MISSING)
-        for place, column in ((HEAD, "head"), (DEPREL, "deprel")):
+        cells[_ID] = numbers.get(self) or f"{numbers[self.first]}-{numbers[self.last]}"
+        cells[_HEAD] = numbers.get(self.head, MISSING)
+        for place, column in ((_HEAD, "head"), (_DEPREL, "deprel")):
             if known_only and column in self.guesses:
                 cells[place] = MISSING
         if self.arcs and not known_only:
-            cells[DEPS] = "|".join(self._write_arcs(numbers, f"{cells[HEAD]}:{cells[DEPREL]}"))
+            cells[_DEPS] = "|".join(self._write_arcs(numbers, f"{cells[_HEAD]}:{cells[_DEPREL]}"))
         return "\t".join(cells)
 
     def _write_arcs(self, numbers, own):
-        """List arcs of the enhanced graph as they are written; those from other sentences end."""
+        """List arcs of the enhanced graph as they are written, without arcs between sentences."""
         arcs = [own for head, _ in self.arcs if head is None]
         for head, relation in self.arcs:
             if head in numbers and head is not self:
                 arcs.append(f"{numbers[head]}:{relation}")
         if not (arcs or self.is_word()):
             raise ConflictError("An empty node would have no arc of the enhanced graph.")
-        old = self.cells[DEPS].split("|")
+        old = self.cells[_DEPS].split("|")
         return old if sorted(arcs) == sorted(old) else sorted({*arcs} or {own}, key=_order_arc)
 
 
@@ -102,7 +102,7 @@ def _order_arc(arc):
     return [int(number) for number in head.split(".")], relation
 
 
-ROOT = Row(["0", *[MISSING] * MISC])
+TOP = Row(["0", *[MISSING] * MISC])
 
 
 class Draft:
@@ -124,7 +124,7 @@ class Draft:
         for k, line in enumerate(self.lines):
             if not line.startswith("#"):
                 self.lines[k] = Row(line.split("\t"))
-        rows = {row.cells[ID]: row for row in (ROOT, *self.rows)}
+        rows = {row.cells[_ID]: row for row in (TOP, *self.rows)}
         for row in self.rows:
             row.refer(rows)
         guesses = find_guesses(tree)
@@ -143,8 +143,8 @@ class Draft:
         return list(filter(Row.is_word, self.rows))
 
     def find(self, number, least=1):
-        """Find a word by its number, from `least` on; 0 is the ROOT."""
-        rows = [ROOT, *self.words]
+        """Find a word by its number, from `least` on; 0 is the TOP."""
+        rows = [TOP, *self.words]
         if not least <= int(number) < len(rows):
             raise ValueError(f"There is no word {number} in a sentence of {len(rows) - 1}.")
         return rows[int(number)]
@@ -182,8 +182,8 @@ class Draft:
             self._set_values(column, answers.get(column, {}))
         related = self._set_values("deprel", answers.get("deprels", {}))
         for word in related:
-            relation = word.cells[DEPREL]
-            if (word.head is ROOT) != (relation.partition(":")[0] == unspecified_relation(0)):
+            relation = word.cells[_DEPREL]
+            if (word.head is TOP) != (relation.partition(":")[0] == unspecified_relation(0)):
                 raise ValueError(f"{word.cells[FORM]} cannot be {relation} of its head.")
         freed = self.settle({*sure, *related})
         return [k for k, word in enumerate(self.words, start=1) if word in freed]
@@ -211,7 +211,7 @@ class Draft:
             Words whose heads were known until now.
         """
         words, freed = self.words, set()
-        here = {ROOT, *words}
+        here = {TOP, *words}
         for word in words:
             if word in sure:
                 word.guesses.discard("head")
@@ -221,24 +221,24 @@ class Draft:
             cycle = _find_cycle(word)
             if cycle and cycle <= sure:
                 raise ValueError("The heads that are given make a cycle.")
-            freed |= _forget(cycle - sure)
-        roots = [word for word in words if word.head is ROOT and word.is_known()]
+            freed |= _forget_heads(cycle - sure)
+        roots = [word for word in words if word.head is TOP and word.is_known()]
         roots.sort(key=sure.__contains__, reverse=True)
         if not sure.isdisjoint(roots[1:]):
             raise ValueError("Only one word can have the head 0.")
-        return freed | _forget(roots[1:])
+        return freed | _forget_heads(roots[1:])
 
     def complete(self, guesser):
-        """Let a Guesser guess all that is not known; return what it tells of words."""
+        """Let a Guesser guess all that is not known; return its dict of words."""
         known = self.write(known_only=True)
         found, columns, of_words = guesser.guess(known)
-        given, rows = find_given(known), [ROOT, *self.words]
+        given, rows = find_given(known), [TOP, *self.words]
         relations = found.deprels or tuple(map(unspecified_relation, found.heads.tolist()))
         for word, head, relation in zip(rows[1:], found.heads, relations, strict=True):
             word.head = rows[head]
             # A given relation gives way if it is that of a root, and the word is none.
-            word.guesses |= {"deprel"} if relation != word.cells[DEPREL] else set()
-            word.cells[DEPREL] = relation
+            word.guesses |= {"deprel"} if relation != word.cells[_DEPREL] else set()
+            word.cells[_DEPREL] = relation
         for column in given.keys() & columns:
             values = zip(rows[1:], found.column(column), given[column], strict=True)
             for word, value, is_given in values:
@@ -248,7 +248,7 @@ class Draft:
 
     def write(self, known_only=False):
         """Write the sentence as a tree with marks of guesses, by default with these."""
-        numbers, word, node = {ROOT: "0"}, 0, 0
+        numbers, word, node = {TOP: "0"}, 0, 0
         for row in self.rows:
             if row.is_word():
                 word, node = word + 1, 0
@@ -270,13 +270,13 @@ class Draft:
 def _find_cycle(word):
     """Find the words of a cycle of known heads through a word; an empty set if there is none."""
     way = [word]
-    while way[-1].is_known() and way[-1].head not in (ROOT, *way):
+    while way[-1].is_known() and way[-1].head not in (TOP, *way):
         way.append(way[-1].head)
     is_cycle = way[-1].is_known() and way[-1].head is word
     return set(way * is_cycle)
 
 
-def _forget(words):
+def _forget_heads(words):
     for word in words:
         word.forget()
     return set(words)

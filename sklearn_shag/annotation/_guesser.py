@@ -6,11 +6,12 @@ from sklearn_shag.parsing import parse_trees
 from sklearn_shag.treebank import find_given, known_heads, with_tags
 from sklearn_shag.utils._heads import UNKNOWN
 
+_CLOSED = {"upos", "xpos", "feats", "deprel"}  # columns whose values are listed
 _LEAST = 5e-4  # the least probability of alternatives
 
 
 def keep_known_tags(values, tagged, own):
-    """Put given tags of a tree into what a tagger made of it, if it knows them."""
+    """Put given tags of a tree in place of those by a tagger, if the tagger knows them."""
     given, columns = find_given(own), {}
     for name in given.keys() & values.keys():
         is_kept = given[name] & np.isin(own.column(name), values[name])  # else of another tag set
@@ -27,7 +28,16 @@ class Guesser:
     """
 
     def __init__(self, opened):
-        self._transform, self._parser = self._opened = opened
+        transform = opened.transform._replace(keep=keep_known_tags)
+        self._opened = opened._replace(transform=transform)
+
+    def list_values(self, asked=()):
+        """List the values of columns that the model knows, by the names of the columns."""
+        transform, parser = self._opened
+        known = {"deprel": parser.labels_} if parser._has_labels else {}
+        for part in (*transform.steps, parser):
+            known |= getattr(part, "tag_values_", {})
+        return {name: list(known[name]) for name in _CLOSED & known.keys()}
 
     def guess(self, tree):
         """Guess what is not known of a sentence.
@@ -50,7 +60,7 @@ class Guesser:
             The probability of each head, alternatives to it, and relations with probabilities.
         """
         both = [tree, tree.with_heads(None, keep_deps=True)]
-        options = {"keep_heads": True, "confidence": "all", "keep_tags": keep_known_tags}
+        options = {"keep_heads": True, "confidence": "all"}
         ((pairs, columns, answer), (_, _, free)) = parse_trees(self._opened, both, **options)
         ((found, probabilities),) = pairs
         is_known = known_heads(tree) != UNKNOWN
@@ -58,10 +68,10 @@ class Guesser:
         likely = [_list_likely(range(len(tree) + 1), of_word) for of_word in marginals]
         words = {"probability": probabilities["head_proba"], "alternatives": likely}
         words["relations"] = [[] for _ in likely]
-        if self._parser._has_labels:
-            sentences, names = self._transform([tree], keep_known_tags), self._parser.labels_
-            (of_words,) = self._parser.predict_label_proba(sentences, [found.heads])
-            words["relations"] = [_list_likely(names, of_word) for of_word in of_words]
+        transform, parser = self._opened
+        if parser._has_labels:
+            (of_words,) = parser.predict_label_proba(transform([tree]), [found.heads])
+            words["relations"] = [_list_likely(parser.labels_, of_word) for of_word in of_words]
         return found, columns, words
 
 

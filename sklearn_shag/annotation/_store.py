@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+import secrets
 import sqlite3
+from contextlib import ExitStack
 from itertools import count, repeat
 from threading import Lock
 from typing import NamedTuple
@@ -20,6 +22,7 @@ PRAGMA synchronous = FULL;
 CREATE TABLE IF NOT EXISTS sentences (id PRIMARY KEY, place, version, lines);
 CREATE TABLE IF NOT EXISTS sources (path, digest);
 CREATE TABLE IF NOT EXISTS outputs (digest, version);
+CREATE TABLE IF NOT EXISTS addresses (port, key);
 BEGIN EXCLUSIVE;
 COMMIT;
 """
@@ -50,41 +53,56 @@ class Store:
     sentences : list of AnnotatedSentence
     version : int
         The number of the last change.
+    port, key : int, str
+        Of the page in the run before, which may still be open; 0 and a new key in the first run.
 
     Raises
     ------
     ValueError
-        If the file exists and was made from others, or another program has changed it while the
-        database holds more than it, or another run has opened the database.
+        If there are no sentences, the file exists and was made from others, another program has
+        changed it while the database holds more than it, or another run has opened the database.
     """
 
     def __init__(self, path, sources, read):
         self.path = os.path.realpath(path)
         self._lock, self._saved = Lock(), None
         self._done, self._undone = [], []  # pairs of sentences and those that took their place
-        # One thread after the other uses it.
-        try:
-            self._db = sqlite3.connect(self.path + JOURNAL, timeout=1, check_same_thread=False)
-            self._db.executescript(_BEGIN)
-        except sqlite3.DatabaseError as error:
-            raise ValueError(
-                f"{printable(self.path)}{JOURNAL} cannot be opened: {error}. If another annotate "
-                f"has opened it, end that first."
-            ) from error
-        with self._db:
-            trees = self._read_new([os.path.realpath(source) for source in sources], read)
-            if trees:
-                # The first version is no id, and none that the file had before it was edited.
-                n = len(trees) + (self._select("SELECT max(version) FROM sentences")[0][0] or 0)
-                self._db.execute("DELETE FROM sentences")
-                self._insert(map(AnnotatedSentence, count(), repeat(n), trees), 0)
-                self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest(trees), n))
+        journal = self.path + JOURNAL
+        with ExitStack() as failed:  # leaves no new database
+            if not os.path.exists(journal):
+                os.close(os.open(journal, os.O_CREAT, 0o600))  # the key is nobody else's
+                failed.callback(os.remove, journal)
+            # One thread after the other uses it.
+            self._db = sqlite3.connect(journal, timeout=1, check_same_thread=False)
+            failed.callback(self._db.close)
+            self._begin([os.path.realpath(source) for source in sources], read)
+            failed.pop_all()
         rows = self._select("SELECT id, version, lines FROM sentences ORDER BY place")
         self.sentences = [
             AnnotatedSentence(number, version, DependencyTree.from_conllu(lines))
             for number, version, lines in rows
         ]
         self.version = max(each.version for each in self.sentences)
+        addresses = self._select("SELECT port, key FROM addresses")
+        self.port, self.key = addresses[0] if addresses else (0, secrets.token_urlsafe())
+
+    def _begin(self, sources, read):
+        """Open the database, and put new sentences into it."""
+        try:
+            self._db.executescript(_BEGIN)
+        except sqlite3.DatabaseError as error:
+            raise ValueError(
+                f"{printable(self.path)}{JOURNAL} cannot be opened: {error}. If annotate is "
+                f"running for this file already, go on there, or end it first."
+            ) from None
+        with self._db:
+            trees = self._read_new(sources, read)
+            if trees:
+                # The first version is no id, and none that the file had before it was edited.
+                n = len(trees) + (self._select("SELECT max(version) FROM sentences")[0][0] or 0)
+                self._db.execute("DELETE FROM sentences")
+                self._insert(map(AnnotatedSentence, count(), repeat(n), trees), 0)
+                self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest_trees(trees), n))
 
     def _select(self, query):
         return self._db.execute(query).fetchall()
@@ -95,26 +113,29 @@ class Store:
         self._db.executemany("INSERT INTO sentences VALUES (?, ?, ?, ?)", rows)
 
     def _read_new(self, sources, read):
-        """Read what the database does not have: all, or the file if it was edited since."""
+        """Read new sentences for the database: all, or the file if it was edited since."""
         shown, exists = printable(self.path), os.path.exists(self.path)
         others = [path for path in sources if path != self.path]
         digests = [(path, hashlib.sha256(read_bytes(path)).hexdigest()) for path in others]
         outputs = dict(self._select("SELECT digest, version FROM outputs"))
         if not outputs and exists and sources != [self.path]:
             raise ValueError(
-                f"{shown} exists, and was not made from these files by annotate; name another file "
-                f"to write."
+                f"{shown} exists, and no {JOURNAL} beside it says that annotate made it from these "
+                f"files. Name another file to write, or go on with this one: give it as input, too."
             )
         if not outputs:
             self._db.executemany("INSERT INTO sources VALUES (?, ?)", digests)
-            return list(read())
+            trees = list(read())
+            if not trees:
+                raise ValueError(f"There are no sentences in {', '.join(sources)}.")
+            return trees
         if self._select("SELECT path, digest FROM sources") != digests:
             raise ValueError(
                 f"{shown} was made from other files than these, or they have changed since; name "
                 f"another file to write."
             )
         trees = read_conllu(self.path) if exists else []
-        if not exists or _digest(trees) in outputs:
+        if not exists or _digest_trees(trees) in outputs:
             return []
         if self._select("SELECT max(version) FROM sentences")[0][0] not in outputs.values():
             raise ValueError(
@@ -128,18 +149,20 @@ class Store:
         before = self.sentences[at : at + n]
         ids = [each.id for each in before] + [self.version + 1]
         after = [AnnotatedSentence(*pair) for pair in zip(ids, [0, 0], trees, strict=False)]
-        self._done.append((before, self._put(before, after)))
+        self._done.append((before, self._exchange(before, after)))
         self._undone.clear()
 
     def undo(self, sentence_id=None):
         """Undo the last change of all or of a sentence; return the index of its first sentence."""
-        own = [pair for pair in self._done if sentence_id is None or sentence_id in _ids(pair[1])]
+        own = [
+            pair for pair in self._done if sentence_id is None or sentence_id in _ids_of(pair[1])
+        ]
         if not own:
             raise ConflictError("There is nothing to undo.")
         (before, after), place = own[-1], self._done.index(own[-1])
-        if any(_ids(after) & _ids(old) for old, _ in self._done[place + 1 :]):
+        if any(_ids_of(after) & _ids_of(old) for old, _ in self._done[place + 1 :]):
             raise ConflictError("Its other part has changed since; undo that first.")
-        self._put(after, before)
+        self._exchange(after, before)
         self._undone.append(self._done.pop(place))
         return self.find(before[0].id)
 
@@ -148,13 +171,19 @@ class Store:
         if not self._undone:
             raise ConflictError("There is nothing to do again.")
         before, after = self._undone[-1]
-        self._put(before, after)
+        self._exchange(before, after)
         self._done.append(self._undone.pop())
         return self.find(after[0].id)
 
     def find(self, sentence_id):
         """Find the index of a sentence."""
         return next(k for k, each in enumerate(self.sentences) if each.id == sentence_id)
+
+    def keep_address(self, port):
+        """Keep the port and the key for the next run."""
+        with self._lock, self._db:
+            self._db.execute("DELETE FROM addresses")
+            self._db.execute("INSERT INTO addresses VALUES (?, ?)", (port, self.key))
 
     def save(self):
         """Write the file, if a sentence has changed since."""
@@ -163,7 +192,7 @@ class Store:
         if version == self._saved:
             return
         with self._lock, self._db:  # first of all, since the process may end in between
-            self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest(trees), version))
+            self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest_trees(trees), version))
         write_conllu(trees, self.path)
         self._saved = version
 
@@ -172,7 +201,7 @@ class Store:
         self.save()
         self._db.close()
 
-    def _put(self, before, after):
+    def _exchange(self, before, after):
         """Put sentences in the place of others, once they are on the disk; return them."""
         at, version, more = self.find(before[0].id), self.version + 1, len(after) - len(before)
         after = [each._replace(version=version) for each in after]
@@ -188,9 +217,9 @@ class Store:
         return after
 
 
-def _ids(sentences):
+def _ids_of(sentences):
     return {each.id for each in sentences}
 
 
-def _digest(trees):
+def _digest_trees(trees):
     return hashlib.sha256("".join(map(DependencyTree.to_conllu, trees)).encode()).hexdigest()

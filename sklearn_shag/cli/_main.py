@@ -13,6 +13,7 @@ from importlib import import_module
 
 from sklearn_shag import __version__
 from sklearn_shag.cli._options import (
+    add_annotate,
     add_command,
     add_context,
     add_files,
@@ -159,7 +160,7 @@ def make_parser(prog="sklearn-shag"):
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     of_models = _add_demo, add_train, _add_parse, _add_suggest, _add_evaluate, _add_serve
-    for add in (*of_models, _add_annotate, _add_check, _add_draw, _add_info, _add_compile):
+    for add in (*of_models, add_annotate, _add_check, _add_draw, _add_info, _add_compile):
         add(commands)
     return parser
 
@@ -351,58 +352,6 @@ def _add_suggest(commands):
     )
     add_on_error(parser, "leave it out")
     add_n_jobs(parser, default="that of the model")
-
-
-def _add_annotate(commands):
-    """Correct trees in the browser: after each answer, the rest of the tree is parsed anew.
-
-    examples:
-      %(prog)s english text.txt --input text -o trees.conllu
-      %(prog)s model.npz next.conllu -o next.conllu
-      %(prog)s model.npz parsed.conllu --ignore-heads --by heads-in-sentences -o trees.conllu
-    """
-    parser = add_command(commands, "annotate", "cli._annotate", _add_annotate)
-    add_model(parser)
-    add_files(parser, "file", "sentences, whose known heads are kept", nargs="+")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        required=True,
-        help="""CoNLL-U file to write, which may be FILE; beside it, OUT.journal holds all answers.
-        The same command goes on from there""",
-    )
-    parser.add_argument(
-        "--input",
-        choices=["conllu", "text", "lines"],
-        default="conllu",
-        help="""format of the input: CoNLL-U, or raw text, whole or one sentence per line, for
-        models of train --text (default: %(default)s)""",
-    )
-    parser.add_argument(
-        "--by",
-        choices=["order", "sentences", "heads-in-sentences"],
-        default="order",
-        help="""order of the list of sentences: as in the file, or first those with the largest
-        expected share (sentences) or number (heads-in-sentences) of wrong heads
-        (default: %(default)s)""",
-    )
-    parser.add_argument(
-        "--ignore-heads",
-        action="store_true",
-        help="treat all heads as guesses, as those that parse wrote (default: they are known)",
-    )
-    parser.add_argument(
-        "--port",
-        type=partial(parse_count, least=0),
-        default=0,
-        help="port to listen at on this computer (default: any that is free)",
-    )
-    parser.add_argument(
-        "--no-browser",
-        action="store_true",
-        help="only print the address of the page (default: open it in the browser)",
-    )
 
 
 def _add_check(commands):

@@ -34,5 +34,6 @@ def serve(options):
         answering=options.answering,
     )
     server = AppServer(app, options.host, options.port, options.threads)
+    server.heed_signals()
     print(f"{', '.join(models)}: http://{options.host}:{server.port}", flush=True)
     server.run()

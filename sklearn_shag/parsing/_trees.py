@@ -416,7 +416,7 @@ def list_probabilities(answer, trees):
     return found
 
 
-def parse_trees(opened, trees, *, keep_heads=False, confidence=False, keep_tags=None, **options):
+def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options):
     """Parse trees by the parser of a model, behind its steps.
 
     Parameters
@@ -427,8 +427,6 @@ def parse_trees(opened, trees, *, keep_heads=False, confidence=False, keep_tags=
         Of the method `parse`. With the heads, all relations and tags are kept that trees have. With
         "all" as confidence, probabilities stand beside the trees, as from
         :func:`list_probabilities`, and not in their MISC.
-    keep_tags : callable or None, default=None
-        By which a parser behind a tagger reads given tags, too, as for :class:`Steps`.
 
     Yields
     ------
@@ -444,10 +442,8 @@ def parse_trees(opened, trees, *, keep_heads=False, confidence=False, keep_tags=
     # Steps before the parser change tags, which are written, and symbols, which are not. The parser
     # reads these tags even where others are given, which may be of another tag set.
     default = {"n_best": None, "n_samples": None, "random_state": None, "unique_relations": "auto"}
-    options = default | options
-    sentences = transform(trees, keep_tags)
     rows = parser._find_answers(
-        sentences, None, keep_heads=keep_heads, confidence=confidence, **options
+        transform(trees), None, keep_heads=keep_heads, confidence=confidence, **default | options
     )
     for tree, (sentence, answer) in zip(trees, rows, strict=True):
         beside = confidence == "all"

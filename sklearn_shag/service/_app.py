@@ -45,6 +45,7 @@ PAGE = {
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/tree.js": ("tree.js", "text/javascript; charset=utf-8"),
 }
+_READING = "GET, HEAD, OPTIONS"  # methods
 _NUMBER = re.compile(r"(?<=/)[0-9]+(?=/|$)")  # in an address
 # Of all answers. Editors that are web pages may ask, too.
 HEADERS = {
@@ -75,27 +76,31 @@ class ParserApp:
     ones.
     """
 
-    headers, page, statuses = HEADERS, PAGE, STATUSES
+    headers, statuses = HEADERS, STATUSES
 
     def __init__(self, models, confidence, max_bytes, answering):
         self.models, self.confidence = models, confidence
         self.max_bytes, self.answering = max_bytes, answering
         # By their addresses, methods and what answers, or the answer itself.
-        forms, reading = "GET, HEAD, POST, OPTIONS", "GET, HEAD, OPTIONS"
+        forms = "GET, HEAD, POST, OPTIONS"
         self.routes = {
             "/models": (forms, self.list_models),
             "/process": (forms, self.process),
             "/trees": ("POST, OPTIONS", self.list_trees),
-            "/health": (reading, _say("The models are ready.", 200)),
+            "/health": (_READING, _say("The models are ready.", 200)),
         }
-        for address, (name, kind) in self.page.items():
-            content = files(__package__).joinpath("page", name).read_bytes()
-            self.routes[address] = reading, (200, {"Content-Type": kind}, content)
+        self._add_files("page", PAGE)
+
+    def _add_files(self, folder, page):
+        """Add the files of a page to the routes."""
+        for address, (name, kind) in page.items():
+            content = files(__package__).joinpath(folder, name).read_bytes()
+            self.routes[address] = _READING, (200, {"Content-Type": kind}, content)
 
     def __call__(self, environ, start_response):
         """Answer a request, or refuse it with a line of text."""
         try:
-            status, headers, body = self._reply_to(environ)
+            status, headers, body = self.reply_to(environ)
         except Exception as error:
             kinds = (kind for kind in self.statuses if isinstance(error, kind))
             status, reason = self.statuses[next(kinds)]
@@ -106,7 +111,7 @@ class ParserApp:
         start_response(f"{status} {HTTPStatus(status).phrase}", list(headers.items()))
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
-    def _reply_to(self, environ):
+    def reply_to(self, environ):
         """Return a status, headers and a body."""
         path, method = environ.get("PATH_INFO", ""), environ["REQUEST_METHOD"]
         path = _NUMBER.sub("N", path.replace("N", "n"))  # no route has another N

@@ -179,15 +179,15 @@ class Steps(NamedTuple):
     """The steps of a pipeline before its parser; a call transforms sentences to its input."""
 
     steps: list
+    keep: Any = None  # puts given tags in place of those by a tagger, given their values
 
-    def __call__(self, sentences, keep=None):
-        """Transform sentences; `keep` puts tags of the first ones into those of a tagger."""
+    def __call__(self, sentences):
         given = sentences
         for step in self.steps:
             sentences = unpack_column(step.transform(sentences))
             values = getattr(step, "tag_values_", None)
-            if keep is not None and values:
-                sentences = list(map(partial(keep, values), sentences, given))
+            if self.keep is not None and values:
+                sentences = list(map(partial(self.keep, values), sentences, given))
         return sentences
 
     def list_columns(self):
