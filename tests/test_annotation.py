@@ -271,19 +271,22 @@ def test_the_interface_describes_sentences(serve, english, by):
 PUT, SPLIT, JOIN = "PUT /sentences/0", "POST /sentences/0/split", "POST /sentences/0/join"
 WRONG = [
     *(b"{", b"\xff", b"null", b"[]", {"head": {"1": 2}}, {"heads": {"x": 2}}),
-    *({"heads": {"1": "2"}}, {"heads": {"1": True}}, {"heads": [2]}, {"heads": {"1": 1}}),
+    *({"heads": {"1": "2"}}, {"heads": {"2": True}}, {"heads": [2]}, {"heads": {"1": 1}}),
     *({"heads": {"99": 1}}, {"heads": {"1": 99}}, {"heads": {"1": -1}}, {"heads": {"0": 1}}),
     *({"heads": {"1": 2, "2": 1}}, {"heads": {"1": 0, "2": 0}}, {"deprels": {"1": ""}}),
     *({"deprels": {"2": "root"}}, {"upos": {"1": "a\tb"}}, {"lemma": {"1": "a\nb"}}),
     *({"feats": {"1": None}}, {"confirm": 1}, {"confirm": ["1"]}, {"confirm": [0]}),
     *({"unknown": [99]}, {"checked": "yes"}, {"checked": 1}, {"note": 3}, {"note": "a\nb"}),
-    *({"version": "3"}, {"id": None}, {"deprels": {"2": "obj", "99": "obj"}}),
+    *({"version": "3"}, {"id": False}, {"deprels": {"2": "obj", "99": "obj"}}),
     *({"deprels": {"3": "obj"}}, {"heads": {"2": 0}, "deprels": {"2": "obj"}}),
 ]
 REFUSED = {
     400: [
         *[(PUT, content) for content in WRONG],
-        *[(SPLIT, content) for content in ({}, {"word": 99}, {"character": 1}, {"word": [1]})],
+        *[
+            (SPLIT, content)
+            for content in ({}, {"word": 99}, {"character": 1}, {"word": [1]}, {"word": True})
+        ],
         *[(JOIN, content) for content in ({"word": 0}, {"words": 1})],
     ],
     404: [
