@@ -658,9 +658,11 @@ def test_no_answer_is_lost_where_the_command_is_killed(tmp_path, n_kills, englis
     source, out = tmp_path / "in.conllu", tmp_path / "out.conllu"
     write_conllu(english[:30], source)
     command, states = ["english", str(source), "-o", str(out), "--no-browser"], {}
+    keys = set()
     for seed in range(n_kills + 1):
         rng, (process, address) = random.Random(seed), start(*command)
         call = partial(send, *address.split("/?key="))
+        keys.add(address.partition("?")[2])
         for index in states:
             found = call("GET", index)
             assert found["tokens"][1]["known"]
@@ -677,6 +679,7 @@ def test_no_answer_is_lost_where_the_command_is_killed(tmp_path, n_kills, englis
                 states[index] = [new]
         assert process.wait() == -signal.SIGKILL
     assert states
+    assert len(keys) == 1  # a page that is still open goes on
     second, line = start(*command)
     assert line == ""
     assert "out.conllu.journal cannot be opened: database is locked" in second.stderr.read()
