@@ -155,8 +155,7 @@ def test_random_changes_give_what_a_plain_model_gives(name, tmp_path_factory, tr
 
 
 def test_random_changes_of_empty_nodes_and_unknown_heads(tmp_path, english):
-    form = ENHANCED.replace("4:punct", "8:dep|4:punct").replace("2\t,", "2\t,,")
-    texts = [form.format(k=k) + english[k].to_conllu() for k in range(10)]
+    texts = [FORM.format(k=k) + english[k].to_conllu() for k in range(10)]
     trees = [DependencyTree.from_conllu(each) for text in texts for each in text.split("\n\n")[:2]]
     change_at_random(tmp_path, trees, {"xpos": "X"}, 400)
 
@@ -232,12 +231,13 @@ SENTENCE = {"index", "id", "version", "sent_id", "text", "checked", "note", "tok
 SENTENCE |= {"multiword_tokens", "empty_nodes"}
 TOKEN = {"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "known", "given"}
 TOKEN |= {"probability", "alternatives", "relations", "marked", "likely"}
+FORM = ENHANCED.replace("4:punct", "8:dep|4:punct").replace("2\t,", "2\t,,")  # not sorted
 TAGS = ["upos", "xpos", "feats", "lemma"]
 
 
 @over("by", ["order", "heads-in-sentences", "sentences"])
 def test_the_interface_describes_sentences(serve, english, by):
-    tree, long = DependencyTree.from_conllu(ENHANCED.format(k=1)), english[3].with_heads(None)
+    tree, long = DependencyTree.from_conllu(FORM.format(k=1)), english[3].with_heads(None)
     sure, bare = tree.with_heads([2, 4, 4, 0, 4, 7, 4, 7, 4]), tree.with_heads(None, keep_deps=True)
     call = serve([sure, long, bare], by=by)
     while None in [row["expected_errors"] for row in call("GET /sentences")]:
@@ -266,6 +266,8 @@ def test_the_interface_describes_sentences(serve, english, by):
         assert token["probability"] == pytest.approx(share, abs=1e-4)
     assert len(found["tokens"][0]["alternatives"]) > 1  # though it is known
     assert set(call("POST /undo")) == SENTENCE
+    found = call("POST /sentences/2/split", {"word": 2, "character": 1})
+    assert found["multiword_tokens"][0]["last"] == 3
 
 
 PUT, SPLIT, JOIN = "PUT /sentences/0", "POST /sentences/0/split", "POST /sentences/0/join"
