@@ -132,6 +132,7 @@ def time_answers(trees, folder):
     store = Store(f"{path}.out", [path], lambda: (tree.with_heads(None) for tree in trees))
     guesser = Guesser(open_served("english", 1000).opened)
     app = AnnotationApp({}, Annotation(store, guesser), "key")
+    app.start()
     while any(row["expected_errors"] is None for row in call(app, "GET", "/sentences")[1]):
         time.sleep(0.1)
     rng, seconds = random.Random(0), []

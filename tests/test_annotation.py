@@ -1,6 +1,5 @@
 """Annotation: answers beside a plain model, the interface, and a database that outlives any end."""
 
-import gc
 import gzip
 import hashlib
 import json
@@ -37,7 +36,6 @@ from sklearn_shag.treebank import (
     read_conllu,
     with_tags,
     with_valid_heads,
-    words_guessed,
     write_conllu,
 )
 from sklearn_shag.utils._estimators import open_parser
@@ -157,8 +155,7 @@ def test_random_changes_give_what_a_plain_model_gives(name, tmp_path_factory, tr
 
 
 def test_random_changes_of_empty_nodes_and_unknown_heads(tmp_path, english):
-    unsorted = ENHANCED.replace("4:punct", "8:dep|4:punct")
-    texts = [unsorted.format(k=k) + english[k].to_conllu() for k in range(10)]
+    texts = [FORM.format(k=k) + english[k].to_conllu() for k in range(10)]
     trees = [DependencyTree.from_conllu(each) for text in texts for each in text.split("\n\n")[:2]]
     change_at_random(tmp_path, trees, {"xpos": "X"}, 400)
 
@@ -203,6 +200,7 @@ def serve(open_anew, models):
             open_anew(trees, f"{len(apps)}.conllu").store, Guesser(models[model]), by
         )
         apps.append(AnnotationApp({}, annotation, "key"))
+        apps[-1].start()
         return partial(ask, apps[-1])
 
     yield start
@@ -232,13 +230,14 @@ LISTED = {"index", "id", "sent_id", "text", "checked", "marked", "expected_error
 SENTENCE = {"index", "id", "version", "sent_id", "text", "checked", "note", "tokens"}
 SENTENCE |= {"multiword_tokens", "empty_nodes"}
 TOKEN = {"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "known", "given"}
-TOKEN |= {"probability", "alternatives", "relations", "likely"}
+TOKEN |= {"probability", "alternatives", "relations", "marked", "likely"}
+FORM = ENHANCED.replace("4:punct", "8:dep|4:punct").replace("2\t,", "2\t,,")  # not sorted
 TAGS = ["upos", "xpos", "feats", "lemma"]
 
 
 @over("by", ["order", "heads-in-sentences", "sentences"])
 def test_the_interface_describes_sentences(serve, english, by):
-    tree, long = DependencyTree.from_conllu(ENHANCED.format(k=1)), english[3].with_heads(None)
+    tree, long = DependencyTree.from_conllu(FORM.format(k=1)), english[3].with_heads(None)
     sure, bare = tree.with_heads([2, 4, 4, 0, 4, 7, 4, 7, 4]), tree.with_heads(None, keep_deps=True)
     call = serve([sure, long, bare], by=by)
     while None in [row["expected_errors"] for row in call("GET /sentences")]:
@@ -267,24 +266,29 @@ def test_the_interface_describes_sentences(serve, english, by):
         assert token["probability"] == pytest.approx(share, abs=1e-4)
     assert len(found["tokens"][0]["alternatives"]) > 1  # though it is known
     assert set(call("POST /undo")) == SENTENCE
+    found = call("POST /sentences/2/split", {"word": 2, "character": 1})
+    assert found["multiword_tokens"][0]["last"] == 3
 
 
 PUT, SPLIT, JOIN = "PUT /sentences/0", "POST /sentences/0/split", "POST /sentences/0/join"
 WRONG = [
     *(b"{", b"\xff", b"null", b"[]", {"head": {"1": 2}}, {"heads": {"x": 2}}),
-    *({"heads": {"1": "2"}}, {"heads": {"1": True}}, {"heads": [2]}, {"heads": {"1": 1}}),
+    *({"heads": {"1": "2"}}, {"heads": {"2": True}}, {"heads": [2]}, {"heads": {"1": 1}}),
     *({"heads": {"99": 1}}, {"heads": {"1": 99}}, {"heads": {"1": -1}}, {"heads": {"0": 1}}),
     *({"heads": {"1": 2, "2": 1}}, {"heads": {"1": 0, "2": 0}}, {"deprels": {"1": ""}}),
     *({"deprels": {"2": "root"}}, {"upos": {"1": "a\tb"}}, {"lemma": {"1": "a\nb"}}),
     *({"feats": {"1": None}}, {"confirm": 1}, {"confirm": ["1"]}, {"confirm": [0]}),
     *({"unknown": [99]}, {"checked": "yes"}, {"checked": 1}, {"note": 3}, {"note": "a\nb"}),
-    *({"version": "3"}, {"id": None}, {"deprels": {"2": "obj", "99": "obj"}}),
+    *({"version": "3"}, {"id": False}, {"deprels": {"2": "obj", "99": "obj"}}),
     *({"deprels": {"3": "obj"}}, {"heads": {"2": 0}, "deprels": {"2": "obj"}}),
 ]
 REFUSED = {
     400: [
         *[(PUT, content) for content in WRONG],
-        *[(SPLIT, content) for content in ({}, {"word": 99}, {"character": 1}, {"word": [1]})],
+        *[
+            (SPLIT, content)
+            for content in ({}, {"word": 99}, {"character": 1}, {"word": [1]}, {"word": True})
+        ],
         *[(JOIN, content) for content in ({"word": 0}, {"words": 1})],
     ],
     404: [
@@ -421,15 +425,14 @@ def test_a_file_that_was_not_made_from_these_is_refused(open_anew, tmp_path, eng
     def refuse(match, *arguments):
         with pytest.raises(ValueError, match=match):
             open_anew(*arguments)
-        gc.collect()  # the database, which the error refers to
 
     for _ in range(2):  # the next day
         open_anew().store.close()
-    (tmp_path / "other.conllu").write_text("", encoding="utf-8")
-    refuse("not made from these files", None, "other.conllu")
+    (tmp_path / "other.conllu").touch()
+    refuse("no .journal beside it", None, "other.conllu")
     refuse("other files than these", english[:7])
     annotation = open_anew()
-    refuse("out.conllu.journal cannot be opened: database is locked. If another annotate")
+    refuse("out.conllu.journal cannot be opened: database is locked")
     annotation.answer(0, {"note": "by annotate"})
     annotation.store.close()
     out = tmp_path / "out.conllu"
@@ -539,6 +542,9 @@ def annotate(run, monkeypatch):  # noqa: F811
             def __init__(self, app, *_, threads):
                 self.app = app
 
+            def heed_signals(self):
+                pass
+
             def run(self):
                 answers.extend(ask(self.app, *step, key=self.app.key) for step in steps)
 
@@ -612,7 +618,7 @@ def test_all_else_of_a_file_stays(run, files, annotate, capsys):  # noqa: F811
     assert annotate("model.npz in.conllu -o in.conllu", ("GET /sentences/0",))[0]["note"] == "è"
     for out in ("own.conllu", "out.conllu"):
         assert main(["annotate", "model.npz", "in.conllu", "-o", out]) == 1
-        assert "made from" in capsys.readouterr().err
+        assert f"{out} " in capsys.readouterr().err
 
 
 @over("form", ["text", "lines"])
@@ -621,13 +627,15 @@ def test_text_is_annotated(run, files, annotate, form):  # noqa: F811
     rows, *_ = annotate(
         f"english raw.txt --input {form} -o {form}.conllu",
         ("GET /sentences",),
-        ("PUT /sentences/0", {"confirm": [1]}),
+        (SPLIT, {"word": 2}),
+        (JOIN, {}),
+        (PUT, {"confirm": [1]}),
     )
     found = read_conllu(f"{form}.conllu")
     assert [row["sent_id"] for row in rows] == [tree.sent_id for tree in found]
     assert rows[0]["sent_id"] == "raw-1"
     assert [len(tree) for tree in found] == {"text": [3, 3], "lines": [4, 2]}[form]
-    assert words_guessed(found[0])
+    assert found[0].comments.count("# predicted = words") == 1
     for name in ("head", "upos"):
         assert find_guesses(found[0])[name].tolist() == [False, *[True] * (len(found[0]) - 1)]
 
@@ -652,9 +660,11 @@ def test_no_answer_is_lost_where_the_command_is_killed(tmp_path, n_kills, englis
     source, out = tmp_path / "in.conllu", tmp_path / "out.conllu"
     write_conllu(english[:30], source)
     command, states = ["english", str(source), "-o", str(out), "--no-browser"], {}
+    keys = set()
     for seed in range(n_kills + 1):
         rng, (process, address) = random.Random(seed), start(*command)
         call = partial(send, *address.split("/?key="))
+        keys.add(address.partition("?")[2])
         for index in states:
             found = call("GET", index)
             assert found["tokens"][1]["known"]
@@ -671,6 +681,7 @@ def test_no_answer_is_lost_where_the_command_is_killed(tmp_path, n_kills, englis
                 states[index] = [new]
         assert process.wait() == -signal.SIGKILL
     assert states
+    assert len(keys) == 1  # a page that is still open goes on
     second, line = start(*command)
     assert line == ""
     assert "out.conllu.journal cannot be opened: database is locked" in second.stderr.read()

@@ -217,8 +217,6 @@ class Draft:
                 word.guesses.discard("head")
             elif word.head not in here:
                 word.forget()
-            if word.cells[_DEPREL] == MISSING:
-                word.guesses.add("deprel")
         for word in sure:
             cycle = _find_cycle(word)
             if cycle and cycle <= sure:
