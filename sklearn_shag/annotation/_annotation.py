@@ -22,7 +22,7 @@ from sklearn_shag.treebank import (
     name_comment,
 )
 
-NOTE, _YES = "note", "yes"
+NOTE, _YES = "note", ("yes", "true", "1")
 _OF_SENTENCE = {"id", "version", "checked", NOTE}  # answers that no parser reads
 _LIKELY = re.compile(r"(?:^|\|)Likely=([^|]*)")  # in MISC, from the command check
 _OF_WORDS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel")
@@ -60,7 +60,7 @@ class Annotation:
                     "id": sentence.id,
                     "sent_id": tree.sent_id,
                     "text": tree.text or " ".join(tree.forms),
-                    "checked": find_comment(text, CHECKED) == _YES,
+                    "checked": find_comment(text, CHECKED) in _YES,
                     "marked": f"{ASKED}=Yes" in text or "Likely=" in text,
                     "expected_errors": self._errors.get(sentence[:2]),
                 }
@@ -72,7 +72,7 @@ class Annotation:
         return rows
 
     def answer(self, index, asked):
-        """Change a sentence by the answers of an annotator, if there are any, and describe it.
+        """Change a sentence by the answers of an annotator, and describe it.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class Annotation:
         Returns
         -------
         content : dict
-            With "freed", if something has changed.
+            As from :meth:`describe`, with "freed".
 
         Raises
         ------
@@ -93,8 +93,6 @@ class Annotation:
             As for :meth:`Draft.answer`, or CoNLL-U cannot hold a value.
         """
         sentence = self._find(index, asked)
-        if not asked.keys() - {"id", "version"}:
-            return self._describe_sentence(index)
         draft = Draft(self._show(sentence)[0])
         freed, tree = draft.answer(asked), sentence.tree
         if asked.keys() - _OF_SENTENCE or asked.get("checked"):
@@ -103,11 +101,11 @@ class Annotation:
                 draft.answer({"confirm": range(1, len(tree) + 1)})
             tree = draft.write()
         if "checked" in asked:
-            tree = _with_comment(tree, CHECKED, _YES * asked["checked"])
+            tree = _with_comment(tree, CHECKED, _YES[0] * asked["checked"])
         if NOTE in asked:
             tree = _with_comment(tree, NOTE, asked[NOTE])
         self.store.replace(index, 1, [tree])
-        return self._describe_sentence(index) | {"freed": freed}
+        return self.describe(index) | {"freed": freed}
 
     def split(self, index, asked):
         """Split a sentence before a word, or a word before a character."""
@@ -133,11 +131,11 @@ class Annotation:
     def undo(self, index, asked):
         """Undo the last change of all, or of a sentence."""
         sentence_id = None if index is None else self._find(index, asked).id
-        return self._describe_sentence(self.store.undo(sentence_id))
+        return self.describe(self.store.undo(sentence_id))
 
     def redo(self, asked):
         """Make the change again that was undone last."""
-        return self._describe_sentence(self.store.redo())
+        return self.describe(self.store.redo())
 
     def look_ahead(self, asked=()):
         """Let the parser look at a sentence that it has not seen; return whether there was one."""
@@ -155,9 +153,9 @@ class Annotation:
         """Find a sentence by its index; a request may name the id and version it expects."""
         if index >= len(self.store.sentences):
             raise NoSentenceError(f"There is no sentence {index}.")
-        sentence = self.store.sentences[index]
+        sentence, expected = self.store.sentences[index], dict(asked)
         for name in ("id", "version"):
-            if asked.get(name, getattr(sentence, name)) != getattr(sentence, name):
+            if expected.get(name, getattr(sentence, name)) != getattr(sentence, name):
                 raise ConflictError(f"Sentence {index} has another {name} by now.")
         return sentence
 
@@ -183,11 +181,11 @@ class Annotation:
             text = re.sub(r"[ \t\n]+", " ", join_text([tree])).strip()
             trees.append(tree.with_text(text) if tree.text else tree)
         self.store.replace(index, n, trees)
-        return self._describe_sentence(index)
+        return self.describe(index)
 
-    def _describe_sentence(self, index):
+    def describe(self, index, asked=()):
         """Describe a sentence with its guesses."""
-        sentence = self.store.sentences[index]
+        sentence = self._find(index, asked)
         tree, of_words = self._show(sentence)
         content, guesses, given = tree.to_dict(), find_guesses(tree), find_given(tree)
         given["deprel"] = ~guesses["deprel"]
@@ -207,7 +205,7 @@ class Annotation:
             "version": sentence.version,
             "sent_id": tree.sent_id,
             "text": tree.text,
-            "checked": find_comment(stored, CHECKED) == _YES,
+            "checked": find_comment(stored, CHECKED) in _YES,
             "note": find_comment(stored, NOTE),
             "tokens": tokens,
             "multiword_tokens": content["multiword_tokens"],

@@ -191,14 +191,25 @@ class Store:
             version, trees = self.version, [each.tree for each in self.sentences]
         if version == self._saved:
             return
-        with self._lock, self._db:  # first of all, since the process may end in between
-            self._db.execute("INSERT INTO outputs VALUES (?, ?)", (_digest_trees(trees), version))
+        digest = _digest_trees(trees)
+        self._note_output(digest, 0)  # since the process may end before it knows that all is there
         write_conllu(trees, self.path)
+        self._note_output(digest, version)
         self._saved = version
+
+    def _note_output(self, digest, version):
+        with self._lock, self._db:
+            self._db.execute("INSERT INTO outputs VALUES (?, ?)", (digest, version))
 
     def close(self):
         """Write the file, and close the database."""
-        self.save()
+        try:
+            self.save()
+        except sqlite3.Error as error:
+            raise OSError(
+                f"{printable(self.path)} is not written: {error}. {JOURNAL} beside it holds all "
+                f"answers, and the same command goes on from there."
+            ) from None
         self._db.close()
 
     def _exchange(self, before, after):

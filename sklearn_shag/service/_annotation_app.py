@@ -83,7 +83,7 @@ class AnnotationApp(ParserApp):
         self.routes |= {
             "/values": ("GET, HEAD", partial(self._annotate, annotation.guesser.list_values)),
             "/sentences": ("GET, HEAD", partial(self._annotate, annotation.list_sentences)),
-            "/sentences/N": ("GET, HEAD, PUT", partial(self._annotate, annotation.answer)),
+            "/sentences/N": ("GET, HEAD, PUT", self._read_or_change),
             "/sentences/N/split": ("POST", partial(self._annotate, annotation.split)),
             "/sentences/N/join": ("POST", partial(self._annotate, annotation.join)),
             "/sentences/N/undo": ("POST", partial(self._annotate, annotation.undo)),
@@ -111,6 +111,12 @@ class AnnotationApp(ParserApp):
         if environ["REQUEST_METHOD"] == "OPTIONS":
             return _say("Pages from elsewhere cannot ask here.", 405)
         return super().reply_to(environ | {"QUERY_STRING": urlencode(fields)})
+
+    def _read_or_change(self, environ):
+        acts = {"PUT": self._annotation.answer}
+        return self._annotate(
+            acts.get(environ["REQUEST_METHOD"], self._annotation.describe), environ
+        )
 
     def _annotate(self, act, environ):
         """Answer a request for a sentence, in the thread that parses."""
