@@ -25,7 +25,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import CRFParser, DeterministicSHAG, Tagger
-from sklearn_shag.annotation import Annotation, ConflictError, Guesser, Store
+from sklearn_shag.annotation import Annotation, ConflictError, Guesser, Store, _store
 from sklearn_shag.cli import _annotate, main
 from sklearn_shag.service import AnnotationApp, _annotation_app, open_served
 from sklearn_shag.treebank import (
@@ -276,11 +276,17 @@ WRONG = [
     *({"heads": {"1": "2"}}, {"heads": {"2": True}}, {"heads": [2]}, {"heads": {"1": 1}}),
     *({"heads": {"99": 1}}, {"heads": {"1": 99}}, {"heads": {"1": -1}}, {"heads": {"0": 1}}),
     *({"heads": {"1": 2, "2": 1}}, {"heads": {"1": 0, "2": 0}}, {"deprels": {"1": ""}}),
-    *({"deprels": {"2": "root"}}, {"upos": {"1": "a\tb"}}, {"lemma": {"1": "a\nb"}}),
+    *(
+        {"deprels": {"2": "root"}},
+        {"deprels": {"4": "root:x"}},
+        {"upos": {"1": "a\tb"}},
+        {"lemma": {"1": "a\nb"}},
+    ),
     *({"feats": {"1": None}}, {"confirm": 1}, {"confirm": ["1"]}, {"confirm": [0]}),
     *({"unknown": [99]}, {"checked": "yes"}, {"checked": 1}, {"note": 3}, {"note": "a\nb"}),
     *({"version": "3"}, {"id": False}, {"deprels": {"2": "obj", "99": "obj"}}),
     *({"deprels": {"3": "obj"}}, {"heads": {"2": 0}, "deprels": {"2": "obj"}}),
+    {"heads": {"2": 0}, "deprels": {"2": "root:x"}},
 ]
 REFUSED = {
     400: [
@@ -700,3 +706,20 @@ def send(server, key, method, index, content=None):
     status, answer = test_serve.ask(f"{server}/sentences/{index}", **options)
     assert status == 200
     return answer
+
+
+def test_answers_outlive_a_file_that_cannot_be_written(open_anew, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("full")
+
+    annotation = open_anew()
+    annotation.store.save()
+    annotation.answer(0, {"note": "only in the database"})
+    monkeypatch.setattr(_store, "write_conllu", fail)
+    with pytest.raises(OSError, match="full"):
+        annotation.store.save()
+    annotation.store._db.close()
+    with (tmp_path / "out.conllu").open("a", encoding="utf-8") as file:
+        file.write("# by an editor\n1" + "\t_" * 9 + "\n\n")
+    with pytest.raises(ValueError, match="changed by another program"):
+        open_anew()
