@@ -286,7 +286,6 @@ WRONG = [
     *({"unknown": [99]}, {"checked": "yes"}, {"checked": 1}, {"note": 3}, {"note": "a\nb"}),
     *({"version": "3"}, {"id": False}, {"deprels": {"2": "obj", "99": "obj"}}),
     *({"deprels": {"3": "obj"}}, {"heads": {"2": 0}, "deprels": {"2": "obj"}}),
-    {"heads": {"2": 0}, "deprels": {"2": "root:x"}},
 ]
 REFUSED = {
     400: [

@@ -183,7 +183,7 @@ class Draft:
         related = self._set_values("deprel", answers.get("deprels", {}))
         for word in related:
             relation = word.cells[_DEPREL]
-            if (word.head is TOP) != (relation == unspecified_relation(0)):
+            if (word.head is TOP) != (relation.partition(":")[0] == unspecified_relation(0)):
                 raise ValueError(f"{word.cells[FORM]} cannot be {relation} of its head.")
         freed = self.settle({*sure, *related})
         return [k for k, word in enumerate(self.words, start=1) if word in freed]
