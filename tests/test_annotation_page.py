@@ -198,7 +198,9 @@ def test_whole_file(browser, tmp_path, kind, width, n):
             if k == 2:  # a word does, and an undo is undone
                 place, form = next((i, f) for i, f in enumerate(tree.forms, 1) if len(f) > 3)
                 hand.split(place, f"{form[:2]} {form[2:]}")
-                assert browser.ask(n_words) == len(tree) + 1
+                forms = browser.ask("""[...document.querySelectorAll('#drawing .form')].map(
+                    (form) => form.textContent)""")
+                assert forms == [*tree.forms[: place - 1], form[:2], form[2:], *tree.forms[place:]]
                 hand.call("undo")
                 browser.wait(f"{n_words} === {len(tree)}")
                 hand.give("lemma", 1, "wrong")
