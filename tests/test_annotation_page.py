@@ -286,6 +286,10 @@ def test_answers_that_wait(browser, tmp_path):
         found = ask(address, "sentences/0")
         third = found["tokens"][2]
         assert (found["note"], third["head"], third["lemma"]) == ("from elsewhere", 6, "mine")
+        # The relation to a head that was given is a guess, which Enter confirms.
+        assert "deprel" not in third["given"]
+        hand.act("Enter")
+        assert "deprel" in ask(address, "sentences/0")["tokens"][2]["given"]
         # The next answer is to a version that is no longer there.
         ask(address, "sentences/0", "PUT", lemma={"1": "theirs"})
         hand.give("lemma", 1, "ours")

@@ -1,7 +1,7 @@
 // One sentence large: its drawing, its table, and the choices for the word in focus.
 
 import { make } from "./chooser.js";
-import { COLUMNS, findChanged, findLikely, isMarked, nameHead } from "./sentence.js";
+import { COLUMNS, findChanged, findLikely, isMarked, isWhole, nameHead } from "./sentence.js";
 import { drawTree, findNeighbour, focusWord, makeTable, percent } from "./tree.js";
 
 const MOMENT = 2500; // milliseconds for which changes are shown
@@ -50,8 +50,13 @@ export class SentenceView {
     this.sentence = sentence;
     this.drawing.replaceChildren();
     drawTree(this.drawing, sentence, sentence, true);
-    for (const { id } of sentence.tokens.filter(isMarked))
-      this.findParts(id).forEach((part) => part.classList.add("asked"));
+    for (const token of sentence.tokens) {
+      const isRelationGuessed = token.known && !token.given.includes("deprel");
+      for (const part of this.findParts(token.id)) {
+        part.classList.toggle("asked", isMarked(token));
+        part.classList.toggle("unlabeled", isRelationGuessed);
+      }
+    }
     this.drawing.scrollTop = this.drawing.scrollHeight; // words are at the foot
     if (isSame) this.drawing.scrollLeft = scrollLeft;
     this.writeTitle();
@@ -129,10 +134,12 @@ export class SentenceView {
   /** Write the choices for a word. */
   writeWord(token) {
     const { id, form, known, head, probability } = token;
-    const state = known ? "confirmed" : head === null ? "unknown" : `guessed, ${percent(probability)}`;
+    const guessed = head === null ? "unknown" : `guessed, ${percent(probability)}`;
+    const confirmed = isWhole(token) ? "confirmed" : "head confirmed";
+    const state = known ? confirmed : guessed;
     const title = make("h3", {}, `${id} `, make("bdi", { textContent: form }),
       make("span", { className: "note", textContent: state }));
-    const confirm = makeButton("confirmWord", "", "↵", known ? "Next" : "Right");
+    const confirm = makeButton("confirmWord", "", "↵", isWhole(token) ? "Next" : "Right");
     const forget = makeButton("forgetWord", "", "x", "Unknown");
     forget.disabled = !known;
     const tags = Object.keys(TAGS).flatMap((name) =>
