@@ -225,7 +225,8 @@ def test_whole_file(browser, tmp_path, kind, width, n):
 
 def test_server_that_is_killed(browser, tmp_path):
     """Nothing of what was typed is lost if the server is killed, and starts again."""
-    draws, trees, lemmas, done = random.Random(0), load_english().data[:30], {}, set()
+    draws, trees, done = random.Random(0), load_english().data[:30], set()
+    lemmas, heads = {}, {}  # the heads are the last ones that are given in their sentences
     write_conllu([tree.with_heads(None) for tree in trees], tmp_path / "in.conllu")
     process, address = start(tmp_path)
     browser.show(1200, 900)
@@ -239,7 +240,7 @@ def test_server_that_is_killed(browser, tmp_path):
             if k % 40 == 30:
                 process, _ = start(tmp_path, wait=False)
             is_away = 20 <= k % 40 < 30  # then no other sentence can be seen
-            keys = ["Tab", "ArrowRight", "ArrowLeft", *"12xlll", "Enter"]
+            keys = ["Tab", "ArrowRight", "ArrowLeft", *"12xlllhh", "Enter"]
             key = draws.choice(keys if is_away else [*keys, "Ctrl+Enter"])
             browser.wait(f"{WORD} && !document.querySelector('.loading')")
             place = "document.querySelector('#place').textContent.split(' ')[1]"
@@ -248,6 +249,12 @@ def test_server_that_is_killed(browser, tmp_path):
             if key == "l":
                 lemmas[index, word] = f"lemma{k}"
                 browser.press(*lemmas[index, word], "Enter")
+            if key in "12x":
+                heads.pop(index, None)
+            if key == "h":
+                head = draws.choice([k for k in range(len(trees[index]) + 1) if k != word + 1])
+                browser.press(*str(head), "Enter")
+                heads[index] = word, head
             if key == "Ctrl+Enter":
                 done.add(index)
         assert address == process.stdout.readline().strip()
@@ -257,7 +264,10 @@ def test_server_that_is_killed(browser, tmp_path):
         with process:
             process.terminate()
     written = read_conllu(tmp_path / "out.conllu")
-    assert len(lemmas) > 20
+    assert len(lemmas) >= 10
+    for k, (word, head) in heads.items():
+        assert written[k].heads[word] == head
+        assert "Predicted=Yes" not in written[k].misc[word]
     assert {place: written[place[0]].lemmas[place[1]] for place in lemmas} == lemmas
     assert {k for k, tree in enumerate(written) if "# checked = yes" in tree.comments} == done
 
