@@ -114,6 +114,7 @@ class Page {
   showList() {
     const { rows, count } = this.file;
     this.list.show(rows);
+    if (this.sentence && this.view.sentence?.id === this.id) this.view.writeTitle(this.sentence);
     const done = rows.filter(({ checked }) => checked).length;
     find("progress").textContent =
       `${done} of ${rows.length} sentences done; this time ${Math.max(0, count.words)} words confirmed, ` +

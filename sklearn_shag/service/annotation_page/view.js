@@ -59,7 +59,7 @@ export class SentenceView {
     }
     this.drawing.scrollTop = this.drawing.scrollHeight; // words are at the foot
     if (isSame) this.drawing.scrollLeft = scrollLeft;
-    this.writeTitle();
+    this.writeTitle(sentence);
     this.writeTable();
     this.look(word, mayFocus);
   }
@@ -113,8 +113,7 @@ export class SentenceView {
     drawing.scrollLeft = this.drawing.scrollLeft;
   }
 
-  writeTitle() {
-    const { index, sent_id: name, text, checked, tokens } = this.sentence;
+  writeTitle({ index, sent_id: name, text, checked, note, tokens }) {
     find("text").textContent = text;
     find("place").textContent = `Sentence ${index + 1}`;
     find("name").textContent = find("name").title = name ?? "";
@@ -122,8 +121,8 @@ export class SentenceView {
     find("expected").textContent = checked ? "done" : `${errors.toFixed(1)} wrong heads expected`;
     find("sentence").classList.toggle("done", checked);
     document.querySelector("[data-command=reopen]").hidden = !checked;
-    const note = find("note").elements.note;
-    if (note !== document.activeElement) note.value = this.sentence.note;
+    const field = find("note").elements.note;
+    if (field !== document.activeElement) field.value = note;
   }
 
   writeTable() {
