@@ -191,10 +191,11 @@ def test_whole_file(browser, tmp_path, kind, width, n):
             browser.wait(f"{WORD} && !document.querySelector('.loading')")
             n_words = "document.querySelectorAll('#drawing .word').length"
             if k == 1:  # the sentence falls apart, and is whole again
+                listed = "document.querySelector('option').textContent"
                 hand.split(4)
-                assert browser.ask(n_words) == 3
+                assert (browser.ask(n_words), browser.ask(listed)) == (3, f"all ({n + 1})")
                 hand.join()
-                browser.wait(f"{n_words} === {len(tree)}")
+                assert (browser.ask(n_words), browser.ask(listed)) == (len(tree), f"all ({n})")
             if k == 2:  # a word does, and an undo is undone
                 place, form = next((i, f) for i, f in enumerate(tree.forms, 1) if len(f) > 3)
                 hand.split(place, f"{form[:2]} {form[2:]}")
@@ -279,9 +280,10 @@ def test_answers_that_wait(browser, tmp_path):
     hand = Keyboard(browser)
     waiting = "document.querySelector('#waiting').textContent"
     with annotating(browser, tmp_path) as address:
-        browser.ask("""window.real = fetch, window.fetch = async (address, options) =>
+        fill = """window.fetch = async (address, options) =>
             options.method === "PUT" ? new Response("", { status: 507 }) : real(address, options);
-            0""")
+            0"""
+        browser.ask(f"window.real = fetch, {fill}")
         hand.go_to(3)
         browser.press("h", "6", "Enter")
         browser.wait(f"{waiting}.startsWith('The disk is full')")
@@ -304,11 +306,17 @@ def test_answers_that_wait(browser, tmp_path):
         ask(address, "sentences/0", "PUT", lemma={"1": "theirs"})
         hand.give("lemma", 1, "ours")
         assert ask(address, "sentences/0")["tokens"][0]["lemma"] == "ours"
-        # What cannot be is said, and given back.
+        # What cannot be is said, and given back: numbers of words may mean others by now.
+        browser.ask(fill)
+        browser.press("l", *"late", "Enter")
+        browser.wait(f"{waiting} !== ''")
+        ask(address, "sentences/0/split", "POST", word=8, character=3)
+        browser.ask("window.fetch = real, 0")
+        browser.wait(IS_IDLE)
         hand.join()
-        assert "There is no next sentence. Not done: join." in browser.ask(
-            "document.querySelector('#refused').textContent"
-        )
+        refused = browser.ask("document.querySelector('#refused').textContent")
+        assert "have changed elsewhere. Not done: lemma of Ruth: late." in refused
+        assert "There is no next sentence. Not done: join." in refused
 
 
 def test_what_is_seen(browser, tmp_path):
