@@ -191,14 +191,17 @@ def test_whole_file(browser, tmp_path, kind, width, n):
             browser.wait(f"{WORD} && !document.querySelector('.loading')")
             n_words = "document.querySelectorAll('#drawing .word').length"
             if k == 1:  # the sentence falls apart, and is whole again
+                listed = "document.querySelector('option').textContent"
                 hand.split(4)
-                assert browser.ask(n_words) == 3
+                assert (browser.ask(n_words), browser.ask(listed)) == (3, f"all ({n + 1})")
                 hand.join()
-                browser.wait(f"{n_words} === {len(tree)}")
+                assert (browser.ask(n_words), browser.ask(listed)) == (len(tree), f"all ({n})")
             if k == 2:  # a word does, and an undo is undone
                 place, form = next((i, f) for i, f in enumerate(tree.forms, 1) if len(f) > 3)
                 hand.split(place, f"{form[:2]} {form[2:]}")
-                assert browser.ask(n_words) == len(tree) + 1
+                forms = browser.ask("""[...document.querySelectorAll('#drawing .form')].map(
+                    (form) => form.textContent)""")
+                assert forms == [*tree.forms[: place - 1], form[:2], form[2:], *tree.forms[place:]]
                 hand.call("undo")
                 browser.wait(f"{n_words} === {len(tree)}")
                 hand.give("lemma", 1, "wrong")
@@ -223,7 +226,8 @@ def test_whole_file(browser, tmp_path, kind, width, n):
 
 def test_server_that_is_killed(browser, tmp_path):
     """Nothing of what was typed is lost if the server is killed, and starts again."""
-    draws, trees, lemmas, done = random.Random(0), load_english().data[:30], {}, set()
+    draws, trees, done = random.Random(0), load_english().data[:30], set()
+    lemmas, heads = {}, {}  # the heads are the last ones that are given in their sentences
     write_conllu([tree.with_heads(None) for tree in trees], tmp_path / "in.conllu")
     process, address = start(tmp_path)
     browser.show(1200, 900)
@@ -237,7 +241,7 @@ def test_server_that_is_killed(browser, tmp_path):
             if k % 40 == 30:
                 process, _ = start(tmp_path, wait=False)
             is_away = 20 <= k % 40 < 30  # then no other sentence can be seen
-            keys = ["Tab", "ArrowRight", "ArrowLeft", *"12xlll", "Enter"]
+            keys = ["Tab", "ArrowRight", "ArrowLeft", *"12xlllhh", "Enter"]
             key = draws.choice(keys if is_away else [*keys, "Ctrl+Enter"])
             browser.wait(f"{WORD} && !document.querySelector('.loading')")
             place = "document.querySelector('#place').textContent.split(' ')[1]"
@@ -246,6 +250,12 @@ def test_server_that_is_killed(browser, tmp_path):
             if key == "l":
                 lemmas[index, word] = f"lemma{k}"
                 browser.press(*lemmas[index, word], "Enter")
+            if key in "12x":
+                heads.pop(index, None)
+            if key == "h":
+                head = draws.choice([k for k in range(len(trees[index]) + 1) if k != word + 1])
+                browser.press(*str(head), "Enter")
+                heads[index] = word, head
             if key == "Ctrl+Enter":
                 done.add(index)
         assert address == process.stdout.readline().strip()
@@ -255,7 +265,10 @@ def test_server_that_is_killed(browser, tmp_path):
         with process:
             process.terminate()
     written = read_conllu(tmp_path / "out.conllu")
-    assert len(lemmas) > 20
+    assert len(lemmas) >= 10
+    for k, (word, head) in heads.items():
+        assert written[k].heads[word] == head
+        assert "Predicted=Yes" not in written[k].misc[word]
     assert {place: written[place[0]].lemmas[place[1]] for place in lemmas} == lemmas
     assert {k for k, tree in enumerate(written) if "# checked = yes" in tree.comments} == done
 
@@ -267,9 +280,10 @@ def test_answers_that_wait(browser, tmp_path):
     hand = Keyboard(browser)
     waiting = "document.querySelector('#waiting').textContent"
     with annotating(browser, tmp_path) as address:
-        browser.ask("""window.real = fetch, window.fetch = async (address, options) =>
+        fill = """window.fetch = async (address, options) =>
             options.method === "PUT" ? new Response("", { status: 507 }) : real(address, options);
-            0""")
+            0"""
+        browser.ask(f"window.real = fetch, {fill}")
         hand.go_to(3)
         browser.press("h", "6", "Enter")
         browser.wait(f"{waiting}.startsWith('The disk is full')")
@@ -284,15 +298,25 @@ def test_answers_that_wait(browser, tmp_path):
         found = ask(address, "sentences/0")
         third = found["tokens"][2]
         assert (found["note"], third["head"], third["lemma"]) == ("from elsewhere", 6, "mine")
+        # The relation to a head that was given is a guess, which Enter confirms.
+        assert "deprel" not in third["given"]
+        hand.act("Enter")
+        assert "deprel" in ask(address, "sentences/0")["tokens"][2]["given"]
         # The next answer is to a version that is no longer there.
         ask(address, "sentences/0", "PUT", lemma={"1": "theirs"})
         hand.give("lemma", 1, "ours")
         assert ask(address, "sentences/0")["tokens"][0]["lemma"] == "ours"
-        # What cannot be is said, and given back.
+        # What cannot be is said, and given back: numbers of words may mean others by now.
+        browser.ask(fill)
+        browser.press("l", *"late", "Enter")
+        browser.wait(f"{waiting} !== ''")
+        ask(address, "sentences/0/split", "POST", word=8, character=3)
+        browser.ask("window.fetch = real, 0")
+        browser.wait(IS_IDLE)
         hand.join()
-        assert "There is no next sentence. Not done: join." in browser.ask(
-            "document.querySelector('#refused').textContent"
-        )
+        refused = browser.ask("document.querySelector('#refused').textContent")
+        assert "have changed elsewhere. Not done: lemma of Ruth: late." in refused
+        assert "There is no next sentence. Not done: join." in refused
 
 
 def test_what_is_seen(browser, tmp_path):

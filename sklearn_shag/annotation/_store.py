@@ -75,7 +75,7 @@ class Store:
             # One thread after the other uses it.
             self._db = sqlite3.connect(journal, timeout=1, check_same_thread=False)
             failed.callback(self._db.close)
-            self._open_database([os.path.realpath(source) for source in sources], read)
+            self._fill_tables([os.path.realpath(source) for source in sources], read)
             failed.pop_all()
         rows = self._select("SELECT id, version, lines FROM sentences ORDER BY place")
         self.sentences = [
@@ -86,7 +86,7 @@ class Store:
         addresses = self._select("SELECT port, key FROM addresses")
         self.port, self.key = addresses[0] if addresses else (0, secrets.token_urlsafe())
 
-    def _open_database(self, sources, read):
+    def _fill_tables(self, sources, read):
         """Open the database, and put new sentences into it."""
         try:
             self._db.executescript(_BEGIN)

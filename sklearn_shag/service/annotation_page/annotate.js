@@ -5,8 +5,8 @@ import { Chooser, make } from "./chooser.js";
 import { findCommand, makeHelp } from "./keys.js";
 import { SentenceList } from "./list.js";
 import {
-  COLUMNS, Values, findChanged, findLikely, isMarked, isUncertain, listChoices, listFirstChoices,
-  listJoins, listSplits,
+  COLUMNS, Values, findChanged, findLikely, isMarked, isUncertain, isWhole, listChoices,
+  listFirstChoices, listJoins, listSplits,
 } from "./sentence.js";
 import { SentenceView, describeChanges } from "./view.js";
 
@@ -48,7 +48,9 @@ class Page {
     find("note").addEventListener("change", () => this.takeNote());
     document.addEventListener("click", ({ target }) => {
       const button = target.closest("[data-command]");
-      if (button) this.run(button.dataset.command, button.dataset.argument);
+      if (!button) return;
+      this.disarm();
+      this.run(button.dataset.command, button.dataset.argument);
     });
     document.addEventListener("keydown", (event) => this.press(event));
     addEventListener("beforeunload", (event) => file.waiting.length && event.preventDefault());
@@ -112,6 +114,7 @@ class Page {
   showList() {
     const { rows, count } = this.file;
     this.list.show(rows);
+    if (this.sentence && this.view.sentence?.id === this.id) this.view.writeTitle(this.sentence);
     const done = rows.filter(({ checked }) => checked).length;
     find("progress").textContent =
       `${done} of ${rows.length} sentences done; this time ${Math.max(0, count.words)} words confirmed, ` +
@@ -145,6 +148,7 @@ class Page {
     find("sentence").classList.toggle("loading", !known); // the one before is still to be seen
     if (known) this.begin(known);
     await this.insist(async () => {
+      if (this.id !== id) return; // another one has been chosen meanwhile
       const sentence = await this.file.open(id);
       if (this.id !== id) return;
       if (!known) this.begin(sentence);
@@ -349,7 +353,7 @@ class Page {
 
   confirmWord() {
     const { token } = this;
-    if (!token.known && token.head !== null) this.file.add("answer", this.id, { confirm: [token.id] });
+    if (!isWhole(token) && token.head !== null) this.file.add("answer", this.id, { confirm: [token.id] });
     this.word = Math.min(this.word + 1, this.sentence.tokens.length);
     this.focusWord();
   }

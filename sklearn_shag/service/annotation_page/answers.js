@@ -93,8 +93,10 @@ export class AnnotatedFile extends EventTarget {
   /** The sentence as it will be when the server has all answers; undefined until it is opened. */
   find(id) {
     const state = this.states.get(id);
+    if (!state) return undefined;
+    const { index } = this.places.get(id) ?? state; // splits and joins move it, and nothing else
     const own = this.waiting.filter((change) => change.id === id && change.action === "answer");
-    return state && own.reduce((sentence, { content }) => applyAnswer(sentence, content), state);
+    return own.reduce((sentence, { content }) => applyAnswer(sentence, content), { ...state, index });
   }
 
   receive(content) {
@@ -158,8 +160,9 @@ export class AnnotatedFile extends EventTarget {
       await this.judge(change, error);
       return;
     }
+    // Other sentences may have other places now. If this fails, the next request says why.
+    if (change.action !== "answer") await this.load().catch(() => {});
     this.finish(change, content, content.freed ?? []);
-    if (change.action !== "answer") await this.load().catch(() => {}); // the next request says why
   }
 
   async sendOne(change) {

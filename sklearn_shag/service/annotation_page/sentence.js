@@ -12,6 +12,7 @@ export const COLUMNS = {
   feats: { answer: "feats", title: "Features" },
 };
 const TAGS = ["upos", "xpos", "lemma", "feats"];
+const VALUES = ["deprel", ...TAGS];
 const ROOT = "root";
 const SMALLEST = 0.005; // probability of what is shown without asking for all
 // Of Universal Dependencies. What models and sentences have beside is offered, too.
@@ -43,7 +44,7 @@ export class Values {
 /** Read a sentence of the server, in which columns that are missing are "_", as in CoNLL-U. */
 export function readSentence(content) {
   const tokens = content.tokens.map((token) => {
-    const columns = TAGS.concat("deprel").map((name) => [name, token[name] ?? "_"]);
+    const columns = VALUES.map((name) => [name, token[name] ?? "_"]);
     const probability = token.probability ?? (token.known ? 1 : 0);
     return { ...token, ...Object.fromEntries(columns), probability };
   });
@@ -53,20 +54,29 @@ export function readSentence(content) {
 
 /** The sentence after an answer, as far as can be told without a parser. */
 export function applyAnswer(sentence, answer) {
-  const confirmed = new Set(answer.confirm ?? []);
-  const unknown = new Set(answer.unknown ?? []);
-  for (const id of Object.keys(answer.deprels ?? {})) confirmed.add(Number(id));
-  const tokens = sentence.tokens.map((token) => {
-    const changed = { ...token };
-    for (const [name, { answer: key }] of Object.entries(COLUMNS))
-      if (answer[key]?.[token.id] !== undefined) changed[name] = answer[key][token.id];
-    const isKnown = answer.heads?.[token.id] !== undefined || confirmed.has(token.id);
-    if (isKnown || answer.checked) Object.assign(changed, { known: true, probability: 1 });
-    else if (unknown.has(token.id)) changed.known = false;
-    return changed;
-  });
+  const tokens = sentence.tokens.map((token) => applyToToken(token, answer));
   const { checked = sentence.checked, note = sentence.note } = answer;
   return { ...sentence, tokens, checked, note };
+}
+
+function applyToToken(token, answer) {
+  const { id, head } = token;
+  const changed = { ...token };
+  const given = new Set(token.given);
+  const newHead = answer.heads?.[id] ?? head;
+  if (newHead !== head) given.delete("deprel");
+  for (const [name, { answer: key }] of Object.entries(COLUMNS)) {
+    const value = answer[key]?.[id];
+    if (value === undefined) continue;
+    changed[name] = value;
+    given.add(name);
+  }
+  const isConfirmed = answer.checked || answer.confirm?.includes(id);
+  if (isConfirmed) for (const name of VALUES) given.add(name);
+  const isGiven = answer.heads?.[id] !== undefined || answer.deprels?.[id] !== undefined;
+  if (isConfirmed || isGiven) Object.assign(changed, { known: true, probability: 1 });
+  else if (answer.unknown?.includes(id)) changed.known = false;
+  return { ...changed, given: [...given] };
 }
 
 /** The forms of the words, which tell whether numbers of words still mean the same. */
@@ -85,6 +95,11 @@ export function findChanged(before, after) {
 
 export function isUncertain({ known, probability }) {
   return !known && judge(probability) !== "sure";
+}
+
+/** Whether nothing of a token is a guess. */
+export function isWhole(token) {
+  return token.known && VALUES.every((name) => token[name] === "_" || token.given.includes(name));
 }
 
 /** Whether check has marked a token, or suggest, and nobody has confirmed it. */

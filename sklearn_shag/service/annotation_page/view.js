@@ -1,7 +1,7 @@
 // One sentence large: its drawing, its table, and the choices for the word in focus.
 
 import { make } from "./chooser.js";
-import { COLUMNS, findChanged, findLikely, isMarked, nameHead } from "./sentence.js";
+import { COLUMNS, findChanged, findLikely, isMarked, isWhole, nameHead } from "./sentence.js";
 import { drawTree, findNeighbour, focusWord, makeTable, percent } from "./tree.js";
 
 const MOMENT = 2500; // milliseconds for which changes are shown
@@ -50,11 +50,16 @@ export class SentenceView {
     this.sentence = sentence;
     this.drawing.replaceChildren();
     drawTree(this.drawing, sentence, sentence, true);
-    for (const { id } of sentence.tokens.filter(isMarked))
-      this.findParts(id).forEach((part) => part.classList.add("asked"));
+    for (const token of sentence.tokens) {
+      const isRelationGuessed = token.known && !token.given.includes("deprel");
+      for (const part of this.findParts(token.id)) {
+        part.classList.toggle("asked", isMarked(token));
+        part.classList.toggle("unlabeled", isRelationGuessed);
+      }
+    }
     this.drawing.scrollTop = this.drawing.scrollHeight; // words are at the foot
     if (isSame) this.drawing.scrollLeft = scrollLeft;
-    this.writeTitle();
+    this.writeTitle(sentence);
     this.writeTable();
     this.look(word, mayFocus);
   }
@@ -108,8 +113,7 @@ export class SentenceView {
     drawing.scrollLeft = this.drawing.scrollLeft;
   }
 
-  writeTitle() {
-    const { index, sent_id: name, text, checked, tokens } = this.sentence;
+  writeTitle({ index, sent_id: name, text, checked, note, tokens }) {
     find("text").textContent = text;
     find("place").textContent = `Sentence ${index + 1}`;
     find("name").textContent = find("name").title = name ?? "";
@@ -117,8 +121,8 @@ export class SentenceView {
     find("expected").textContent = checked ? "done" : `${errors.toFixed(1)} wrong heads expected`;
     find("sentence").classList.toggle("done", checked);
     document.querySelector("[data-command=reopen]").hidden = !checked;
-    const note = find("note").elements.note;
-    if (note !== document.activeElement) note.value = this.sentence.note;
+    const field = find("note").elements.note;
+    if (field !== document.activeElement) field.value = note;
   }
 
   writeTable() {
@@ -129,10 +133,12 @@ export class SentenceView {
   /** Write the choices for a word. */
   writeWord(token) {
     const { id, form, known, head, probability } = token;
-    const state = known ? "confirmed" : head === null ? "unknown" : `guessed, ${percent(probability)}`;
+    const guessed = head === null ? "unknown" : `guessed, ${percent(probability)}`;
+    const confirmed = isWhole(token) ? "confirmed" : "head confirmed";
+    const state = known ? confirmed : guessed;
     const title = make("h3", {}, `${id} `, make("bdi", { textContent: form }),
       make("span", { className: "note", textContent: state }));
-    const confirm = makeButton("confirmWord", "", "↵", known ? "Next" : "Right");
+    const confirm = makeButton("confirmWord", "", "↵", isWhole(token) ? "Next" : "Right");
     const forget = makeButton("forgetWord", "", "x", "Unknown");
     forget.disabled = !known;
     const tags = Object.keys(TAGS).flatMap((name) =>
