@@ -123,7 +123,7 @@ class Browser(contextlib.ExitStack):
             raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
         return answer["result"].get("value")
 
-    def wait(self, code, seconds=30):
+    def wait(self, code, seconds=100):
         """Wait until JavaScript is true on the page."""
         end = time.monotonic() + seconds
         while not self.ask(f"Boolean({code})"):
