@@ -1,7 +1,5 @@
 """The command `serve`, which runs the web service."""
 
-import signal
-
 from sklearn_shag.cli._models import open_model
 from sklearn_shag.service import AppServer, make_app, name_models
 
@@ -36,7 +34,6 @@ def serve(options):
         answering=options.answering,
     )
     server = AppServer(app, options.host, options.port, options.threads)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, server.stop)
+    server.heed_signals()
     print(f"{', '.join(models)}: http://{options.host}:{server.port}", flush=True)
     server.run()

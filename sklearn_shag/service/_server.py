@@ -1,6 +1,7 @@
 """The application on waitress, which stops without losing a request."""
 
 import logging
+import signal
 import socket
 from time import time
 
@@ -24,14 +25,26 @@ class AppServer:
     ----------
     port : int
         Where it listens from now on.
+
+    Raises
+    ------
+    ImportError
+        If waitress is not installed.
+    OSError
+        If it cannot listen there, as where another program does.
     """
 
     def __init__(self, app, host, port, threads):
         waitress = import_optional("waitress", "service", "serve")
+        try:
+            listening = socket.create_server((host, port))
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", error)
+            raise OSError(f"The server cannot listen at {host}:{port}: {reason}") from None
         logging.getLogger("waitress").setLevel(logging.ERROR)  # not of clients that leave
         self._server = waitress.create_server(
             app,
-            sockets=[socket.create_server((host, port))],
+            sockets=[listening],
             threads=threads,
             ident=None,
             connection_limit=500,
@@ -49,6 +62,11 @@ class AppServer:
             raise KeyboardInterrupt
         self._server.pull_trigger()  # wakes the loop
         self._stops = True
+
+    def heed_signals(self):
+        """Let SIGTERM and Ctrl-C stop the server; only the main thread may ask for that."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self.stop)
 
     def run(self):
         """Answer requests until the server is told to stop."""
