@@ -255,6 +255,8 @@ def test_the_interface_describes_sentences(serve, english, by):
         assert shown[name] == content[name]
     found = call("PUT /sentences/2", {"confirm": [1], "deprels": {"2": tokens[1]["deprel"]}})
     assert set(found) == SENTENCE | {"freed"}
+    call("GET /sentences/0")  # so that it is parsed anew
+    assert call("GET /sentences/2") | {"freed": []} == found
     assert [token["known"] for token in found["tokens"]] == [True, True, *[False] * 7]
     for token in found["tokens"]:
         assert token["given"] == TAGS + ["deprel"] * token["known"]
