@@ -549,13 +549,11 @@ def annotate(run, monkeypatch):  # noqa: F811
             def __init__(self, app, *_, threads):
                 self.app = app
 
-            def heed_signals(self):
-                pass
-
             def run(self):
                 answers.extend(ask(self.app, *step, key=self.app.key) for step in steps)
 
         monkeypatch.setattr(_annotate, "AppServer", Served)
+        monkeypatch.setattr(_annotate, "heed_signals", lambda _: None)
         line = run(f"annotate {command} --no-browser")
         assert re.fullmatch(r"http://127\.0\.0\.1:1/\?key=[\w-]{20,}\n", line)
         return answers
