@@ -26,6 +26,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import CRFParser, DeterministicSHAG, Tagger
 from sklearn_shag.annotation import Annotation, ConflictError, Guesser, Store, _store
+from sklearn_shag.annotation._draft import Draft
 from sklearn_shag.cli import _annotate, main
 from sklearn_shag.service import AnnotationApp, _annotation_app, open_served
 from sklearn_shag.treebank import (
@@ -255,6 +256,8 @@ def test_the_interface_describes_sentences(serve, english, by):
         assert shown[name] == content[name]
     found = call("PUT /sentences/2", {"confirm": [1], "deprels": {"2": tokens[1]["deprel"]}})
     assert set(found) == SENTENCE | {"freed"}
+    call("GET /sentences/0")  # so that it is parsed anew
+    assert call("GET /sentences/2") | {"freed": []} == found
     assert [token["known"] for token in found["tokens"]] == [True, True, *[False] * 7]
     for token in found["tokens"]:
         assert token["given"] == TAGS + ["deprel"] * token["known"]
@@ -547,13 +550,11 @@ def annotate(run, monkeypatch):  # noqa: F811
             def __init__(self, app, *_, threads):
                 self.app = app
 
-            def heed_signals(self):
-                pass
-
             def run(self):
                 answers.extend(ask(self.app, *step, key=self.app.key) for step in steps)
 
         monkeypatch.setattr(_annotate, "AppServer", Served)
+        monkeypatch.setattr(_annotate, "heed_signals", lambda _: None)
         line = run(f"annotate {command} --no-browser")
         assert re.fullmatch(r"http://127\.0\.0\.1:1/\?key=[\w-]{20,}\n", line)
         return answers
@@ -722,3 +723,11 @@ def test_answers_outlive_a_file_that_cannot_be_written(open_anew, tmp_path, monk
         file.write("# by an editor\n1" + "\t_" * 9 + "\n\n")
     with pytest.raises(ValueError, match="changed by another program"):
         open_anew()
+
+
+@over("deps", ["9:dep|2:x", "2.1:x", "2", "x"])
+def test_arcs_of_the_enhanced_graph_that_are_not_valid_stay(deps):
+    text = f"1\ta\t_\tX\t_\t_\t2\tdep\t{deps}\t_\n2\tb\t_\tX\t_\t_\t0\troot\t0:root\t_\n\n"
+    draft = Draft(DependencyTree.from_conllu(text))
+    assert draft.answer({"upos": {"2": "NOUN"}}) == []
+    assert draft.write().to_conllu() == text.replace("b\t_\tX", "b\t_\tNOUN")

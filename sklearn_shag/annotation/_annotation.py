@@ -95,8 +95,9 @@ class Annotation:
         sentence = self._find(index, asked)
         draft = Draft(self._show(sentence)[0])
         freed, tree = draft.answer(asked), sentence.tree
-        if asked.keys() - _OF_SENTENCE or asked.get("checked"):
-            draft.complete(self.guesser)
+        of_words, has_changed = None, asked.keys() - _OF_SENTENCE
+        if has_changed or asked.get("checked"):
+            of_words = draft.complete(self.guesser)
             if asked.get("checked"):
                 draft.answer({"confirm": range(1, len(tree) + 1)})
             tree = draft.write()
@@ -105,6 +106,8 @@ class Annotation:
         if NOTE in asked:
             tree = _with_comment(tree, NOTE, asked[NOTE])
         self.store.replace(index, 1, [tree])
+        if has_changed and not asked.get("checked"):  # nothing else is known than was parsed
+            self._keep(self.store.sentences[index], tree, of_words)
         return self.describe(index) | {"freed": freed}
 
     def split(self, index, asked):
@@ -164,9 +167,13 @@ class Annotation:
         if self._shown is None or self._shown[0] is not sentence:
             draft = Draft(sentence.tree)
             of_words = draft.complete(self.guesser)
-            self._shown = sentence, draft.write(), of_words
-            self._expect(sentence, of_words)
+            self._keep(sentence, draft.write(), of_words)
         return self._shown[1:]
+
+    def _keep(self, sentence, tree, of_words):
+        """Keep a completed sentence, to show it."""
+        self._shown = sentence, tree, of_words
+        self._expect(sentence, of_words)
 
     def _expect(self, sentence, of_words):
         """Note how many heads of a sentence are expected to be wrong."""

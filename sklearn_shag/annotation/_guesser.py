@@ -1,4 +1,4 @@
-"""What a parser guesses of a sentence, given all that annotators have said of it."""
+"""Guesses of a parser for a sentence, given all answers of annotators."""
 
 import numpy as np
 

@@ -11,6 +11,7 @@ from sklearn_shag.annotation import Annotation, Guesser, Store
 from sklearn_shag.cli._evaluate import is_conllu
 from sklearn_shag.cli._models import check_output, open_model
 from sklearn_shag.cli._parse import SUFFIXES, choose_form
+from sklearn_shag.cli._serve import heed_signals
 from sklearn_shag.service import AnnotationApp, AppServer, open_served
 from sklearn_shag.treebank import find_guesses, iter_conllu, list_sources, mark_guesses, mark_words
 from sklearn_shag.utils._io import STANDARD
@@ -52,7 +53,7 @@ def annotate(options):
     annotation = Annotation(store, Guesser(served.opened), options.by)
     app = AnnotationApp({options.model: served}, annotation, store.key)
     server = _listen(app, options.port, store.port)
-    server.heed_signals()
+    heed_signals(server)
     store.keep_address(server.port)
     address = f"http://127.0.0.1:{server.port}/?key={app.key}"
     print(address, flush=True)

@@ -1,5 +1,7 @@
 """The command `serve`, which runs the web service."""
 
+import signal
+
 from sklearn_shag.cli._models import open_model
 from sklearn_shag.service import AppServer, make_app, name_models
 
@@ -34,6 +36,12 @@ def serve(options):
         answering=options.answering,
     )
     server = AppServer(app, options.host, options.port, options.threads)
-    server.heed_signals()
+    heed_signals(server)
     print(f"{', '.join(models)}: http://{options.host}:{server.port}", flush=True)
     server.run()
+
+
+def heed_signals(server):
+    """Let SIGTERM and Ctrl-C stop a server."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, server.stop)

@@ -113,7 +113,7 @@ class AnnotationApp(ParserApp):
         return super().reply_to(environ | {"QUERY_STRING": urlencode(fields)})
 
     def _read_or_change(self, environ):
-        """Answer with a sentence, after PUT with what an annotator has changed."""
+        """Answer with a sentence, which PUT changes before."""
         acts = {"PUT": self._annotation.answer}
         return self._annotate(
             acts.get(environ["REQUEST_METHOD"], self._annotation.describe), environ

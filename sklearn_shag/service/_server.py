@@ -1,7 +1,6 @@
 """The application on waitress, which stops without losing a request."""
 
 import logging
-import signal
 import socket
 from time import time
 
@@ -62,11 +61,6 @@ class AppServer:
             raise KeyboardInterrupt
         self._server.pull_trigger()  # wakes the loop
         self._stops = True
-
-    def heed_signals(self):
-        """Let SIGTERM and Ctrl-C stop the server; only the main thread may ask for that."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self.stop)
 
     def run(self):
         """Answer requests until the server is told to stop."""
