@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_shag.datasets import load_english
+from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.model_files import load_model, save_model
 from sklearn_shag.treebank import DependencyTree, allowed_arcs
 from sklearn_shag.utils._estimators import PACKAGE
@@ -132,9 +133,9 @@ class _Contract:
         self._require(mark.encode() not in pickle.dumps(parser), "fit keeps no sentences")
 
     def check_fit_again(self):
-        self._require_same(
-            clone(self.model).fit(self.others).fit(self.trees), "fit forgets earlier fits"
-        )
+        parser = clone(self.model).fit(self.others)
+        self._query(parser, self.others)  # so that what it looks up is there when it learns again
+        self._require_same(parser.fit(self.trees), "fit forgets earlier fits")
         self._require_same(
             clone(self.model).set_params(n_jobs=2).fit(self.trees),
             "the number of workers changes nothing",
@@ -150,6 +151,7 @@ class _Contract:
             weights = np.repeat([0.0, 1.0], [len(self.others), len(self.trees)])
             parser = clone(self.estimator).fit(self.others + self.trees, sample_weight=weights)
             self._require_same(parser, "weights are 1 by default, and 0 leaves sentences out")
+            self._require(set(weights) == {0, 1}, "fit leaves weights as they are")
 
     def check_files(self):
         self._require_same(pickle.loads(pickle.dumps(self.model)), "a pickle holds the parser")
@@ -161,8 +163,11 @@ class _Contract:
 
     def check_refusals(self):
         parser, ones = clone(self.estimator), np.ones(len(self.trees))
-        unfitted = parser.predict, parser.predict_marginals, parser.score, parser.parse
-        calls = [partial(parser.fit, []), *(partial(method, self.others) for method in unfitted)]
+        unfitted = filter(partial(hasattr, parser), [*BY_SENTENCE, "score", "parse"])
+        calls = [
+            partial(parser.fit, []),
+            *(partial(getattr(parser, name), self.others) for name in unfitted),
+        ]
         for weights in (-ones, 0 * ones, np.nan * ones, ones[1:]):
             calls.append(partial(parser.fit, self.trees, sample_weight=weights))
         for X in WRONG:
@@ -177,7 +182,7 @@ class _Contract:
         )
 
     def check_nothing(self):
-        for answers in (*self._query(self.model, []), self.model.parse([])):
+        for answers in self._query(self.model, []):
             self._require(len(answers) == 0, "of no sentences there are no answers")
 
     def check_heads(self):
@@ -185,6 +190,10 @@ class _Contract:
         for tree, heads in zip(parsed, predicted, strict=True):
             self._require_trees([heads], len(tree))
             self._require(np.array_equal(tree.heads, heads), "parse writes the heads of predict")
+        self._require(
+            self.model.score(self.others) == unlabeled_attachment_score(self.others, predicted),
+            "score is the share of right heads",
+        )
 
     def check_marginals(self):
         for tree, own in zip(self.others, self.model.predict_marginals(self.others), strict=True):
@@ -265,7 +274,8 @@ class _Contract:
     def _query(self, model, sentences):
         """Ask for all that a parser says of each sentence: a list for each method."""
         methods = [getattr(model, name) for name in BY_SENTENCE if hasattr(model, name)]
-        return [list(method(sentences)) for method in methods]
+        answers = [list(method(sentences)) for method in methods]
+        return [*answers, [tree.to_conllu() for tree in model.parse(sentences)]]
 
 
 def _are_same(one, other):
