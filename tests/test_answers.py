@@ -8,14 +8,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 from sklearn.base import clone
 
-from sklearn_shag import AveragedParser, CRFParser, DeterministicSHAG
-from sklearn_shag.inspection import ArcCalibrationDisplay
+from sklearn_shag import AveragedParser, BiaffineParser, CRFParser, DeterministicSHAG
+from sklearn_shag.inspection import ArcCalibrationDisplay, least_certain_sentences
+from sklearn_shag.network import _biaffine, _estimators
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import _forest
 from sklearn_shag.parsing._forest import keep_apart
 from sklearn_shag.treebank import DependencyTree, allowed_arcs
 from tests import oracles
-from tests.estimators import ESTIMATORS
+from tests.estimators import ESTIMATORS, same
 from tests.loops import over
 
 # One of each kind that has a distribution over trees.
@@ -150,6 +151,13 @@ def test_sentences_without_mass_are_drawn_from_the_fallback_and_that_is_said(eng
         samples = model.sample_heads(text, 20_000, random_state=0)[0]
     assert chi_square(samples, oracles.projective_trees(4), np.full(30, 1 / 30)) > 1e-4
     assert_allclose(model.k_best_heads(text, 100)[1][0], np.full(30, -np.log(30)))
+
+
+def test_the_same_seed_draws_the_same_whatever_the_workers(english):
+    model, text = clone(ESTIMATORS["EM from moments"]).fit(english[:60]), english[300:340]
+    one, other = (model.sample_heads(text, 5, random_state=seed) for seed in (7, 8))
+    assert same(model.set_params(n_jobs=2).sample_heads(text, 5, random_state=7), one)
+    assert not same(other, one)
 
 
 @over("scale", [1e-30, 1e30])
@@ -290,6 +298,14 @@ class TestTrees:
         both = parser.parse(text, n_best=2, confidence=True, random_state=0)
         assert all("Confidence=" in tree.misc[0] for found in both for tree in found)
 
+    def test_keep_the_heads_that_are_known(self, crf, english):
+        known = [
+            tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)], ["kept"] * len(tree))
+            for tree in english[:9]
+        ]
+        for tree, found in zip(known, crf.parse(known, keep_heads=True, n_best=4), strict=True):
+            assert {(each.heads[0], each.deprels[0]) for each in found} == {(tree.heads[0], "kept")}
+
     def test_come_from_iterators_and_processes(self, english):
         parser = ESTIMATORS["EM from moments"]
         parser = clone(parser).fit(english[:60])
@@ -324,6 +340,20 @@ class TestForest:
         logs = forest.log_proba(rows), forest.log_proba(rows)
         assert_array_equal(*logs)
         assert len(runs) == 4  # Z once, and the given trees twice
+
+    def test_networks_read_once(self, english):
+        settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
+        model = BiaffineParser(tags=("upos", "xpos", "lemma"), **settings).fit(english[:40])
+        text, read = [tree.with_heads(None) for tree in english[40:50]], _biaffine.read_sentences
+        with (
+            mock.patch.object(_biaffine, "read_sentences", wraps=read) as for_trees,
+            mock.patch.object(_estimators, "read_sentences", wraps=read) as for_columns,
+        ):
+            model.parse(text, n_best=5, confidence=True)
+            assert (for_trees.call_count, for_columns.call_count) == (1, 1)
+            model.predict(text)
+            least_certain_sentences(model, text)
+            assert (for_trees.call_count, for_columns.call_count) == (3, 1)
 
 
 class TestUniqueRelations:

@@ -1,7 +1,10 @@
 """Averages of parsers: what they are of their members, and how members are given."""
 
 import pickle
+import re
+import threading
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag import (
     DMV,
@@ -21,7 +25,11 @@ from sklearn_shag import (
     MixtureSHAG,
     SpectralSHAG,
     Tagger,
+    load_model,
+    save_model,
 )
+from sklearn_shag.ensembles import _averaged
+from sklearn_shag.network import _biaffine
 from sklearn_shag.parsing import Forest, Scored
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests import oracles
@@ -204,6 +212,9 @@ def test_labels_are_those_of_the_mean_of_logarithms(train, test, knowing, weight
             assert labels[s][token] == union[expected.argmax()]
     assert model.labels_.tolist() == union
     assert found[0].dtype == np.float64
+    model.set_params(weights=[1, 0, 0, 0, 0])
+    assert model.labels_.size == 0
+    assert model.parse(test)[0].deprels is None
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -226,6 +237,34 @@ def test_parse_says_the_same_of_labels_and_tags(test, knowing, weights):
     assert [tag for tree in parsed for tag in tree.upos] == expected
     assert model.tags_.tolist() == union
     assert model.tag_column_ == "upos"
+
+
+def test_members_that_learned_another_column_have_no_say_in_tags(test, knowing):
+    network, _, linear, _ = knowing
+    other = clone(network).set_params(tags="xpos", max_iter=1).fit(test)
+    expected = [tree.upos for tree in network.parse(test)]
+    for members in ([network, other], [linear, network, other], [frozen([network, other]), other]):
+        model = frozen(members)
+        assert (model.tag_column_, model.tags_.tolist()) == ("upos", network.tags_.tolist())
+        assert [tree.upos for tree in model.parse(test)] == expected
+    assert frozen([linear]).tag_column_ is None
+
+
+def test_networks_read_sentences_once(test, knowing):
+    """For marginals, labels and tags; probabilities of tags are for averages that parse."""
+    model = frozen(knowing)
+    read = mock.patch.object(_biaffine, "read_sentences", wraps=_biaffine.read_sentences)
+    for ask in (model.predict, model.parse, lambda text: model.parse(text, confidence=True)):
+        with (
+            read as counted,
+            mock.patch.object(
+                _averaged, "average_choices", wraps=_averaged.average_choices
+            ) as averaged,
+        ):
+            ask(test)
+        n_read = sum(call.args[1].indptr[-1] for call in counted.call_args_list)
+        assert n_read == 2 * sum(map(len, test))
+        assert averaged.called == (ask != model.predict)
 
 
 def test_what_no_member_thinks_possible_stays_so(test, knowing):
@@ -292,6 +331,25 @@ def test_equal_taggers_learn_once_and_members_are_as_if_alone(english, monkeypat
         for one, shared in zip(alone, average.estimators_, strict=True):
             assert_same_model(one, shared)
     assert_same_model(*(average.set_params(n_jobs=None) for average in averages))
+
+
+def test_taggers_without_a_seed_are_not_shared(english):
+    network = BiaffineParser(tags=["upos", "xpos"], **TINY)
+    average = AveragedParser([("a", network), ("b", network)], calibrate=False).fit(english[:40])
+    one, other = (member.tagger_.weights_.values for member in average.estimators_)
+    assert not np.array_equal(one, other)
+
+
+def test_one_half_of_many_tokens_calibrates(train, monkeypatch):
+    n_tokens, answers = sum(map(len, train)), []
+    learn = _averaged.learn_calibrations
+    monkeypatch.setattr(
+        _averaged, "learn_calibrations", lambda each: answers.append(len(each)) or learn(each)
+    )
+    for enough in (n_tokens, n_tokens + 1):
+        monkeypatch.setattr(_averaged, "ENOUGH", enough)
+        AveragedParser(members()[:1]).fit(train)
+    assert [n for n in answers if n] == [1, 2]  # members learn nothing of the kind
 
 
 def test_halves_see_the_tags_of_folds(english):
@@ -386,7 +444,39 @@ def test_weights_of_sentences_reach_the_parsers(train):
         assert_same_model(model, expected)
 
 
-# Parameters
+def forget_heads(trees):
+    return [list(tree.xpos) for tree in trees]
+
+
+def test_steps_of_pipelines_may_forget_the_heads(train):
+    """Members get the heads of the trees as they came."""
+    pipeline = make_pipeline(FunctionTransformer(forget_heads), SpectralSHAG(2))
+    other = make_pipeline(TokenFeature("xpos"), SpectralSHAG(2))
+    assert_same_model(
+        *(AveragedParser([("member", each)]).fit(train) for each in (pipeline, other))
+    )
+
+
+def test_members_are_fitted_and_parse_side_by_side(train, test):
+    """Each waits for the other, where it learns and where it parses."""
+    meeting = threading.Barrier(2)
+
+    def meet(trees):
+        meeting.wait(60)  # seconds
+        return trees
+
+    member = make_pipeline(FunctionTransformer(meet), DeterministicSHAG())
+    AveragedParser([("one", member), ("other", member)], n_jobs=2).fit(train).predict(test)
+
+
+def test_progress_is_that_of_members(train, capsys):
+    AveragedParser(members()[:2], verbose=2).fit(train)
+    assert re.search(r"Learning: 100%.*2/2.* estimators", capsys.readouterr().err)
+
+
+def test_names_that_methods_of_dictionaries_have(train):
+    named = [(name, SpectralSHAG(2)) for name in ("self", "values", "items")]
+    assert len(AveragedParser(named).fit(train).estimators_) == 3
 
 
 # Weights from raw text
@@ -452,7 +542,33 @@ def test_heads_count_where_they_are_given_as_y(languages, test):
     assert_allclose(twice.shares_, clone(model).fit(test[:5] * 2).shares_, rtol=1e-9)
 
 
-# Errors
+def test_a_helper_that_has_seen_no_tag_of_the_text_is_no_error(languages, test):
+    model = of_helpers({"near": languages["near"], "none": [DependencyTree(["SYM"], [0])] * 3})
+    assert_allclose(model.fit(tags_of(test)).shares_, [1.0, 0.0], atol=0.1)
+
+
+def test_helpers_may_have_any_order(languages, test):
+    text, model = tags_of(test), of_helpers(languages).fit(tags_of(test))
+    for turned in (
+        of_helpers(dict(reversed(languages.items()))),
+        clone(model).set_params(estimators=model.estimators[::-1]),
+    ):
+        assert_allclose(turned.fit(text).shares_, model.shares_[::-1], rtol=1e-6)
+        assert same(turned.predict(text), model.predict(text))
+
+
+def test_given_weights_take_the_place_of_learned_ones(languages, test, tmp_path):
+    """Of a model from a file, too, which has those that were learned."""
+    model = of_helpers(languages).fit(tags_of(test))
+    save_model(model, tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    assert_array_equal(loaded.shares_, model.shares_)
+    loaded.set_params(weights=[0, 3, 0])
+    assert same(loaded.predict(test), model.estimators_[1].predict(test))
+    assert_array_equal(loaded.fit(test).shares_, [0, 1, 0])
+
+
+# Allowed arcs
 
 
 def test_forbidden_arcs_stay_zero(test, fitted):

@@ -52,6 +52,17 @@ def test_auto_reads_what_crf_parser_reads_but_feature_by_feature():
     assert small(["upos", "feats", "feats.Mood"]).fit([tree]).columns_ == expected[:3]
 
 
+def test_every_column_counts(trees, test):
+    """A parser does not say the same of sentences that differ in a column."""
+    parser, tree = small(("upos", "form", "suffix")).fit(trees), test[0]
+    (before,) = parser.predict_marginals([tree])
+    for other in (
+        DependencyTree(tree.forms, upos=["VERB", *tree.upos[1:]]),
+        DependencyTree(["the", *tree.forms[1:]], upos=tree.upos),
+    ):
+        assert np.abs(parser.predict_marginals([other])[0] - before).max() > 1e-4
+
+
 # What is learned
 
 
@@ -139,6 +150,10 @@ def test_every_parameter_of_training_counts(trees):
     assert not [c for c, other in zip(cases, others, strict=True) if np.array_equal(first, other)]
 
 
+def test_few_trees_have_more_passes_by_default(trees):
+    assert small(max_iter="auto").fit(trees[:5]).n_iter_ == 30
+
+
 def test_training_that_explodes_is_an_error(trees):
     with (
         np.errstate(all="ignore"),
@@ -184,9 +199,6 @@ def test_early_stopping_keeps_the_best_weights(english):
     best = int(np.argmax(scores))
     assert parser.n_iter_ == len(scores) == len(parser.loss_curve_) == best + 4 < 40
     assert_allclose(parser.score(held_out), scores[best], rtol=1e-12)
-
-
-# Labels
 
 
 # Tags
@@ -253,6 +265,26 @@ def test_symbols_follow_tags_where_they_were_these(of_words, test):
         (parsed,) = of_words.parse([given])
         assert parsed.upos == tuple(of_words.predict_tags([tree])[0])
         assert parsed.symbols == (symbols or parsed.upos)
+
+
+def test_learned_tags_go_into_their_column_whatever_is_set_since(trees, test):
+    parser = small(["form", "suffix"], tags="xpos", max_iter=1).fit(trees)
+    text = [test[0], list(test[0].forms)]
+    parsed = parser.parse(text)
+    assert [tree.xpos for tree in parsed] == [tuple(parser.predict_tags(test[:1])[0])] * 2
+    assert [tree.upos for tree in parsed] == [test[0].upos, None]
+    assert [tree.symbols for tree in parsed] == [test[0].upos, test[0].forms]
+    for tags in ("upos", None):
+        assert parser.set_params(tags=tags).parse(text) == parsed
+
+
+def test_kept_heads_stay_where_tags_are_filled_in(of_words, test):
+    tree = test[1]
+    known = tree.with_heads([-1, *tree.heads[1:]], tree.deprels)
+    (parsed,) = of_words.parse([known], keep_heads=True)
+    assert_array_equal(parsed.heads[1:], tree.heads[1:])
+    assert parsed.deprels[1:] == tree.deprels[1:]
+    assert parsed.upos == tuple(of_words.predict_tags([tree])[0])
 
 
 @pytest.mark.parametrize("kind", [BiaffineParser, CRFParser])

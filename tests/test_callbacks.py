@@ -171,6 +171,15 @@ def test_a_tagger_within_is_watched_too_except_in_a_search(trees):
     assert len(watcher.passes) == 4 * parser.n_iter_
 
 
+def test_trials_of_both_kinds_of_trees_are_not_watched(trees, monkeypatch):
+    monkeypatch.setattr("sklearn_shag.conditional._base.FEW_CROSSING", -1.0)
+    watcher = Watcher()
+    model = CRFParser(max_iter=2, calibrate=False, random_state=0).set_callbacks(watcher)
+    assert len(model.fit(trees).trees_scores_) == 2
+    assert len(watcher.passes) == 4
+    assert [each[0] for each in watcher.seen if isinstance(each[1], str)] == ["setup", "teardown"]
+
+
 def test_callbacks_end_with_fits_that_fail(trees):
     for model in (CRFParser(learning_rate_init=1e300), BiaffineParser(**SMALL, alpha=1e300)):
         watcher = Watcher()

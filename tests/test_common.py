@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import SkipTestWarning
+from sklearn.exceptions import ConvergenceWarning, SkipTestWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
 
@@ -225,6 +225,17 @@ def test_the_order_of_sentences_changes_no_fit(fitted, trees, name):
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
+def test_transformers_forget_earlier_fits_and_change_nothing(fitted, english, trees, name):
+    transformer, before = clone(TRANSFORMERS[name]), pickle.dumps(trees)
+    params = transformer.get_params()
+    assert transformer.fit(english[80:140]).fit(trees) is transformer
+    assert_same_model(transformer, fitted(name))
+    transformer.transform(trees)
+    assert transformer.get_params() == params
+    assert pickle.dumps(trees) == before
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
 def test_pickled_transformers_do_the_same(fitted, trees, name):
     transformer = fitted(name)
     assert pickle.loads(pickle.dumps(transformer)).transform(trees) == transformer.transform(trees)
@@ -274,12 +285,24 @@ def test_heads_of_y_count_where_trees_have_their_own(of_trees, trees):
 def test_raw_text_has_the_heads_of_y_alone(trees, name):
     estimator = clone(OF_RAW_TEXT[name])
     without_heads = clone(estimator).fit([tree.with_heads(None) for tree in trees])
-    assert_same_model(clone(estimator).fit(trees), without_heads)
+    for y in (None, [[-1] * len(tree) for tree in trees]):
+        assert_same_model(clone(estimator).fit(trees, y), without_heads)
     with_heads = clone(estimator).fit(trees, trees)
     chains = [np.arange(len(tree)) for tree in trees]
     assert_same_model(estimator.fit([tree.with_heads(None) for tree in trees], trees), with_heads)
     assert with_heads.labels_.size > without_heads.labels_.size == 0
     assert not same(estimator.fit(trees, chains).operators_, with_heads.operators_)
+
+
+@pytest.mark.parametrize("name", OF_RAW_TEXT)
+def test_convergence_is_told(trees, name):
+    estimator = clone(OF_RAW_TEXT[name]).set_params(max_iter=1, tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match="not converged after max_iter=1") as caught:
+        estimator.fit(trees)
+    assert caught[-1].filename == __file__
+    assert (estimator.converged_, estimator.n_iter_) == (False, 1)
+    assert len(estimator.loss_curve_) == 2
+    assert estimator.set_params(max_iter=100, tol=10).fit(trees).converged_
 
 
 # Output containers

@@ -163,7 +163,24 @@ def test_parts_that_no_projective_tree_has_are_left_out(trees):
         Small().fit([["A", "B"]], [[-1, -1]])
 
 
+def test_labels_count_where_the_heads_are_those_of_the_tree():
+    tree = DependencyTree(list("abc"), [2, 0, 2], upos=list("ABC"), deprels=["x", "root", "y"])
+    assert Small().fit([tree], [[3, 0, 2]]).labels_.tolist() == ["root", "y"]
+    assert Small().fit([tree], [[-1, 0, -1]]).labels_.tolist() == ["root"]
+
+
 # Going on, and stopping
+
+
+def test_going_on_keeps_what_is_read_and_starts_with_the_loss_of_before(trees):
+    parser = Small(warm_start=True).fit(trees)
+    before = parser.columns_, parser.vocabulary_, parser.templates_, parser.labels_.tolist()
+    new = DependencyTree(["newword"] * 2, [2, 0], upos=["NEWTAG"] * 2, deprels=["new", "root"])
+    expected = -parser.conditional_log_likelihood([*trees, new]).mean()
+    parser.set_params(max_iter=1, batch_size=10**6).fit([*trees, new])
+    after = parser.columns_, parser.vocabulary_, parser.templates_, parser.labels_.tolist()
+    assert after == before
+    assert_allclose(parser.loss_curve_, [expected], rtol=1e-6)
 
 
 def test_early_stopping_keeps_the_best_weights(english):
@@ -203,9 +220,6 @@ def test_early_stopping_scores_known_heads_by_weight(english):
     chosen = [k for k, tree in enumerate(trees) if tree.forms[-1] not in known]
     score = parser.score([trees[k] for k in chosen], sample_weight=weights[chosen])
     assert_allclose(parser.validation_scores_, [score], rtol=1e-12)
-
-
-# Labels
 
 
 # Explanations
@@ -332,10 +346,16 @@ def test_descriptions_that_say_nothing_are_errors_not_crashes(saved):
     assert not not_refused([(case, "") for case in cases], predict, errors)
 
 
-# Within scikit-learn
-
-
 # Extremes
+
+
+@pytest.mark.parametrize(("n_features", "batch_size"), [(8, 10**30), (2**12 + 1, 1)])
+def test_sizes(trees, test, n_features, batch_size):
+    parser = Small(n_features=n_features, batch_size=batch_size).fit(trees)
+    assert parser.weights_.arcs.shape == (n_features, 1)
+    assert parser.weights_.labels.shape == (n_features // 8, parser.labels_.size)
+    assert all(np.isfinite(part).all() for part in parser.weights_)
+    assert 0.0 < parser.score(test) <= 1.0
 
 
 @pytest.mark.parametrize("weights", [np.full(80, 1e20), np.r_[1e20, np.ones(79)]], ids=["all", "1"])

@@ -14,13 +14,16 @@ from sklearn_shag import (
     DistilledParser,
     RefinedSHAG,
     SpectralSHAG,
+    Splitter,
     Tagger,
+    load_model,
     make_parser_pipeline,
+    save_model,
 )
 from sklearn_shag.conditional import Examples, Lesson, find_places
 from sklearn_shag.ensembles._distilled import _ask_teacher
 from sklearn_shag.parsing import arc_losses, cross_entropy
-from sklearn_shag.treebank import DependencyTree, TokenFeature
+from sklearn_shag.treebank import DependencyTree, TokenFeature, to_text
 from tests.estimators import assert_same_model, same
 from tests.oracles import projective_trees
 
@@ -188,6 +191,42 @@ def test_the_student_learns_the_trees_of_the_teacher(english, halves, targets):
     assert same(model.predict_marginals(raw), marginals) == (targets == "trees")
     assert np.abs(model.predict_marginals(raw)[0] - marginals[0]).max() < 0.3
     assert model.score(english) == model.parser_.score(english)
+
+
+def test_heads_in_y_are_as_those_of_trees(halves):
+    """Of plain sequences, too."""
+    known, raw = halves
+    y = [*known, *[[-1] * len(tree) for tree in raw]]
+    expected = DistilledParser(network(), CRF).fit([*known, *raw])
+    found = DistilledParser(network(), CRF).fit([*known, *raw], y)
+    assert_same_model(found.parser_, expected.parser_)
+    symbols, crf = [tree.upos for tree in [*known, *raw]], CRFParser(["symbol"], max_iter=3)
+    assert DistilledParser(crf, crf).fit(symbols, y).score(symbols[:60], known) > 0.7
+
+
+def test_raw_text_as_text(english, halves):
+    known, _ = halves
+    text = to_text(english[60:90])[0]
+    splitter = Splitter(hidden_layer_sizes=[8], max_iter=2, random_state=0)
+    linear = CRFParser(["form"], max_iter=3, random_state=0)
+    model = make_parser_pipeline(splitter, DistilledParser(linear, linear)).fit([*known, text])
+    raw = clone(splitter).fit(known).split_text(text)
+    assert len(raw) > 1
+    assert_same_model(
+        model[-1].parser_, DistilledParser(linear, linear).fit([*known, *raw]).parser_
+    )
+
+
+def test_it_goes_where_parsers_go(halves, tmp_path):
+    """A file holds the student alone."""
+    known, raw = halves
+    average = AveragedParser([("student", DistilledParser(CRF, CRF))], calibrate=False)
+    assert average.fit([*known, *raw]).predict(raw).size == len(raw)
+    model = make_parser_pipeline(TokenFeature("upos"), DistilledParser(CRF, CRF))
+    save_model(model.fit([*known, *raw]), tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    assert same(loaded.predict_marginals(raw), model.predict_marginals(raw))
+    assert type(loaded[-1]) is CRFParser
 
 
 def test_partial_trees_keep_what_is_known(english, halves):

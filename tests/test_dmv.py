@@ -382,6 +382,11 @@ def test_the_harmonic_start(prior):
     assert_allclose(children, moves / moves.sum(axis=-1, keepdims=True), rtol=1e-10)
 
 
+def test_random_starts_are_those_of_their_seeds():
+    one, other = (DMV("random", random_state=seed).fit(SENTENCES) for seed in (0, 1))
+    assert not same(one.operators_, other.operators_)
+
+
 def test_viterbi_from_nowhere_starts_with_uniform_trees():
     """Best trees of uniform distributions would be those that happen to come first."""
     viterbi = DMV("uniform", algorithm="viterbi", max_iter=0).fit(SENTENCES)

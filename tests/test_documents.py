@@ -35,11 +35,12 @@ def copies(trees):
 @pytest.mark.parametrize("lines", [False, True])
 def test_texts_are_parsed_together_as_alone(bundled, lines):
     """Whatever their order, and whatever they are parsed with."""
-    alone = [copies(bundled.parse_text(text, lines=lines)) for text in TEXTS]
-    together = bundled.parse_texts(TEXTS, lines=lines)
+    options = {"lines": lines, "confidence": True}
+    alone = [copies(bundled.parse_text(text, **options)) for text in TEXTS]
+    together = bundled.parse_texts(TEXTS, **options)
     assert list(map(copies, together)) == alone
     order = random.Random(0).sample(range(len(TEXTS)), len(TEXTS))
-    mixed = bundled.parse_texts([TEXTS[k] for k in order], lines=lines)
+    mixed = bundled.parse_texts([TEXTS[k] for k in order], **options)
     assert list(map(copies, mixed)) == [alone[k] for k in order]
 
 
@@ -53,6 +54,14 @@ def test_chunks_and_processes_change_nothing(bundled):
         for name, trees in found.items():
             assert list(map(str, trees)) == list(map(str, expected[name]))
             assert [t.to_conllu() for t in trees] == [t.to_conllu() for t in expected[name]]
+
+
+def test_few_texts_are_in_memory(bundled):
+    """Only as many as make a chunk have been taken when the first trees come."""
+    left = iter(["Dogs bark."] * 100)
+    found = bundled.iter_parse_texts(left, chunk_size=50)
+    assert next(found)[0] == 0
+    assert len(list(left)) >= 94
 
 
 def test_documents_are_written_and_read_back(bundled, tmp_path):

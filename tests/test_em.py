@@ -292,6 +292,12 @@ def test_moments_start_close_to_the_truth():
     assert np.mean(errors["moments"]) < 0.2 * np.mean(errors["random"])
 
 
+def test_accuracy_on_english(treebank):
+    data = treebank("UD_English-EWT")
+    model = EMSHAG(12, init="moments", max_iter=100).fit(data.train)
+    assert model.score(data.dev) >= 0.728
+
+
 def test_convergence_is_reported(english):
     message = r"of 30 automata have not converged after max_iter=2 .* start with init='moments'\.$"
     with pytest.warns(ConvergenceWarning, match=message) as caught:

@@ -74,6 +74,12 @@ def test_training_leaves_them_as_they_are_but_for_their_scale(vectors, fitted):
     assert fitted.columns_ == ("upos", "vector")
 
 
+def test_warm_start_keeps_them(english, vectors):
+    parser = small(vectors, warm_start=True, max_iter=2).fit(english[:60])
+    table = parser.weights_.vectors
+    assert_array_equal(parser.fit(english[:60]).weights_.vectors, table)
+
+
 def test_words_of_the_same_vector_are_the_same_seen_in_training_or_not(english, vectors, fitted):
     text = english[:20]
     before = fitted.predict_marginals(text)

@@ -1,5 +1,7 @@
 """What the estimators promise on sentences of any kind, and how they refuse the rest."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -70,6 +72,12 @@ def test_every_sentence_gets_a_tree_and_distributions_over_heads(parser):
         assert marginals.min() >= 0
         assert_allclose(marginals.sum(axis=1), 1.0, rtol=1e-12)
         assert_array_equal(marginals[np.arange(n_tokens), np.arange(1, n_tokens + 1)], 0)
+
+
+def test_nothing_warns_at_any_rank(english):
+    with warnings.catch_warnings(action="error"):
+        for n_states in (1, 2, 5, 12, 20):
+            SpectralSHAG(n_states).fit(english[:300]).predict(english[300:])
 
 
 def test_decoding_maximises_over_the_marginals_that_the_user_sees(english):

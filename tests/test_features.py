@@ -477,6 +477,12 @@ def full(n=30, **columns):
     return DependencyTree(["f"] * n, [0, *[1] * (n - 1)], **(values | columns))
 
 
+def test_unknown_tags_are_told():
+    parser = CRFParser(["upos", "form"], n_features=64, random_state=0).fit([full()])
+    with pytest.warns(UnknownSymbolWarning, match="100 % of the tokens"):
+        parser.predict([full(upos=["Z"] * 30)])
+
+
 def test_a_column_that_is_missing_is_an_error():
     parser, cases = CRFParser(n_features=64, random_state=0).fit([full()]), []
     for name in ("upos", "xpos", "lemmas", "feats"):

@@ -43,7 +43,7 @@ def naive_counts(trees, weights):
     counts = Counter()
     for tree, weight in zip(trees, weights, strict=True):
         for arc, label in zip(arcs_of(tree), tree.deprels, strict=True):
-            if label != "_":
+            if label != "_" and weight:
                 counts[arc, label] += weight
     return counts
 
@@ -91,7 +91,8 @@ def as_counts(statistics):
 class TestCounts:
     @given(st.lists(labelled_trees(), min_size=1, max_size=5), st.data())
     def test_are_those_of_the_trees(self, trees, data):
-        weights = data.draw(st.lists(st.integers(1, 3), min_size=len(trees), max_size=len(trees)))
+        n = len(trees)
+        weights = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n).filter(any))
         counted = count_treebank(trees, sample_weight=weights)
         expected = naive_counts(trees, weights)
         assert as_counts(counted) == expected
@@ -100,7 +101,7 @@ class TestCounts:
         parts = [
             count_treebank(trees[part], sample_weight=weights[part])
             for part in (slice(0, cuts), slice(cuts, None))
-            if trees[part]
+            if any(weights[part])
         ]
         merged = merge_statistics(parts[::-1])
         assert as_counts(merged) == expected
@@ -129,6 +130,10 @@ class TestCounts:
         assert as_counts(count_treebank([tree.symbols], [other])) == expected
         assert as_counts(count_treebank([tree.symbols], [[2, 0, 2]])) == {}
         assert as_counts(count_treebank([tree.with_heads(None, tree.deprels)], [[2, 0, 2]])) == {}
+        partial = DependencyTree(["A", "B"], [-1, -1], deprels=["x", "z"])
+        assert as_counts(count_treebank([partial, tree], sample_weight=[0, 1])) == as_counts(
+            count_treebank([tree])
+        )
 
 
 class TestPrediction:

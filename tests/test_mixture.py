@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, MixtureSHAG, SpectralSHAG
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
 from tests import oracles
 from tests.estimators import same
 
@@ -243,11 +243,23 @@ def test_relations_are_those_of_all_helpers_or_of_known_trees(helpers, english):
     assert "nsubj" in model.labels_
 
 
+@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+def test_relations_count_where_the_head_and_the_symbols_are_known(helpers):
+    """One is of an arc without its head, and one of a symbol that no helper knows."""
+    deprels = ["headless", "strange", "root"]
+    tree = DependencyTree(["a", "b", "c"], [-1, 3, 0], upos=["DET", "ODD", "NOUN"], deprels=deprels)
+    model = MixtureSHAG(helpers, max_iter=1).fit([tree], [tree])
+    assert "headless" not in model.labels_
+    assert model.labels_[model.label_counts_.labels].tolist() == ["root"]
+
+
+def test_another_tag_set_is_told(helpers):
+    with pytest.warns(UnknownSymbolWarning):
+        MixtureSHAG(helpers, max_iter=1).fit([["NN", "VBZ"], ["VBZ", "NN", "RB"]])
+
+
 def test_mixtures_are_helpers(helpers, raw):
     inner = MixtureSHAG(helpers[:2], weights="uniform").fit(raw)
     outer = MixtureSHAG([*freeze(both=inner), helpers[2]], weights=[2, 1]).fit(raw)
     flat = MixtureSHAG(helpers, weights="uniform").fit(raw)
     assert_allclose(outer.log_likelihood(raw), flat.log_likelihood(raw), rtol=1e-9)
-
-
-# An estimator

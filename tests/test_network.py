@@ -491,6 +491,30 @@ def test_equal_rows_are_found(rng):
 # Parameters
 
 
+def test_where_parameters_start(rng):
+    sizes = Sizes((Group((0,), (4000,), 0.3, 0.2),), (100,), 40, (17, 600))
+    parameters = view_parameters(sizes, initial_parameters(sizes, rng))
+    (layer,) = parameters.layers
+    assert_array_equal(layer.bias, np.repeat([0, 1, 0], 200))
+    weight, labels = parameters.vectors.weight, parameters.labels
+    deviations = {
+        0.3: parameters.embeddings[0],
+        1 / 8: layer.weight,
+        np.sqrt(2 / 300): weight[:, :200],
+        np.sqrt(2 / 250): weight[:, 200:],
+        0.02: labels.tensor,
+        np.sqrt(2 / 140): labels.linear,
+        np.sqrt(2 / 217): parameters.tags.weight[:, :17],
+        np.sqrt(2 / 800): parameters.tags.weight[:, 17:],
+    }
+    for deviation, array in deviations.items():
+        assert_allclose(array.std(), deviation, rtol=0.05)
+    arcs = parameters.arcs
+    assert_allclose(arcs.bilinear @ arcs.bilinear.T, np.eye(100), atol=1e-5)
+    for array in (arcs.head, arcs.near_head, arcs.near_modifier, parameters.vectors.bias):
+        assert_array_equal(array, 0)
+
+
 def test_parts_of_what_is_read_hold_sentences(rng, monkeypatch):
     """Wherever the limits of parts fall: also where the last one falls into the last sentence."""
     sizes = Sizes((Group((0,), (6,), 0.3, 0.2, width=4),), (3,), 0, (2,), arc=3)

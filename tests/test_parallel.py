@@ -6,6 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+import sklearn
 from joblib import Parallel, cpu_count, parallel_config
 from joblib import delayed as outer_delayed
 from numpy.testing import assert_array_equal
@@ -156,12 +157,25 @@ def test_linear_algebra_keeps_to_one_thread_meanwhile(n_jobs):
         assert blas_threads() == {2}
 
 
-def test_threads_have_the_error_state_of_numpy():
+def test_threads_have_the_configuration_of_numpy_and_of_scikit_learn():
     both = threading.Barrier(2, timeout=60)
 
     def look():
         both.wait()  # so that neither thread does both
-        return np.geterr()["over"]
+        return np.geterr()["over"], sklearn.get_config()["working_memory"]
 
-    with np.errstate(over="ignore"):
-        assert run_parallel([delayed(look)() for _ in range(2)], 2) == ["ignore"] * 2
+    with np.errstate(over="ignore"), sklearn.config_context(working_memory=7):
+        assert run_parallel([delayed(look)() for _ in range(2)], 2) == [("ignore", 7)] * 2
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_who_watches_sees_parsing_go_on(english, n_jobs):
+    """A bar that moves when all is done is none."""
+    model, many = SpectralSHAG(2, n_jobs=n_jobs, verbose=1).fit(english), english * 10
+    with mock.patch.object(_forest, "progress") as progress:
+        model.predict(many)
+    assert progress.call_args.args[1] == len(many)
+    advance = progress.return_value.__enter__.return_value
+    steps = [call.args[0] for call in advance.call_args_list]
+    assert sum(steps) == len(many)
+    assert len(steps) > 2

@@ -21,7 +21,16 @@ from sklearn_shag.metrics import (
 from sklearn_shag.parsing import Potentials, has_projective_completion, projectivize, tree_values
 from sklearn_shag.treebank import DependencyTree, allowed_arcs, heads
 from tests import oracles
-from tests.estimators import BLIND, COUNTING, ESTIMATORS, REPRESENTATIVES, learned, with_labels
+from tests.estimators import (
+    BLIND,
+    COUNTING,
+    ESTIMATORS,
+    REPRESENTATIVES,
+    assert_same_model,
+    learned,
+    same,
+    with_labels,
+)
 from tests.loops import over
 
 NAMES = ["NOUN", "VERB", "ADP", "NOUN"]
@@ -271,6 +280,12 @@ def test_whole_trees_are_asked_for_by_name(of_whole_trees, english):
         assert not learned(estimator)
 
 
+def test_partial_trees_of_weight_zero_are_not_there(of_whole_trees, english):
+    partial, weights = [hide(tree, 1) for tree in english[40:43]], np.repeat([1.0, 0.0], [40, 3])
+    model = clone(of_whole_trees).fit(english[:40] + partial, sample_weight=weights)
+    assert_same_model(model, of_whole_trees.fit(english[:40]))
+
+
 @pytest.mark.parametrize("name", COUNTING)
 def test_chunks_are_whole_trees(name, english):
     model = clone(COUNTING[name]).partial_fit(english[:30])
@@ -371,5 +386,6 @@ def test_completions_against_enumeration():
     assert_array_equal(lifted.kept, possible | lifted.lifted)
     assert has_projective_completion(lifted.heads).all()
     assert lifted.lifted.sum() > 5
+    assert same(projectivize([SENTENCE.with_heads(part) for part in parts]).heads, lifted.heads)
     with pytest.raises(ValueError, match="'nonprojective'"):
         projectivize(parts, nonprojective="raise")

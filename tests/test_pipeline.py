@@ -31,6 +31,7 @@ def test_methods_are_those_of_the_parser(model, test):
         "predict_labels",
         "predict_label_proba",
         "conditional_log_likelihood",
+        "predict_tree_proba",
     ):
         assert same(getattr(model, method)(test), getattr(parser, method)(text))
     assert model.parse(test) == parser.parse(text) == list(model.iter_parse(iter(test)))
@@ -60,6 +61,9 @@ def test_it_has_what_its_parser_has(model, test, english):
     linear.fit(english[:40])
     text = linear[0].transform(test)
     assert same(linear.score_arcs(X=test), linear[-1].score_arcs(text))
+    drawn = linear.sample_heads(test, 3, random_state=0)
+    assert same(drawn, linear[-1].sample_heads(text, 3, random_state=0))
+    assert all(map(same, linear.k_best_heads(test, 3), linear[-1].k_best_heads(text, 3)))
     expected = linear[-1].explain(text[0], 1, n_features=3)
     assert linear.explain(test[0], 1, n_features=3) == expected
     assert linear.explain(sentence=test[0], modifier=1, n_features=3) == expected

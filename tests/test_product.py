@@ -150,7 +150,9 @@ def members(english):
         "fcp": LexicalizedSHAG(),
         "words": LexicalizedSHAG("first", min_count=3),
     }
-    return {name: model.fit(english[:200]) for name, model in models.items()}
+    few = [tree for tree in english[:200] if "ADP" not in tree.symbols]
+    fitted = {name: model.fit(english[:200]) for name, model in models.items()}
+    return fitted | {"few": DeterministicSHAG(smoothing=5).fit(few)}  # knows other symbols
 
 
 def strange(tree, position):
@@ -178,6 +180,7 @@ class TestAllTrees:
             (["first", "words", "fcp"], [2, 0.5, 1]),
             (["sibling", "fcp"], [1.5, 0.5]),
             (["fcp"], [8]),
+            (["few", "fcp"], None),
         ],
     )
     def test_conditional_probabilities_and_marginals(self, members, short, names, weights):

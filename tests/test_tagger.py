@@ -3,6 +3,7 @@
 import io
 import pickle
 from copy import copy
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -104,7 +105,39 @@ def test_order_and_weight_zero_change_nothing(trees):
     assert one.score(trees, sample_weight=weights) == one.score(repeated) != one.score(trees)
 
 
+def test_every_parameter_counts(trees):
+    cases = [
+        {"tags": "xpos"},
+        {"columns": ["form"]},
+        {"hidden_layer_sizes": [4, 4]},
+        {"dropout": 0.5},
+        {"batch_size": 50},
+        {"max_iter": 3},
+        {"learning_rate_init": 1e-3},
+        {"alpha": 1.0},
+        {"min_count": 4},
+        {"augment": False},
+        {"random_state": 1},
+    ]
+    first = small().fit(trees).weights_.values
+    others = [small(**change).fit(trees).weights_.values for change in cases]
+    assert not [c for c, other in zip(cases, others, strict=True) if np.array_equal(first, other)]
+
+
 # What comes out
+
+
+def test_tags_go_into_their_column_whatever_is_set_since(trees):
+    tagger = small().fit(trees)
+    expected = tagger.transform(trees), tagger.score(trees)
+    for tags in ("xpos", None):
+        tagger.set_params(tags=tags)
+        assert (tagger.transform(trees), tagger.score(trees)) == expected
+
+
+def test_plain_tokens_are_words(fitted, english):
+    forms = [list(tree.forms) for tree in english[300:310]]
+    assert fitted.transform(forms) == fitted.transform(bare(english[300:310]))
 
 
 def test_trees_keep_all_but_tags(fitted, english):
@@ -215,6 +248,27 @@ def test_folds_are_tagged_by_others(trees, monkeypatch, max_iter, passes):
     assert found != tagger.transform(trees)
 
 
+def test_folds_of_an_int_are_drawn(trees):
+    """Neighbours are of one document."""
+    with mock.patch("sklearn.model_selection.KFold", wraps=KFold) as made:
+        one = small(cv=3).fit_transform(trees)
+        assert one == small(cv=3, n_jobs=2).fit_transform(trees)
+        small(cv=3, random_state=1).fit_transform(trees)
+    first, again, other = (KFold(*call.args, **call.kwargs) for call in made.call_args_list)
+    assert (first.n_splits, first.shuffle) == (3, True)
+    assert first.random_state == again.random_state != other.random_state
+
+
+def test_folds_may_come_from_a_generator_and_vectors_are_not_copied(trees):
+    class Vectors(dict):
+        def __deepcopy__(self, memo):
+            raise AssertionError("copied")
+
+    folds, vectors = list(KFold(2).split(trees)), Vectors(the=[1.0, 2.0])
+    found = small(cv=iter(folds), embeddings=vectors).fit_transform(trees)
+    assert found == small(cv=folds, embeddings=dict(vectors)).fit_transform(trees)
+
+
 def test_a_tag_of_one_fold_alone_is_not_learned_there(trees):
     """Each sentence has a tag of its own, which only its own fold knows."""
     own = [
@@ -233,6 +287,3 @@ def test_weights_go_to_the_folds(trees):
     ]
     found = tagger.fit_transform(odd, sample_weight=weights)
     assert not any("ODD" in tree.upos for tree in found)
-
-
-# In pipelines

@@ -21,6 +21,7 @@ from sklearn_shag.network._tags import (
     read_tags,
 )
 from sklearn_shag.treebank import DependencyTree
+from tests.estimators import assert_same_model
 
 COLUMNS = ("upos", "xpos", "feats", "lemma")
 WORDS = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1)
@@ -159,6 +160,17 @@ def test_each_column_is_learned(fitted, english):
     assert fitted.score(test) == np.all(list(right.values()), axis=0).mean()
 
 
+def test_trees_get_all_columns(fitted):
+    (tree,) = fitted.transform([["The", "windows", "."]])
+    for name, values in zip(COLUMNS, (tree.upos, tree.xpos, tree.feats, tree.lemmas), strict=True):
+        assert values == tuple(fitted.predict_tags([tree], name)[0])
+    assert (tree.symbols, tree.lemmas[0]) == (tree.upos, "the")
+
+
+def test_a_list_of_one_column_is_that_column(english):
+    assert_same_model(small("upos").fit(english[:40]), small(["upos"]).fit(english[:40]))
+
+
 def test_columns_that_are_partly_known(english):
     """Unknown values teach nothing and are not scored; features that are not there are known."""
     tree = english[0]
@@ -191,6 +203,14 @@ def test_other_columns_cost_the_trees_nothing(parser, english):
     for name, attribute in zip(COLUMNS, ("upos", "xpos", "feats", "lemmas"), strict=True):
         found = parser.predict_tags(english[200:220], column=name)
         assert [getattr(tree, attribute) for tree in parsed] == list(map(tuple, found))
+
+
+def test_lemmas_alone_are_learned_by_the_tagger(english):
+    settings = {"hidden_layer_sizes": [8], "max_iter": 1, "calibrate": False, "random_state": 0}
+    model = BiaffineParser(tags="lemma", **settings).fit(english[:60])
+    assert (model.tag_column_, tuple(model.tagger_.tag_values_)) == (None, ("lemma",))
+    (tree,) = model.parse([["The", "tides"]])
+    assert (tree.lemmas[0], tree.upos) == ("the", None)
 
 
 def test_averages_fill_in_all_columns(parser, english):

@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +31,15 @@ def test_crossing_arcs(heads):
                 expected.append((one, other))
     assert tree.crossing_arcs() == tuple(expected)
     assert is_projective(heads) == is_projective(tree) == tree.is_projective == (not expected)
+
+
+def test_plain_numbers(tree):
+    """Whole numbers of any type go in, Python's come out."""
+    token = np.int64(4)
+    rows = tree.children(token), tree.subtree(token), tree.path(token, np.uint8(1))
+    assert rows == ((3, 7), (3, 4, 6, 7), (4, 2, 1))
+    found = [*sum(rows, ()), *tree.descendants(0), tree.depth(token), *tree.crossing_arcs()[0]]
+    assert {type(value) for value in found} == {int}
 
 
 def test_a_long_chain():

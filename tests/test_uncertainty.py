@@ -5,11 +5,15 @@ import copy
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
-from sklearn_shag.treebank import DependencyTree, allowed_arcs
-from tests.estimators import ESTIMATORS
+from sklearn_shag.metrics import uas_scorer
+from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs
+from tests.estimators import ESTIMATORS, same
 
 
 @pytest.fixture(scope="module", params=ESTIMATORS)
@@ -86,8 +90,22 @@ def test_ties_come_in_the_order_of_x(first):
     assert_array_equal(least_certain_sentences(first, [sentence] * 4).sentences, [0, 1, 2, 3])
 
 
+def test_single_tokens_are_certain(first):
+    arcs = least_certain_arcs(first, [["NOUN"]])
+    assert [column.tolist() for column in arcs] == [[0], [1], [0], [1.0], [1.0], [0.0]]
+
+
 @pytest.mark.parametrize("function", [least_certain_arcs, least_certain_sentences])
-class TestErrors:
+class TestTables:
+    def test_pipelines_and_searches_are_opened(self, function, english, text):
+        pipeline = make_pipeline(TokenFeature("xpos"), DeterministicSHAG(smoothing=1))
+        grid = {"deterministicshag__smoothing": [1]}
+        search = GridSearchCV(pipeline, grid, cv=2, scoring=uas_scorer).fit(english[:60])
+        pipeline.fit(english[:60])
+        expected = function(pipeline[-1], pipeline[0].transform(text))
+        for estimator in (pipeline, search, FrozenEstimator(pipeline)):
+            assert same(function(estimator, text), expected)
+
     def test_heads_that_are_part_of_no_projective_tree(self, function, first):
         tree = DependencyTree(list("abcde"), [3, 4, -1, 0, -1], upos=["NOUN"] * 5)
         text = [tree.with_heads([3, 4, 0, 3, 4]), ["NOUN"], tree]

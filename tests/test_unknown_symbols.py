@@ -13,7 +13,8 @@ from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWar
 from tests.estimators import BLIND, ESTIMATORS
 from tests.loops import over
 
-TREES = [DependencyTree(["DET", "NOUN", "VERB", "NOUN"], [2, 3, 0, 3])] * 25
+RELATIONS = ["det", "nsubj", "root", "obj"]
+TREES = [DependencyTree(["DET", "NOUN", "VERB", "NOUN"], [2, 3, 0, 3], deprels=RELATIONS)] * 25
 
 
 def caught(call):
@@ -57,6 +58,7 @@ CALLS = {
     "predict": lambda model, X: model.predict(X),
     "predict_marginals": lambda model, X: model.predict_marginals(X),
     "parse": lambda model, X: model.parse(X),
+    "predict_labels": lambda model, X: model.predict_labels(X),
     "score": lambda model, X: model.score(X),
     "score_samples": lambda model, X: model.score_samples(X),
     "log_likelihood": lambda model, X: model.log_likelihood(X),
@@ -98,6 +100,18 @@ def test_missing_and_unknown_symbols_are_listed_together():
     ((message, _),) = caught(lambda: DeterministicSHAG().fit(TREES).predict(X))
     assert message.startswith("24 % of the tokens (24 of 100) have symbols")
     assert "to the grammar: '_' (20), 'NN' (4). It knows 'DET', 'NOUN', 'VERB'" in message
+
+
+def test_learning_in_parts():
+    model = DeterministicSHAG()
+    assert len(caught(lambda: model.partial_fit(with_symbols(30, "_")))) == 1
+    assert caught(lambda: model.partial_fit(TREES)) == []
+
+
+def test_many_symbols_are_not_listed_all():
+    model = DeterministicSHAG().fit([["a", "b", "c", "d"]], [[0, 1, 1, 1]])
+    ((message, _),) = caught(lambda: model.predict([["A", "B", "B", "C", "D", "D"]]))
+    assert "to the grammar: 'B' (2), 'D' (2), 'A' (1), .... It knows 'a', 'b', 'c', ...." in message
 
 
 def test_one_column_with_tags_is_enough(english):
