@@ -4,6 +4,7 @@ import pickle
 import re
 import threading
 import warnings
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -29,7 +30,8 @@ from sklearn_shag import (
     save_model,
 )
 from sklearn_shag.ensembles import _averaged
-from sklearn_shag.network import _biaffine
+from sklearn_shag.network import _biaffine, _estimators
+from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.parsing import Forest, Scored
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests import oracles
@@ -250,21 +252,20 @@ def test_members_that_learned_another_column_have_no_say_in_tags(test, knowing):
     assert frozen([linear]).tag_column_ is None
 
 
-def test_networks_read_sentences_once(test, knowing):
+def test_networks_read_sentences_once(test, knowing, monkeypatch):
     """For marginals, labels and tags; probabilities of tags are for averages that parse."""
     model = frozen(knowing)
-    read = mock.patch.object(_biaffine, "read_sentences", wraps=_biaffine.read_sentences)
-    for ask in (model.predict, model.parse, lambda text: model.parse(text, confidence=True)):
-        with (
-            read as counted,
-            mock.patch.object(
-                _averaged, "average_choices", wraps=_averaged.average_choices
-            ) as averaged,
-        ):
-            ask(test)
-        n_read = sum(call.args[1].indptr[-1] for call in counted.call_args_list)
+    read, average = mock.Mock(wraps=read_sentences), mock.Mock(wraps=_averaged.average_choices)
+    for module in (_biaffine, _estimators):
+        monkeypatch.setattr(module, "read_sentences", read)
+    monkeypatch.setattr(_averaged, "average_choices", average)
+    for ask in (model.predict, model.parse, partial(model.parse, confidence=True)):
+        read.reset_mock()
+        average.reset_mock()
+        ask(test)
+        n_read = sum(call.args[1].indptr[-1] for call in read.call_args_list)
         assert n_read == 2 * sum(map(len, test))
-        assert averaged.called == (ask != model.predict)
+        assert average.called == (ask != model.predict)
 
 
 def test_what_no_member_thinks_possible_stays_so(test, knowing):
@@ -472,6 +473,13 @@ def test_members_are_fitted_and_parse_side_by_side(train, test):
 def test_progress_is_that_of_members(train, capsys):
     AveragedParser(members()[:2], verbose=2).fit(train)
     assert re.search(r"Learning: 100%.*2/2.* estimators", capsys.readouterr().err)
+
+
+def test_members_are_replaced_by_name():
+    model = AveragedParser(members()).set_params(spectral__n_states=5, single=SpectralSHAG(7))
+    assert [member.n_states for _, member in model.estimators] == [7, 5, 2]
+    model.set_params(estimators=[("a", SpectralSHAG()), ("b", SpectralSHAG())], b__n_states=2)
+    assert [member.n_states for _, member in model.estimators] == [8, 2]
 
 
 def test_names_that_methods_of_dictionaries_have(train):

@@ -151,6 +151,17 @@ def test_callbacks_stop_a_fit_with_what_it_has(trees, name):
         assert len(stopped.predict(X)) == len(X)
 
 
+def test_automata_that_are_begun_after_a_stop_have_one_iteration(trees):
+    class Stopper(Watcher):
+        def on_fit_task_end(self, estimator, context, *, metadata=None):
+            super().on_fit_task_end(estimator, context, metadata=metadata)
+            return context.task_name == "automaton"
+
+    watcher = Stopper()
+    model = EMSHAG(2, init="moments", max_iter=5, tol=0).set_callbacks(watcher).fit(trees)
+    assert len(watcher.passes) > model.n_iter_ == 1  # of heads; the pool of all heads is first
+
+
 def test_a_stopped_fit_is_not_calibrated_on_halves(trees):
     calibrated = clone(CASES["calibrated network"]).fit(trees)
     stopped = clone(CASES["calibrated network"]).set_callbacks(Watcher(2)).fit(trees)

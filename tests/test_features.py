@@ -477,6 +477,15 @@ def full(n=30, **columns):
     return DependencyTree(["f"] * n, [0, *[1] * (n - 1)], **(values | columns))
 
 
+def test_masked_words_are_missing_columns():
+    masked = DependencyTree(["_"] * 30, [0, *[1] * 29], upos=["A"] * 30)
+    for column in ("form", "suffix", "shape"):
+        parser = CRFParser(["upos", column], n_features=64, random_state=0).fit([full()])
+        for method in (parser.predict, CRFParser([column]).fit):
+            with pytest.raises(ValueError, match=rf"of the column '{column}.* run its script"):
+                method([masked])
+
+
 def test_unknown_tags_are_told():
     parser = CRFParser(["upos", "form"], n_features=64, random_state=0).fit([full()])
     with pytest.warns(UnknownSymbolWarning, match="100 % of the tokens"):
