@@ -51,7 +51,7 @@ for _folder, _others in {
     "model_files": "utils treebank encoding sequences operators automata parsing learning lexical "
     "features conditional network ensembles",
     "documents": "utils treebank datasets ensembles model_files",
-    "checks": "utils treebank datasets model_files",
+    "checks": "utils treebank datasets metrics model_files",
     "annotation": "utils treebank parsing",
     "service": "utils treebank parsing datasets network model_files annotation",
     "cli": "utils treebank parsing automata datasets metrics inspection _parser learning lexical "
