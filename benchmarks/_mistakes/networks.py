@@ -1,6 +1,6 @@
 """Parsers trained for trees, and taggers: columns, tags, vectors of words, layers, text."""
 
-from _mistakes._replay import Mistake, raises, stops, usage, works
+from _mistakes._replay import Mistake, raises, stops, usage, warns, works
 
 PARSER = "BiaffineParser(hidden_layer_sizes=[4], max_iter=1, random_state=0"
 TAGGER = "Tagger(hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0"
@@ -182,6 +182,18 @@ MISTAKES = [
     Mistake(
         r"Splitter().fit([DependencyTree(['\u200b']).with_comments(['# text = \u200b'])])",
         raises(ValueError, r"invisible", r"no text"),
+    ),
+    Mistake(
+        "Splitter(patterns=['(']).fit(trees)",
+        raises(ValueError, r"patterns must hold regular expressions"),
+    ),
+    Mistake(
+        "Splitter(hidden_layer_sizes=[2], max_iter=1).fit([DependencyTree(['Cats', 'sleep'])] * 3)",
+        warns(r"SpaceAfter=No", warning="UserWarning"),
+    ),
+    Mistake(
+        "make_parser_pipeline(Tagger('upos'), DeterministicSHAG()).parse_text('It sleeps.')",
+        raises(AttributeError, r"make_parser_pipeline\(Splitter\(\)"),
     ),
     Mistake("Splitter(max_tokens=0).fit(trees)", raises(ValueError, r"'max_tokens'", r"\[1")),
     Mistake(
