@@ -181,7 +181,7 @@ def test_equal_directions_are_one_state_and_opposite_ones_two():
     trees = stars(["", "a", "aa", "aaa", "b"])
     for value, states in ((0.1, [0, 0, 0, 0]), (-0.1, [0, 1, 0, 1])):
         dfa = approximate(one_state(value), trees)
-        assert [dfa.run("a" * k) for k in range(4)] == states
+        assert [dfa.run(list("a" * k)) for k in range(4)] == states
         assert dfa.n_clusters == len(dfa.states.visits) == len(set(states))
 
 
@@ -189,14 +189,14 @@ def test_what_cannot_be_generated_has_no_state():
     targets = np.array([[1, -1, -1], [-1, -1, -1]])  # a, and no more
     trees = stars(["", "a", "ab", "abc", "b", "c"])
     dfa = approximate(operators_of(targets, np.random.default_rng(0)), trees)
-    assert [dfa.run(word) for word in ("a", "ab", "b", "c")] == [1, None, None, None]
+    assert [dfa.run(list(word)) for word in ("a", "ab", "b", "c")] == [1, None, None, None]
     assert (dfa.n_sequences, dfa.coverage) == (6, 2 / 6)
     # What rounding leaves of terms that cancel is no direction.
     A = np.zeros((3, 2, 2))
     A[0] = [[1.0, -1.0], [0.0, 0.0]]
     noise = Operators(np.array([0.1 + 0.2, 0.3]), np.ones(2), A)
     assert (A[0] @ noise.alpha_1)[0] != 0
-    assert approximate(noise, trees).run("a") is None
+    assert approximate(noise, trees).run(["a"]) is None
 
 
 def test_unknown_symbols_end_a_path():
@@ -204,14 +204,14 @@ def test_unknown_symbols_end_a_path():
     model = with_automaton(one_state(0.1), trees)
     strange = [*trees, *stars(["?", "a?", "a?a"])] + stars(["a"]) * 60
     dfa = approximate_dfa(model, strange, head="H", direction="left", min_count=1)
-    assert dfa.run("?") is None
+    assert dfa.run(["?"]) is None
     assert (dfa.n_sequences, int(dfa.states.stops.sum())) == (66, 63)
 
 
 def test_rare_prefixes_are_counted_where_they_have_a_path():
     dfa = approximate(one_state(0.1), stars(["", "", "a", "a", "aa"]), min_count=2)
     assert dfa.states.prefixes[0] == ((), ("a",))
-    assert (dfa.run("aaaa"), dfa.transitions.counts.tolist(), dfa.coverage) == (0, [4], 1.0)
+    assert (dfa.run(list("aaaa")), dfa.transitions.counts.tolist(), dfa.coverage) == (0, [4], 1.0)
 
 
 @pytest.mark.parametrize("learner", [SpectralAutomaton(3, mixing=0.0), EMAutomaton(3)], ids=str)

@@ -240,7 +240,7 @@ def test_packed_grammars_have_one_memory_layout(n_states, order):
 SIDES = ((oracles.LEFT, [1, 0]), (oracles.RIGHT, [0, 1]))
 # What is multiplied in a grammar, by what; sentences, and which of them the fast chart takes.
 CHANGES = {
-    # As if states were measured in other units, of which arcs take more: only what is large matters.
+    # As if states were measured in other units, of which arcs take more: what is large matters.
     **{
         f"units of {size}": (
             [
@@ -301,7 +301,7 @@ CHANGES = {
     "products": (
         [("A", ..., 1e-80), ("alpha_1", slice(ROOT), 1e-80)],
         [[3], [2, 1], [1, 0], [1, 0, 2], [3, 3, 0, 1]],
-        [True, False, False, False, False],
+        False,
     ),
     # Z is a product of three entries of the root symbol and four of the one token.
     **{

@@ -183,6 +183,32 @@ MISTAKES = [
     ),
     Mistake("train train.conllu -o m.npz --model first --pattern a", stops(r"--text")),
     Mistake(
+        "train train.conllu -o m.npz --model crf --dictionary plain.txt",
+        stops(r"--dictionary is for models that learn tags"),
+    ),
+    *[
+        Mistake(f"train train.conllu -o m.npz {options}", stops(words))
+        for options, words in (
+            (
+                "--model biaffine --context-for training",
+                r"--context-for training needs a transformer, --context",
+            ),
+            (
+                "--model biaffine --context-for parsing",
+                r"--context-for parsing needs a transformer, --context",
+            ),
+            (
+                "--model biaffine --context-for training --context e5 --embeddings x",
+                r"leave out --embeddings",
+            ),
+            ("--model first --context-for training", r"--context-for: vectors are"),
+            (
+                "--model biaffine --context-for training --continue model.npz",
+                r"leave out --model and --context-for",
+            ),
+        )
+    ],
+    Mistake(
         "train train.conllu no_heads.conllu -o m.npz --model spectral",
         stops(r"no_heads\.conllu: 60 of 60 sentences have no heads to learn from\. Leave"),
     ),

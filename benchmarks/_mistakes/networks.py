@@ -195,6 +195,14 @@ MISTAKES = [
         "make_parser_pipeline(Tagger('upos'), DeterministicSHAG()).parse_text('It sleeps.')",
         raises(AttributeError, r"make_parser_pipeline\(Splitter\(\)"),
     ),
+    Mistake(
+        "load_model('ensemble.npz', embeddings={'a': [1.0]})",
+        raises(TypeError, r"function from sentences"),
+    ),
+    Mistake(
+        "load_model('ensemble.npz', embeddings=lambda sentences: [])",
+        raises(ValueError, r"reads no vectors in context"),
+    ),
     Mistake("Splitter(max_tokens=0).fit(trees)", raises(ValueError, r"'max_tokens'", r"\[1")),
     Mistake(
         f"make_parser_pipeline({PARSER})).fit({FEW}).parse_text('It sleeps.')",
