@@ -168,8 +168,7 @@ def correct(hand, address, index, tree):
     """Give the heads of a tree where they are others, and then the relations."""
     for column, values in (("head", tree.heads.tolist()), ("deprel", tree.deprels)):
         for _ in range(3 * len(tree)):
-            tokens = ask(address, f"sentences/{index}")["tokens"]
-            pairs = zip(tokens, values, strict=True)
+            pairs = zip(ask(address, f"sentences/{index}")["tokens"], values, strict=True)
             wrong = [(token["id"], value) for token, value in pairs if token[column] != value]
             if not wrong:
                 break
@@ -275,8 +274,7 @@ def test_server_that_is_killed(browser, tmp_path):
 
 def test_answers_that_wait(browser, tmp_path):
     """Full disks and changes elsewhere are said, and the answer is sent again."""
-    tree = load_english().data[9]
-    write_conllu([tree.with_heads(None)], tmp_path / "in.conllu")
+    write_conllu([load_english().data[9].with_heads(None)], tmp_path / "in.conllu")
     hand = Keyboard(browser)
     waiting = "document.querySelector('#waiting').textContent"
     with annotating(browser, tmp_path) as address:

@@ -356,8 +356,7 @@ def test_groups_of_states_are_those_of_a_deterministic_automaton():
         assert_allclose(start.alpha_inf + start.A.sum(axis=(0, 1)), 1.0)
     # Nearly all of each symbol leads to one group.
     uses = grouped.A.max(axis=1) / grouped.A.sum(axis=1)
-    weights = grouped.A.sum(axis=1)
-    assert np.average(uses, weights=weights) > 0.85
+    assert np.average(uses, weights=grouped.A.sum(axis=1)) > 0.85
     scores = [EMAutomaton.from_operators(each).score(X) for each in (grouped, truth)]
     assert scores[0] > scores[1] - 0.5
 
@@ -420,14 +419,12 @@ def test_the_share_of_n_grams_is_found_on_held_out_sequences(sequences):
     test = sequences[9::10]
 
     def score(mixing):
-        own = SpectralAutomaton(2, mixing=mixing).fit(train)
-        return own.score_samples(test).sum()
+        return SpectralAutomaton(2, mixing=mixing).fit(train).score_samples(test).sum()
 
     assert 0 < model.mixing_ < 1
     assert score(model.mixing_) > max(score(0.0), score(1.0)) - 5.0
     # Where nothing is held out, it is what is assumed before.
-    few = SpectralAutomaton(2).fit(sequences[:9])
-    assert_allclose(few.mixing_, 0.1, atol=1e-4)
+    assert_allclose(SpectralAutomaton(2).fit(sequences[:9]).mixing_, 0.1, atol=1e-4)
 
 
 def outcomes_by_hand(model, ngrams, codes):
@@ -491,8 +488,7 @@ def test_draws_have_their_probabilities(models):
             probability = np.exp(model.score_samples([list(sequence)])[0])
             deviation = np.sqrt(4000 * probability * (1 - probability))
             assert abs(counts[sequence] - 4000 * probability) < 4.5 * deviation
-        short = model.sample(200, max_length=2, random_state=0)
-        assert max(map(len, short)) == 2
+        assert max(map(len, model.sample(200, max_length=2, random_state=0))) == 2
 
 
 def test_symbols_may_be_integers():
@@ -683,8 +679,7 @@ def test_operators_of_any_size_give_probabilities(
     operators = random_automaton(3)
     strange = operators._replace(**{part: getattr(operators, part) * size})
     model = EMAutomaton.from_operators(strange)
-    found = model.predict_proba([[], [0], [0, 1, 1], [7]])
-    assert_allclose(found.sum(axis=1), 1.0)
+    assert_allclose(model.predict_proba([[], [0], [0, 1, 1], [7]]).sum(axis=1), 1.0)
     assert np.isfinite(model.transform([[], [0]])).all()
 
 

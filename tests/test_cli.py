@@ -372,8 +372,7 @@ class TestRawText:
         for kind in ("student", "teacher", "without raw text"):
             row = rf"{kind}: UAS [\d.]+, LAS [\d.]+ +\(4 sentences set aside from .*train.conllu\)"
             assert re.search(row, printed)
-        trees = read_conllu(train)
-        known = [tree for k, tree in enumerate(trees, start=1) if k % 20]
+        known = [tree for k, tree in enumerate(read_conllu(train), start=1) if k % 20]
         sentences = [
             *known,
             *read_horizontal(raw),
@@ -603,8 +602,7 @@ class TestParse:
             stdout=subprocess.PIPE,
             env=environment(PYTHONIOENCODING="latin-1", PYTHONUTF8="0"),
         )
-        expected = (tmp_path / "out.conllu").read_bytes()
-        assert finish(process) == (0, expected, "")
+        assert finish(process) == (0, (tmp_path / "out.conllu").read_bytes(), "")
 
 
 def cell(value):

@@ -99,8 +99,7 @@ class TestRead:
     )
     def test_symbols(self, symbols, expected):
         trees = read(TEXT, symbols=symbols)
-        assert trees[0].symbols == expected
-        assert write(trees) == TEXT
+        assert (trees[0].symbols, write(trees)) == (expected, TEXT)
 
     @pytest.mark.parametrize(
         "variant",
@@ -114,8 +113,7 @@ class TestRead:
     def test_variants_of_the_same_text(self, variant, tmp_path):
         path = tmp_path / "variant.conllu"
         path.write_bytes(variant.encode())
-        assert write(read_conllu(path)) == TEXT
-        assert write(read(variant)) == TEXT
+        assert (write(read_conllu(path)), write(read(variant))) == (TEXT, TEXT)
 
     def test_line_ends_stay(self, tmp_path):
         """All trees have the line end of the first line of their file."""
@@ -125,8 +123,7 @@ class TestRead:
             path.write_bytes(text.encode())
             trees = pickle.loads(pickle.dumps(read_conllu(path)))
             write_conllu(trees, path)
-            assert path.read_bytes() == crlf.encode()
-            assert trees == read(TEXT)
+            assert (path.read_bytes(), trees) == (crlf.encode(), read(TEXT))
             heads = [tree.with_heads(tree.heads, tree.deprels) for tree in trees]
             assert all("\n" not in tree.to_conllu().replace("\r\n", "") for tree in heads)
             assert all("\r" not in line for tree in trees for line in tree.to_dict()["comments"])
@@ -313,8 +310,7 @@ class TestHostileFiles:
     def test_what_unpacks_to_more(self, tmp_path, reader):
         path = tmp_path / "bomb.conllu"
         path.write_bytes(gzip.compress(b"\n" * 10**7, 1))
-        assert reader(path) == []
-        assert reader(path, max_bytes=10**7) == []
+        assert (reader(path), reader(path, max_bytes=10**7)) == ([], [])
         message = r"bomb\.conllu:\d+: up to here the text has more than max_bytes=9999999 bytes"
         tracemalloc.start()
         with pytest.raises(ConlluError, match=message):
@@ -413,9 +409,7 @@ class TestRoundTrip:
         ):
             assert expected.count(old) == 1
             expected = expected.replace(old, new)
-        assert write(changed) == expected
-        assert changed == trees
-        assert write(trees) == TEXT
+        assert (write(changed), changed, write(trees)) == (expected, trees, TEXT)
         again = [tree.with_misc("Ref", list("abcd")[: len(tree)]) for tree in read(expected)]
         assert write(again[:1]) == write([trees[0].with_misc("Ref", list("abcd"))])
 
@@ -484,8 +478,7 @@ class TestWrite:
         trees = [*read(TEXT), ["DET", "NOUN"]]
         with pytest.raises(TypeError, match=r"trees\[4\] must be a DependencyTree, got list"):
             write_conllu(iter(trees), path)
-        assert path.read_bytes() == b"old"
-        assert os.listdir(tmp_path) == [path.name]
+        assert (path.read_bytes(), os.listdir(tmp_path)) == (b"old", [path.name])
 
     def test_standard_output(self, capfdbinary, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
@@ -496,8 +489,7 @@ class TestWrite:
             with pytest.raises(TypeError, match=r"trees\[1\]"):
                 write_conllu([DependencyTree(["a"]), None], "-")
         out = capfdbinary.readouterr().out.replace(b"\r\n", b"\n")
-        assert out == b"before\n1\t\xc3\xa9" + b"\t_" * 8 + b"\n\n"
-        assert os.listdir(tmp_path) == []
+        assert (out, os.listdir(tmp_path)) == (b"before\n1\t\xc3\xa9" + b"\t_" * 8 + b"\n\n", [])
 
 
 @pytest.fixture(scope="module")

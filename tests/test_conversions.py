@@ -70,8 +70,7 @@ def test_everything_can_be_set(tree):
     made = made.with_multiword_tokens(tree.multiword_tokens).with_empty_nodes(tree.empty_nodes)
     made = made.with_misc("A", [None, "b=c", None, None, None])
     made = made.with_misc("SpaceAfter", [*[None] * 4, "No"])
-    assert made.to_conllu() == TEXT.replace("A=b=c|D", "A=b=c")
-    assert made == tree
+    assert (made.to_conllu(), made) == (TEXT.replace("A=b=c|D", "A=b=c"), tree)
     other = tree.with_sent_id("x").with_text("y")
     assert (other.sent_id, other.text) == ("x", "y")
     assert other.comments == ("# sent_id = x", *tree.comments[1:3], "# text = y")
@@ -176,8 +175,7 @@ def test_as_a_dictionary_and_a_table(tree, english):
     content = json.loads(json.dumps(tree.to_dict()))
     assert (content["head"], content["misc"]) == ([0, 1, 5, 5, 1], list(tree.misc))
     token = {"first": 1, "last": 2, "form": "Vámonos", "misc": "Typo=Yes"}
-    assert content["multiword_tokens"][0] == token
-    assert content["empty_nodes"][1]["deps"] == "1:dep"
+    assert (content["multiword_tokens"][0], content["empty_nodes"][1]["deps"]) == (token, "1:dep")
     partial = tree.with_heads([0, -1, -1, -1, -1])
     assert partial.to_dict()["head"] == [0, None, None, None, None]
     pytest.importorskip("pandas")
@@ -192,7 +190,7 @@ def test_through_conllu(tree, english):
     for each in [tree, *english]:
         tokens = to_token_list(each)
         found = from_token_list(tokens)
-        assert [tokens.serialize(), found.to_conllu()] == [each.to_conllu()] * 2
+        assert tokens.serialize() == found.to_conllu() == each.to_conllu()
         assert found == each
     assert from_token_list(conllu.parse(TEXT)[0]) == tree
 

@@ -372,8 +372,7 @@ class TestDownload:
             OSError, match=rf"{re.escape(str(path))} is (not a folder|there already)"
         ):
             self.fetch(home)
-        assert served.requests == []
-        assert leftovers(tmp_path) == before
+        assert (served.requests, leftovers(tmp_path)) == ([], before)
 
     @pytest.mark.parametrize("lies", [False, True])
     def test_size_when_unpacked(self, served, home, lies):
@@ -438,8 +437,7 @@ class TestLoadParser:
         (kept,) = (tmp_path / "parsers").iterdir()
         kept.write_bytes(kept.read_bytes()[:-1] + b"x")
         load(known_hash=known_hash)
-        assert kept.read_bytes() == file.read_bytes()
-        assert len(served.requests) == 2
+        assert (kept.read_bytes(), len(served.requests)) == (file.read_bytes(), 2)
 
     def test_names_are_a_table(self, served, file, tmp_path, english, monkeypatch, capsys):
         """A name with an address serves load_parser and all commands."""

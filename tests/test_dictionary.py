@@ -116,8 +116,7 @@ def test_values_that_training_lacked_are_given_but_come_last():
     values = {"upos": np.array(["A", "B"], dtype=object)}
     scores, codes = [np.array([[3.0, 1.0], [3.0, 1.0]])], np.array([[0], [0]])
     new, known = ("NEW", "_", "_", "_"), ("B", "_", "_", "_")
-    entries = [(new,), (known, new)]
-    found = look_up_tags(values, codes, {}, entries, scores)
+    found = look_up_tags(values, codes, {}, [(new,), (known, new)], scores)
     assert found["upos"].tolist() == ["NEW", "B"]
 
 

@@ -390,8 +390,7 @@ class TestLadder:
         assert_array_equal(done[[2, 4]], False)
         if n_states > 1:
             assert_array_equal(done[[0, 1, 3, 5]], True)
-        signs = self.assert_bulk_agrees(operators, fallback, sentences)
-        assert_array_equal(signs, 1)
+        assert_array_equal(self.assert_bulk_agrees(operators, fallback, sentences), 1)
 
     @over("n_states", [1, 2])
     def test_derivatives_that_overflow(self, n_states):

@@ -90,8 +90,7 @@ class TestArcs:
             self.check_against_enumeration(seed)
 
     def check_against_enumeration(self, seed):
-        rng = np.random.default_rng(seed)
-        automaton = nilpotent(rng, 3, 4)
+        automaton = nilpotent(np.random.default_rng(seed), 3, 4)
         model = DeterministicSHAG("single").fit([DependencyTree(list("abc"), [0, 1, 1])])
         grammar = Operators(np.zeros((5, 2, 4)), np.ones((5, 2, 4)), np.zeros((5, 2, 4, 4, 4)))
         grammar.alpha_1[:, :, 0] = 1.0

@@ -69,8 +69,7 @@ def treebanks(draw):
         system = [b if flip else a for a, b, flip in zip(gold, other, flips, strict=True)]
         symbols = draw(st.lists(st.sampled_from(SYMBOLS), min_size=n_tokens, max_size=n_tokens))
         mask = draw(st.lists(st.booleans(), min_size=n_tokens, max_size=n_tokens))
-        weight = draw(st.integers(0, 3))
-        sentences.append((symbols, gold, system, mask, weight))
+        sentences.append((symbols, gold, system, mask, draw(st.integers(0, 3))))
     return [list(column) for column in zip(*sentences, strict=True)]
 
 
@@ -339,8 +338,7 @@ def test_a_length_and_weights_are_a_filter(pairs):
 
 @pytest.mark.parametrize("score", OF_HEADS)
 def test_each_score_minds_its_arguments(score):
-    mask = [[True, False, False]]
-    assert score([[2, 3, 0]], [[3, 3, 0]], ignore=mask) == 1
+    assert score([[2, 3, 0]], [[3, 3, 0]], ignore=[[True, False, False]]) == 1
     for true, pred in (([[3, 0]], [[2, 0]]), ([[2, 0]], [[3, 0]])):
         with pytest.raises(ValueError, match="has the head 3 for token 1, but 2 tokens"):
             score(true, pred)

@@ -86,8 +86,7 @@ def test_json_lines_hold_the_trees_of_their_texts(
             content = tree.to_dict()
             comments = [c for c in content.pop("comments") if "newdoc" not in c and " = " not in c]
             spans = list(zip(sentence.pop("begin"), sentence.pop("end"), strict=True))
-            assert spans == list(tree.spans)
-            assert sentence == content | {"comments": comments}
+            assert (spans, sentence) == (list(tree.spans), content | {"comments": comments})
             inside = {
                 k for token in tree.multiword_tokens for k in range(token.first, token.last + 1)
             }
@@ -114,8 +113,7 @@ def test_probabilities_are_those_of_the_library(run, tmp_path, bundled, english)
     of_heads = head_probabilities(bundled.predict_marginals(english[:12]), heads)
     of_labels = bundled.predict_label_proba(english[:12], heads)
     labels = {name: k for k, name in enumerate(parser.labels_)}
-    batch = parser._batch(english[:12])
-    tagging = parser._forest(batch).scored.tagging
+    tagging = parser._forest(parser._batch(english[:12])).scored.tagging
     of_tags = dict(zip(tagging.values, tagging.proba(None), strict=True))
     begin = 0
     for sentence, tree, marginals, proba in zip(found, trees, of_heads, of_labels, strict=True):
@@ -360,8 +358,7 @@ def test_a_run_may_end_at_any_byte(tmp_path, name):
     write_parts(path, False)
     expected = path.read_bytes()
     content = gzip.decompress(expected) if name.endswith("z") else expected
-    assert content == b"".join(PARTS)
-    assert os.listdir(tmp_path) == [name]
+    assert (content, os.listdir(tmp_path)) == (b"".join(PARTS), [name])
     path.unlink()
     with contextlib.suppress(KeyboardInterrupt):
         write_parts(path, False, [*PARTS, KeyboardInterrupt()])

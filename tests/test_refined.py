@@ -259,8 +259,7 @@ def test_logs_of_trees_agree_with_the_enumeration_of_refinements():
 
 def test_uses_are_derivatives_of_the_likelihood():
     encoded, graph = fold(random_trees(2))
-    grammar = random_refined(2, 3, 2, 3, unseen=0)
-    refined = extend(grammar, graph.pairs)
+    refined = extend(random_refined(2, 3, 2, 3, unseen=0), graph.pairs)
     parts = {name: getattr(refined, name)[:3] for name in ("alpha_1", "alpha_inf", "roots")}
     refined = refined._replace(**parts)
     weights = np.random.default_rng(0).uniform(0.5, 2, size=len(encoded.weights))

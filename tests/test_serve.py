@@ -103,8 +103,7 @@ def refuse(address, fields=None, *, status=400, **options):
 
 def parse(monkeypatch, capsys, text, *options):
     """The output of the command parse for a text on standard input."""
-    stdin = io.TextIOWrapper(io.BytesIO(text.encode()))
-    monkeypatch.setattr(sys, "stdin", stdin)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     capsys.readouterr()
     assert main(["parse", "english", "-", "--input", "text", *options]) == 0
     return capsys.readouterr().out
@@ -150,8 +149,7 @@ def test_get_form_and_multipart_are_one(serve):
     address = serve() + "/process"
     fields = ALL | {"data": "Ça va? 1+1 = 2; a&b.\n\n\tYes."}
     by_form = ask(address, fields)
-    assert by_form[0] == 200
-    assert ask(f"{address}?{urlencode(fields)}") == by_form
+    assert (by_form[0], ask(f"{address}?{urlencode(fields)}")) == (200, by_form)
     assert ask(f"{address}?tokenizer&tagger", {"data": fields["data"], "parser": "1"}) == by_form
     body = b"".join(
         f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
@@ -402,8 +400,7 @@ def test_any_server_by_the_standard(served):
     form = {"CONTENT_TYPE": "application/x-www-form-urlencoded", "REQUEST_METHOD": "POST"}
     body = b"data=%20&tokenizer"
     status, answer = call(body, **form, CONTENT_LENGTH=str(len(body)))
-    assert status == "200 OK"
-    assert json.loads(answer)["result"] == ""
+    assert (status, json.loads(answer)["result"]) == ("200 OK", "")
     # As servers hand on what comes in chunks.
     assert call(body, **form, **{"wsgi.input_terminated": True}) == [status, answer]
     assert call(body, **form, CONTENT_LENGTH="19")[1] == b"The body ends early.\n"
@@ -576,8 +573,7 @@ def test_the_process_finishes_what_is_under_way(number):
                 status, answer = work.result()
                 assert status == 200
                 assert answer["result"].count("# sent_id = ") == 800
-        assert process.wait(120) == 0
-        assert process.stderr.read() == b""
+        assert (process.wait(120), process.stderr.read()) == (0, b"")
 
 
 def test_workers_of_gunicorn_that_are_killed(tmp_path):

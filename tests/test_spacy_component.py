@@ -46,8 +46,7 @@ def words_of(doc):
 def test_all_columns_are_those_of_the_parser():
     nlp = make(model="english")
     doc = nlp(TEXT)
-    assert doc.text == TEXT
-    assert [t.text for t in doc] == [t.text for t in nlp.make_doc(TEXT)]
+    assert (doc.text, [t.text for t in doc]) == (TEXT, [t.text for t in nlp.make_doc(TEXT)])
     sentences = [[t.text for t in words_of(sentence)] for sentence in doc.sents]
     assert [len(sentence) for sentence in sentences] == [3, 7, 3]
     trees = load_parser().parse([DependencyTree(forms) for forms in sentences])

@@ -455,8 +455,7 @@ def test_white_space_is_in_tokens_as_in_training():
     trees = [tree_of([f"{k}0 000", "and", "more"]) for k in range(1, 9)]
     trees = [tree.with_comments([f"# text = {tree.forms[0]} and more"]) for tree in trees]
     splitter = Splitter(hidden_layer_sizes=[16], random_state=0).fit(trees)
-    assert splitter.spaces_ == ["99"]
-    assert joined(splitter, "20 000 and more") == "20 000 and more"
+    assert (splitter.spaces_, joined(splitter, "20 000 and more")) == (["99"], "20 000 and more")
     assert not splitter._keeps_space("a", "0")
 
 
@@ -496,8 +495,7 @@ def test_decomposed_text_is_parsed_as_composed(bundled):
     found = bundled.parse_text(normalize("NFD", text))
     assert join_text(found) == normalize("NFD", text)
     for one, two in zip(bundled.parse_text(text), found, strict=True):
-        assert guesses_of(one) == guesses_of(two)
-        assert one.forms == tuple(map(compose, two.forms))
+        assert (guesses_of(one), one.forms) == (guesses_of(two), tuple(map(compose, two.forms)))
 
 
 def guesses_of(tree):
@@ -768,8 +766,7 @@ def test_only_the_limit_cuts_lines():
         correct_ends(corrected, text, list_paragraphs(text, lines=True), lines=True)
         if limit is not None:
             cut_sentences(corrected, np.arange(14.0).__getitem__, limit)
-        assert np.flatnonzero(corrected == 4).tolist() == expected
-        assert corrected[3] == 3
+        assert (np.flatnonzero(corrected == 4).tolist(), corrected[3]) == (expected, 3)
 
 
 # Pipelines and model files
@@ -804,8 +801,7 @@ def test_command_parses_text(text_model, model, tmp_path, capsys, monkeypatch):
     for size, workers in ((10**6, "1"), (300, "2")):
         read_at_once(monkeypatch, size)
         command = ["parse", text_model, str(tmp_path / "a.txt"), "--input", "text"]
-        assert main([*command, "--n-jobs", workers]) == 0
-        assert capsys.readouterr().out == expected
+        assert (main([*command, "--n-jobs", workers]), capsys.readouterr().out) == (0, expected)
     assert expected.count("# sent_id = a-7\n") == expected.count("# newdoc id = a\n") == 1
 
 
@@ -857,8 +853,7 @@ def test_bundled_parser_reads_text_as_it_is(bundled):
     assert (tree.upos[-1], tree.lemmas[-1]) == ("NOUN", "sentence")
     straight, curly = (bundled.parse_text(f"He wouldn{sign}t go.")[0] for sign in "'\u2019")
     assert guesses_of(curly) == guesses_of(straight)
-    bare = bundled.parse_text("we went home and then it rained " * 60)
-    assert max(map(len, bare)) <= 120
+    assert max(map(len, bundled.parse_text("we went home and then it rained " * 60))) <= 120
 
 
 def test_bundled_parser_cuts_run_on_sentences(bundled, english):

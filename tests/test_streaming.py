@@ -92,8 +92,7 @@ def test_errors_name_the_same_line_whatever_the_pieces(folder, monkeypatch, size
 
 
 def test_a_file_that_breaks_off(folder, monkeypatch):
-    data = (folder / "packed.conllu.gz").read_bytes()
-    (folder / "broken.gz").write_bytes(data[:-30])
+    (folder / "broken.gz").write_bytes((folder / "packed.conllu.gz").read_bytes()[:-30])
     read_at_once(monkeypatch, 2000)
     trees = []
     with pytest.raises(ConlluError, match=r"broken.gz:\d{3,}: cannot be decompressed further"):
@@ -104,8 +103,7 @@ def test_a_file_that_breaks_off(folder, monkeypatch):
 @over("size", [10, 10**6])
 def test_sentences_have_a_largest_size(folder, monkeypatch, size):
     read_at_once(monkeypatch, size)
-    text = (folder / "in.conllu").read_bytes()
-    longest = max(map(len, text.split(b"\n\n")))
+    longest = max(map(len, (folder / "in.conllu").read_bytes().split(b"\n\n")))
     assert len(list(iter_conllu(folder / "in.conllu", max_sentence_bytes=longest + 1))) == 60
     with pytest.raises(ConlluError, match=f"more than max_sentence_bytes={longest - 1} bytes"):
         list(iter_conllu(folder / "in.conllu", max_sentence_bytes=longest - 1))
@@ -128,8 +126,7 @@ def test_iter_parse_is_parse_in_chunks(folder, english, chunk_size):
     first = next(trees)
     assert len(asked) == min(chunk_size, 60)
     expected = model.parse(english[:60], keep_heads=chunk_size == 7)
-    assert [first, *trees] == expected
-    assert list(model.iter_parse([])) == []
+    assert ([first, *trees], list(model.iter_parse([]))) == (expected, [])
 
 
 def test_sentences_have_a_largest_number_of_tokens(english):
@@ -226,8 +223,7 @@ def command(folder, capsys):
 
     def run(*arguments):
         names = [str(folder / name) if "." in name else name for name in arguments]
-        status = main(["parse", str(folder / "model.npz"), *names])
-        return status, *capsys.readouterr()
+        return main(["parse", str(folder / "model.npz"), *names]), *capsys.readouterr()
 
     return run
 
@@ -235,8 +231,7 @@ def command(folder, capsys):
 @pytest.mark.filterwarnings("default")
 @over(("size", "workers"), [(10**6, "1"), (1000, "2")])
 def test_a_bad_sentence_stops_or_is_passed_on(folder, english, command, monkeypatch, size, workers):
-    text = (folder / "in.conllu").read_text(encoding="utf-8")
-    blocks = text.split("\n\n")[:-1]
+    blocks = (folder / "in.conllu").read_text(encoding="utf-8").split("\n\n")[:-1]
     bad = dict(enumerate(blocks)) | {41: "1\tword", 50: blocks[50].replace("\t0\t", "\t99\t")}
     long = max(range(60), key=lambda k: len(english[k]))
     (folder / "bad.conllu").write_text("\n\n".join(bad.values()) + "\n\n", encoding="utf-8")
@@ -373,8 +368,7 @@ def test_in_pipes(folder):
     with started(folder, text, "1") as process:
         assert process.stdout.readline().startswith(b"# ")
         process.stdout.close()
-        assert process.wait(timeout=60) == 0
-        assert process.stderr.read() == b""
+        assert (process.wait(timeout=60), process.stderr.read()) == (0, b"")
 
     with started(folder, text, "2") as process:
         found = process.stdout.read(1000)

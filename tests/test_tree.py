@@ -285,6 +285,5 @@ class TestDisplacy:
         json.dumps(tree.to_displacy())  # plain numbers, not numpy's
 
     def test_without_relations(self):
-        tree = DependencyTree(["dogs", "bark"], [0, 1])
-        (arc,) = tree.to_displacy()["arcs"]
+        (arc,) = DependencyTree(["dogs", "bark"], [0, 1]).to_displacy()["arcs"]
         assert arc == {"start": 0, "end": 1, "label": "", "dir": "right"}

@@ -99,14 +99,12 @@ def make(random):
     chosen = random.randrange(1 << 16)
     if random.random() < 0.15:
         return Mutant(_damage_bytes(random, random.choice(_whole_files())), chosen)
-    models = list(saved_models().values())
-    header, arrays = random.choice(models)
+    header, arrays = random.choice(list(saved_models().values()))
     header, arrays = copy.deepcopy(header), dict(arrays)
     for _ in range(random.choice((1, 1, 1, 1, 2))):
         change = random.choice((_change_array, _change_values, _change_header, _change_size))
         header = change(random, header, arrays) or header
-    data = _pack(header, arrays, random if random.random() < 0.1 else None)
-    return Mutant(data, chosen)
+    return Mutant(_pack(header, arrays, random if random.random() < 0.1 else None), chosen)
 
 
 def _damage_bytes(random, data):
@@ -332,8 +330,7 @@ def run(mutant):
 
 def _is_documented(error):
     """Whether an error was raised by this package, or by what it has parameters checked."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = frames[-1].filename.startswith(PACKAGE)
+    own = traceback.extract_tb(error.__traceback__)[-1].filename.startswith(PACKAGE)
     kinds = NotFittedError, InvalidParameterError
     return isinstance(error, kinds) or (own and type(error) in (ValueError, TypeError))
 
@@ -341,8 +338,7 @@ def _is_documented(error):
 def _check_heads(sentences, heads, model):
     for sentence, found in zip(sentences, heads, strict=True):
         assert len(found) == len(sentence)
-        tree = DependencyTree(sentence.forms, found)
-        assert len(tree.children(0)) == 1, found
+        assert len(DependencyTree(sentence.forms, found).children(0)) == 1, found
         assert model.decoder == "mst" or is_projective(found.tolist()), found
 
 

@@ -128,8 +128,7 @@ def _change_line(random, lines):
 def _insert(random, lines):
     place = random.randrange(len(lines))
     letter = random.randrange(len(lines[place]) + 1)
-    sign = _make_value(random)
-    lines[place] = lines[place][:letter] + sign + lines[place][letter:]
+    lines[place] = lines[place][:letter] + _make_value(random) + lines[place][letter:]
 
 
 def _change_bytes(random, content):
