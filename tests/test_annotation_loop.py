@@ -36,6 +36,7 @@ from sklearn_shag.treebank import (
     write_conllu,
 )
 from tests.loops import over
+from tests.oracles import random_tree
 from tests.test_cli import assert_valid, make_networks_small
 from tests.test_streaming import read_at_once
 
@@ -401,10 +402,7 @@ def test_probabilities_given_all_other_heads(english):
 def test_arcs_that_cross_are_counted():
     rng = np.random.default_rng(0)
     for _ in range(50):
-        order, heads = rng.permutation(6) + 1, np.zeros(6, dtype=int)
-        for k in range(1, 6):
-            heads[order[k] - 1] = order[rng.integers(k)]
-        heads[rng.random(6) < 0.2] = -1
+        heads = np.where(rng.random(6) < 0.2, -1, random_tree(rng, 6))
         arcs = [(min(h, t), max(h, t)) if h >= 0 else (t, t) for t, h in enumerate(heads, 1)]
         expected = [sum(a < c < b < d or c < a < d < b for c, d in arcs) for a, b in arcs]
         assert _count_crossed(DependencyTree(["a"] * 6, heads)).tolist() == expected

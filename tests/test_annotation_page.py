@@ -1,14 +1,15 @@
 """The page for annotators, in a real Chromium without network, by its keys and by the mouse."""
 
-import importlib.util
 import json
 import random
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.request import Request, urlopen
 
 import pytest
@@ -37,12 +38,9 @@ def browser():
     """A Chromium, which all tests use."""
     if not DOC.exists():
         pytest.skip("the folder doc is not part of this copy")
-    modules = []
-    for name in ("look", "browser"):
-        spec = importlib.util.spec_from_file_location(name, DOC / f"{name}.py")
-        modules.append(importlib.util.module_from_spec(spec))
-        spec.loader.exec_module(modules[-1])
-    look, driver = modules
+    look, driver = (
+        SimpleNamespace(**runpy.run_path(DOC / f"{name}.py")) for name in ("look", "browser")
+    )
     path = look.find_browser()
     if path is None:
         pytest.skip("Chromium is not installed, so the page for annotators is not tested")

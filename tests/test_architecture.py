@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
 import tokenize
@@ -14,6 +15,7 @@ import typing
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -266,11 +268,7 @@ def record(method, trees, n_tokens=None):
 
 
 def load_call_chain():
-    path = repository_file("benchmarks", "call_chain.py")
-    spec = importlib.util.spec_from_file_location("call_chain", path)
-    call_chain = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(call_chain)
-    return call_chain
+    return SimpleNamespace(**runpy.run_path(repository_file("benchmarks", "call_chain.py")))
 
 
 # Names of others that classes define: of scikit-learn, and of IPython.

@@ -24,6 +24,7 @@ from sklearn_shag.automata._starts import spectral_starts
 from sklearn_shag.datasets import make_sequences
 from sklearn_shag.operators import Operators, operators_from_counts, total_mass
 from tests.loops import over
+from tests.test_operators import all_strings, value
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 
@@ -41,21 +42,9 @@ def random_automaton(seed, n_symbols=2, n_states=3, stop=8.0):
     return operators_from_counts(counts)
 
 
-def value(operators, codes):
-    state = operators.alpha_1
-    for code in codes:
-        state = operators.A[code] @ state
-    return operators.alpha_inf @ state
-
-
 def enumerate_sequences(operators, longest):
     """All sequences up to a length, and their probabilities."""
-    n_symbols = len(operators.A)
-    codes = [
-        list(sequence)
-        for length in range(longest + 1)
-        for sequence in itertools.product(range(n_symbols), repeat=length)
-    ]
+    codes = list(map(list, all_strings(len(operators.A), longest)))
     return codes, np.array([value(operators, sequence) for sequence in codes])
 
 
@@ -224,7 +213,7 @@ def test_n_grams_are_those_of_witten_and_bell(length):
     rng = np.random.default_rng(3)
     X = [rng.integers(3, size=rng.integers(6)).tolist() for _ in range(40)]
     model = SpectralAutomaton(1, max_context=length, n_contexts=1000, mixing=1.0).fit(X)
-    prefixes = [list(p) for n in range(5) for p in itertools.product(range(3), repeat=n)]
+    prefixes = list(map(list, all_strings(3, 4)))
     expected = [witten_bell(X, length, prefix) for prefix in prefixes]
     assert_allclose(model.predict_proba(prefixes), expected, rtol=1e-12)
 
@@ -611,7 +600,7 @@ def test_paths_of_states_by_enumeration():
     for seed in range(3):
         truth = random_automaton(seed)
         model = EMAutomaton.from_operators(truth)
-        X = [list(codes) for n in range(5) for codes in itertools.product(range(3), repeat=n)]
+        X = list(map(list, all_strings(3, 4)))
         paths, scores = model.state_paths(X)  # code 2 is unknown, and stands for any symbol
         for codes, path, score in zip(X, paths, scores, strict=True):
             every = itertools.product(range(3), repeat=len(codes) + 1)

@@ -250,36 +250,7 @@ def test_a_parser_gives_its_source_to_its_tagger(english):
     assert source.asked == english[:2]
 
 
-def test_what_is_refused(english, fitted):
-    shown = r"X\[2\] \('"
-
-    def wrong(change):
-        def source(sentences):
-            found = Source()(sentences)
-            found[2] = change(found[2])
-            return found
-
-        return source
-
-    def failing(sentences):
-        raise KeyError("no vectors")
-
-    cases = [
-        (lambda sentences: Source()(sentences)[1:], "returned 19 for the 20 sentences"),
-        (wrong(lambda rows: rows[1:]), f"shape .* for {shown}"),
-        (wrong(lambda rows: rows[:, 1:]), f"shape .* for {shown}"),
-        (wrong(lambda rows: rows[0]), f"shape .* for {shown}"),
-        (wrong(lambda rows: rows * np.nan), f"not finite, or larger than 65,504 for {shown}"),
-        (wrong(lambda rows: rows * 1e5), f"not finite, or larger than 65,504 for {shown}"),
-        (wrong(lambda rows: [["a"]]), f"an array of <U1 for {shown}"),
-        (wrong(lambda rows: [[1.0], [1.0, 2.0]]), f"rows of different lengths for {shown}"),
-        (wrong(lambda rows: None), f"for {shown}"),
-        (lambda sentences: [np.ones((len(s), 0)) for s in sentences], r"shape \(\d+, 0\)"),
-        (lambda sentences: None, "failed on .*TypeError"),
-        (failing, r"embeddings, .*failing, failed on X\[0\] to X\[19\]: KeyError: 'no vectors'"),
-        (TransformerVectors(3), "embeddings.*folder"),
-    ]
-    assert not not_refused(cases, lambda embeddings: small(embeddings).fit(english[:20]))
+def test_vectors_of_another_size_are_refused(english, fitted):
     other = clone(fitted)
     vars(other).update(vars(fitted))
     with pytest.raises(ValueError, match=r"of 5 dimensions.*from Source\(\), had 4"):

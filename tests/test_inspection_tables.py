@@ -22,6 +22,7 @@ from sklearn_shag.inspection import (
 from sklearn_shag.inspection._tables import table_text
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.treebank import DependencyTree, display_width
+from tests.test_operators import all_strings, value
 
 
 @pytest.fixture(scope="module")
@@ -70,16 +71,11 @@ def nilpotent(rng, n_symbols, n_states):
 def enumerated(automaton, longest):
     """The probability and the mean count of each symbol."""
     total, having, times = 0.0, Counter(), Counter()
-    for length in range(longest + 1):
-        for word in itertools.product(range(len(automaton.A)), repeat=length):
-            vector = automaton.alpha_1
-            for symbol in word:
-                vector = automaton.A[symbol] @ vector
-            value = automaton.alpha_inf @ vector
-            total += value
-            for symbol, count in Counter(word).items():
-                having[symbol] += value
-                times[symbol] += count * value
+    for word in all_strings(len(automaton.A), longest):
+        total += value(automaton, word)
+        for symbol, count in Counter(word).items():
+            having[symbol] += value(automaton, word)
+            times[symbol] += count * value(automaton, word)
     symbols = range(len(automaton.A))
     return [having[a] / total for a in symbols], [times[a] / total for a in symbols]
 

@@ -21,6 +21,7 @@ from sklearn_shag.metrics import (
 from sklearn_shag.treebank import DependencyTree, heads
 from tests.estimators import symbols_and_heads
 from tests.fuzz.treebanks import heads_lists
+from tests.oracles import random_tree
 
 SCORES = {
     "LAS": labeled_attachment_score,
@@ -169,11 +170,8 @@ class TestOfficialEvaluation:
         labels.sort()
 
         def draw(n_tokens):
-            order = rng.permutation(n_tokens) + 1
-            tree = np.zeros(n_tokens, dtype=int)
-            for place, token in enumerate(order[1:], start=1):
-                tree[token - 1] = rng.choice(order[:place])
-            return DependencyTree(["w"] * n_tokens, tree, deprels=rng.choice(labels, n_tokens))
+            tree, deprels = random_tree(rng, n_tokens), rng.choice(labels, n_tokens)
+            return DependencyTree(["w"] * n_tokens, tree, deprels=deprels)
 
         gold = [draw(n) for n in rng.integers(1, 12, size=60)]
         system = []

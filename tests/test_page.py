@@ -1,13 +1,14 @@
 """The page of the web service, in a real Chromium without network, as doc/look.py drives it."""
 
-import importlib.util
 import json
 import queue
 import re
+import runpy
 import tempfile
 import time
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -210,9 +211,7 @@ def seen():
     """What the script has found."""
     if not LOOK.exists():
         pytest.skip("doc/look.py is not part of this copy")
-    spec = importlib.util.spec_from_file_location("look", LOOK)
-    look = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(look)
+    look = SimpleNamespace(**runpy.run_path(LOOK))
     browser = look.find_browser()
     if browser is None:
         pytest.skip("Chromium is not installed, so the page of the service is not tested")

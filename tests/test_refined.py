@@ -32,7 +32,14 @@ from sklearn_shag.operators import (
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import DependencyTree, arcs_left_by
 from tests.loops import over
-from tests.oracles import enumerate_uses, of_sentence, projective_trees, random_factors, tree_value
+from tests.oracles import (
+    enumerate_uses,
+    of_sentence,
+    projective_trees,
+    random_factors,
+    random_tree,
+    tree_value,
+)
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -217,14 +224,12 @@ def test_long_sentences_are_scaled_by_the_grammar_without_refinements():
         assert_allclose(found.arcs, expected.arcs, atol=1e-10)
 
 
-def random_trees(seed, n_trees=30, symbols="ABC"):
+def random_trees(seed, n_trees=30):
+    """With one root, and crossing arcs."""
     rng, trees = np.random.default_rng(seed), []
-    for _ in range(n_trees):
-        n = rng.integers(1, 7)
-        order, heads = rng.permutation(n) + 1, np.zeros(n, dtype=int)
-        for k in range(1, n):
-            heads[order[k] - 1] = order[rng.integers(k)]
-        trees.append(DependencyTree(list(rng.choice(list(symbols), n)), heads))
+    for n_tokens in rng.integers(1, 7, size=n_trees):
+        heads = random_tree(rng, n_tokens)
+        trees.append(DependencyTree(list(rng.choice(list("ABC"), n_tokens)), heads))
     return trees
 
 

@@ -1,13 +1,14 @@
 """What the documentation is built and checked with: the check finds what is broken."""
 
-import importlib.util
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -95,10 +96,7 @@ CITATIONS = [
 
 
 def load_module(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(path))
 
 
 def test_citations_of_the_theory_become_links():

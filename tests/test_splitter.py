@@ -199,11 +199,7 @@ def test_blank_lines_end_paragraphs(text, paragraphs):
 
 
 def test_lines_end_tokens_and_paragraphs_sentences():
-    text = "a b\nc\u2028d e\n\nf g"
-    ends = np.zeros(len(text), dtype=np.int8)
-    correct_ends(ends, text, list_paragraphs(text), keeps_space=lambda *around: True)
-    piece = TextPiece("", 0, 0, text)
-    trees = list(to_trees(piece, ends, lambda form, *seen: None, count(1)))
+    trees = split_at("a b\nc\u2028d e\n\nf g", [])
     assert [tree.forms for tree in trees] == [("a b", "c", "d e"), ("f g",)]
 
 
@@ -470,12 +466,9 @@ def test_prefixes_of_unknown_nouns_are_words():
     def draw_sentence(nouns):
         forms, tokens = [], []
         for noun in rng.choice(nouns, rng.randint(3, 8)):
-            if rng.randint(2):
-                prefix = prefixes[rng.randint(4)]
-                place = len(forms) + 1
-                tokens.append(MultiwordToken(place, place + 1, prefix + noun))
-                forms.append(prefix)
-            forms.append(noun)
+            words, place = [*rng.choice(prefixes, rng.randint(2)), noun], len(forms) + 1
+            tokens += [MultiwordToken(place, place + 1, "".join(words))] * (len(words) - 1)
+            forms += words
         tree = DependencyTree([*forms, "."]).with_multiword_tokens(tokens)
         text = " ".join(token.form for token in list_tokens(tree))
         return tree.with_comments([f"# text = {text.replace(' .', '.')}"])

@@ -7,6 +7,12 @@ TAGGER = "Tagger(hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0"
 TRAIN = "train train.conllu -o new.npz --model biaffine"
 FEW = "trees[:20]"
 
+# Vectors in context: good ones, and such as are wrong for one sentence.
+VECTORS = (
+    "vectors = lambda X: [np.ones((len(s), 2)) for s in X]; "
+    "wrong = lambda X, change: [change(v) if k == 2 else v for k, v in enumerate(vectors(X))]; "
+    "failing = lambda X: {}['no vectors']"
+)
 FED = "fed, bare = (DependencyTree(['b'], [0], upos=['X'], feats=[f]) for f in ('X=Y', '_'))"
 
 MISTAKES = [
@@ -194,6 +200,31 @@ MISTAKES = [
     Mistake(
         "make_parser_pipeline(Tagger('upos'), DeterministicSHAG()).parse_text('It sleeps.')",
         raises(AttributeError, r"make_parser_pipeline\(Splitter\(\)"),
+    ),
+    *(
+        Mistake(
+            f"{PARSER}, embeddings=lambda X: {found}).fit({FEW})",
+            raises((TypeError, ValueError), words),
+            before=VECTORS,
+        )
+        for found, words in (
+            ("vectors(X)[1:]", r"returned 19 for the 20 sentences"),
+            ("wrong(X, lambda v: v[1:])", r"shape .* for X\[2\] \('"),
+            ("wrong(X, lambda v: v[:, 1:])", r"shape .* for X\[2\] \('"),
+            ("wrong(X, lambda v: v[0])", r"shape .* for X\[2\] \('"),
+            ("wrong(X, lambda v: v * np.nan)", r"not finite, or larger than 65,504 for X\[2\]"),
+            ("wrong(X, lambda v: v * 1e5)", r"not finite, or larger than 65,504 for X\[2\]"),
+            ("wrong(X, lambda v: [['a']])", r"an array of <U1 for X\[2\] \('"),
+            ("wrong(X, lambda v: [[1.0], [1.0, 2.0]])", r"different lengths for X\[2\] \('"),
+            ("wrong(X, lambda v: None)", r"for X\[2\] \('"),
+            ("[np.ones((len(s), 0)) for s in X]", r"shape \(\d+, 0\)"),
+            ("None", r"failed on .*TypeError"),
+            ("failing(X)", r"embeddings, .* failed on X\[0\] to X\[19\]: KeyError: 'no vectors'"),
+        )
+    ),
+    Mistake(
+        f"{PARSER}, embeddings=TransformerVectors(3)).fit({FEW})",
+        raises((TypeError, ValueError), r"embeddings.*folder"),
     ),
     Mistake(
         "load_model('ensemble.npz', embeddings={'a': [1.0]})",
