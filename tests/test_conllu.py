@@ -491,6 +491,12 @@ class TestWrite:
         out = capfdbinary.readouterr().out.replace(b"\r\n", b"\n")
         assert (out, os.listdir(tmp_path)) == (b"before\n1\t\xc3\xa9" + b"\t_" * 8 + b"\n\n", [])
 
+    def test_standard_output_of_text_alone(self, monkeypatch):
+        """As in notebooks."""
+        monkeypatch.setattr(sys, "stdout", io.StringIO())
+        write_conllu(read(TEXT), "-")
+        assert sys.stdout.getvalue() == TEXT
+
 
 @pytest.fixture(scope="module")
 def treebank_paths():
