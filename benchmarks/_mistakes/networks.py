@@ -198,7 +198,7 @@ MISTAKES = [
         warns(r"SpaceAfter=No", warning="UserWarning"),
     ),
     Mistake(
-        "make_parser_pipeline(Tagger('upos'), DeterministicSHAG()).parse_text('It sleeps.')",
+        "make_parser_pipeline(TokenFeature(), model).fit(trees).parse_text('It sleeps.')",
         raises(AttributeError, r"make_parser_pipeline\(Splitter\(\)"),
     ),
     *(
@@ -225,6 +225,7 @@ MISTAKES = [
     Mistake(
         f"{PARSER}, embeddings=TransformerVectors(3)).fit({FEW})",
         raises((TypeError, ValueError), r"embeddings.*folder"),
+        before="from sklearn_shag.features import TransformerVectors",
     ),
     Mistake(
         "load_model('ensemble.npz', embeddings={'a': [1.0]})",

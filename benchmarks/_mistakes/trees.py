@@ -260,6 +260,10 @@ MISTAKES = [
     Mistake("DependencyVectorizer().get_feature_names_out()", raises(ValueError, r"not fitted")),
     Mistake("TextParser('missing.npz').fit([])", raises(OSError, r"missing\.npz")),
     Mistake(
+        "DependencyTreeDisplay.from_predictions(trees[0], trees[0].with_heads([-1] * 8))",
+        raises(ValueError, r"heads\[0\] \(.*unknown heads"),
+    ),
+    Mistake(
         "TextParser(missing='empty').fit_transform([b'It rains.'])", raises(TypeError, r"bytes")
     ),
     Mistake(
