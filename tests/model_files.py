@@ -34,8 +34,7 @@ SIZES = {"n_features": 64, "hidden_layer_sizes": [1], "max_iter": 2, "cv": 2}
 @cache
 def short_trees():
     """Short sentences, so that there are few symbols, with all columns."""
-    trees = sorted(load_english().data, key=len)
-    return [tree for tree in trees if len(tree) > 1][:6]
+    return [tree for tree in sorted(load_english().data, key=len) if len(tree) > 1][:6]
 
 
 @cache

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import warnings
 from functools import partial
 
@@ -21,7 +19,7 @@ from sklearn_shag.inspection._suspicious import (
     _count_crossed,
     assign_folds,
 )
-from sklearn_shag.metrics import labeled_attachment_score, unlabeled_attachment_score
+from sklearn_shag.metrics import labeled_attachment_score
 from sklearn_shag.treebank import (
     UNKNOWN_FEATS,
     DependencyTree,
@@ -38,6 +36,7 @@ from sklearn_shag.treebank import (
     write_conllu,
 )
 from tests.loops import over
+from tests.oracles import random_tree
 from tests.test_cli import assert_valid, make_networks_small
 from tests.test_streaming import read_at_once
 
@@ -89,15 +88,13 @@ def test_raw_text_that_comes_back_untouched_changes_no_bit(run, files, by):
     before = learn(run, "own.conllu", options="--tags upos")
     run(f"suggest model.npz raw.txt --input horizontal --by {by} -n 9 -o next.conllu")
     text = (files / "next.conllu").read_text(encoding="utf-8")
-    assert "Guessed=upos|Predicted=Yes" in text
-    assert "# predicted" not in text
-    assert "# sent_id = raw-" in text
-    assert learn(run, "own.conllu", "next.conllu", options="--tags upos") == before
-    (files / "next.conllu").write_text(sort_misc(text), encoding="utf-8")
-    assert learn(run, "own.conllu", "next.conllu", options="--tags upos") == before
+    marks = "Guessed=upos|Predicted=Yes", "# sent_id = raw-", "# predicted"
+    assert [mark in text for mark in marks] == [True, True, False]
     confirmed = re.sub(r"Guessed=\S+?\|Predicted=Yes", "Old=Yes", text)
-    (files / "next.conllu").write_text(confirmed, encoding="utf-8")
-    assert learn(run, "own.conllu", "next.conllu", options="--tags upos") != before
+    for edited, is_same in ((text, True), (sort_misc(text), True), (confirmed, False)):
+        (files / "next.conllu").write_text(edited, encoding="utf-8")
+        after = learn(run, "own.conllu", "next.conllu", options="--tags upos")
+        assert (after == before) == is_same
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
@@ -254,8 +251,7 @@ def test_training_on_guesses_alone(run, files, capsys):
     run("suggest model.npz raw.txt --input horizontal --by sentences -n 9 -o next.conllu")
     assert main(["train", "next.conllu", "-o", "other.npz", *SETTINGS]) == 1
     error = capsys.readouterr().err
-    assert "nobody has confirmed a head" in error
-    assert "# checked = yes" in error
+    assert re.search("nobody has confirmed a head.*# checked = yes", error)
     out = run(f"train own.conllu next.conllu -o other.npz {' '.join(SETTINGS)} --set-aside 60")
     assert "It learned from 59 of 69 sentences: 9 not confirmed, 1 set aside." in out
 
@@ -289,17 +285,10 @@ def test_sentences_are_not_asked_for_twice(run, files):
 
 
 def test_files_are_valid(run, files):
-    validator = pytest.importorskip("udtools")
     learn(run, "own.conllu", options="--text --tags upos")
     for options in ("raw.txt --input lines", "partial.conllu --by sentences --ignore-heads"):
         run(f"suggest model.npz {options} -o next.conllu")
-        code = "import sys; from udtools.cli import main; sys.exit(main())"
-        command = [sys.executable, "-c", code, "--lang", "en", "--level", "2"]
-        found = subprocess.run(
-            [*command, "next.conllu"], capture_output=True, text=True, check=False
-        )
-        assert validator
-        assert "PASSED" in found.stdout + found.stderr
+        assert_valid(files / "next.conllu")
 
 
 ENHANCED = """# sent_id = s{k}
@@ -413,10 +402,7 @@ def test_probabilities_given_all_other_heads(english):
 def test_arcs_that_cross_are_counted():
     rng = np.random.default_rng(0)
     for _ in range(50):
-        order, heads = rng.permutation(6) + 1, np.zeros(6, dtype=int)
-        for k in range(1, 6):
-            heads[order[k] - 1] = order[rng.integers(k)]
-        heads[rng.random(6) < 0.2] = -1
+        heads = np.where(rng.random(6) < 0.2, -1, random_tree(rng, 6))
         arcs = [(min(h, t), max(h, t)) if h >= 0 else (t, t) for t, h in enumerate(heads, 1)]
         expected = [sum(a < c < b < d or c < a < d < b for c, d in arcs) for a, b in arcs]
         assert _count_crossed(DependencyTree(["a"] * 6, heads)).tolist() == expected
@@ -446,8 +432,8 @@ def test_planted_errors_are_found(english):
         planted.add((s, t + 1))
     found = suspicious_arcs(CRFParser(["upos"], n_features=2**14), trees, cv=3)
     top = list(zip(found.sentences.tolist(), found.tokens.tolist(), strict=True))
-    assert len(planted) >= 10
-    assert len(planted & set(top[: 2 * len(planted)])) >= 0.8 * len(planted)
+    n_planted = len(planted)
+    assert len(planted & set(top[: 2 * n_planted])) >= 0.8 * n_planted >= 8
     assert len(set(top)) == len(top)
     assert (np.diff(found.scores) <= 0).all()
     for s, t, column, given, other, p, q, score in zip(*found, strict=True):
@@ -458,8 +444,6 @@ def test_planted_errors_are_found(english):
             assert score == pytest.approx(np.log(q / max(p, LEAST_VALUE)))
     bare = [tree.with_heads([-1] * 2 + list(tree.heads[2:])) for tree in trees]
     assert suspicious_arcs(CRFParser(["upos"], n_features=2**12), bare, cv=2).tokens.min() > 2
-    with pytest.raises(ValueError, match=r"At least 5 sentences are needed.* got 4\."):
-        suspicious_arcs(CRFParser(["upos"]), trees[:4])
 
 
 def test_check(run, files, english):
@@ -501,29 +485,21 @@ def test_errors_of_parsed_trees(run, files, english):
     ask = "evaluate gold.conllu parsed.conllu --errors 3 --train own.conllu"
     found = json.loads(run(f"{ask} --json"))["errors"]
     gold, parsed = read_conllu("gold.conllu"), read_conllu("parsed.conllu")
-    n, scores = sum(map(len, gold)), (unlabeled_attachment_score, labeled_attachment_score)
+    right_heads = [x.heads == y.heads for x, y in zip(gold, parsed, strict=True)]
+    right_labels = [
+        np.array(x.deprels) == np.array(y.deprels) for x, y in zip(gold, parsed, strict=True)
+    ]
+    right = [a & b for a, b in zip(right_heads, right_labels, strict=True)]
+    n_right = [np.sum(np.concatenate(each)) for each in (right_heads, right)]
     for group in ("relation", "distance", "arcs", "word"):
         rows = [row for row in found["accuracy"] if row["group"] == group]
-        assert sum(row["words"] for row in rows) == n
-        shares = [sum(row[f"right_{name}"] for row in rows) / n for name in ("heads", "arcs")]
-        np.testing.assert_allclose(shares[0], scores[0](gold, parsed))
-        exact = sum(
-            a == b and c == d
-            for true, own in zip(gold, parsed, strict=True)
-            for a, b, c, d in zip(true.heads, own.heads, true.deprels, own.deprels, strict=True)
-        )
-        np.testing.assert_allclose(shares[1], exact / n)
+        sums = [sum(row[k] for row in rows) for k in ("words", "right_heads", "right_arcs")]
+        assert sums == [sum(map(len, gold)), *n_right]
     known = {form for tree in read_conllu("own.conllu") for form in tree.forms}
     unknown = next(row for row in found["accuracy"] if row["value"] == "unknown")
     assert unknown["words"] == sum(form not in known for tree in gold for form in tree.forms)
-    wrong = [
-        sum(
-            (a, c) != (b, d)
-            for a, b, c, d in zip(x.heads, y.heads, x.deprels, y.deprels, strict=True)
-        )
-        for x, y in zip(gold, parsed, strict=True)
-    ]
-    assert [row["wrong_arcs"] for row in found["worst"]] == sorted(wrong, reverse=True)[:3]
+    worst = sorted((np.count_nonzero(~each) for each in right), reverse=True)[:3]
+    assert [row["wrong_arcs"] for row in found["worst"]] == worst
     table = run(ask)
     assert len(re.findall(r"^Sentence \d+: \d+ wrong arcs", table, flags=re.M)) == 3
-    assert table.count("\n* ") == sum(sorted(wrong, reverse=True)[:3])
+    assert table.count("\n* ") == sum(worst)

@@ -1,14 +1,15 @@
 """The page for annotators, in a real Chromium without network, by its keys and by the mouse."""
 
-import importlib.util
 import json
 import random
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.request import Request, urlopen
 
 import pytest
@@ -37,12 +38,9 @@ def browser():
     """A Chromium, which all tests use."""
     if not DOC.exists():
         pytest.skip("the folder doc is not part of this copy")
-    modules = []
-    for name in ("look", "browser"):
-        spec = importlib.util.spec_from_file_location(name, DOC / f"{name}.py")
-        modules.append(importlib.util.module_from_spec(spec))
-        spec.loader.exec_module(modules[-1])
-    look, driver = modules
+    look, driver = (
+        SimpleNamespace(**runpy.run_path(DOC / f"{name}.py")) for name in ("look", "browser")
+    )
     path = look.find_browser()
     if path is None:
         pytest.skip("Chromium is not installed, so the page for annotators is not tested")
@@ -168,8 +166,7 @@ def correct(hand, address, index, tree):
     """Give the heads of a tree where they are others, and then the relations."""
     for column, values in (("head", tree.heads.tolist()), ("deprel", tree.deprels)):
         for _ in range(3 * len(tree)):
-            tokens = ask(address, f"sentences/{index}")["tokens"]
-            pairs = zip(tokens, values, strict=True)
+            pairs = zip(ask(address, f"sentences/{index}")["tokens"], values, strict=True)
             wrong = [(token["id"], value) for token, value in pairs if token[column] != value]
             if not wrong:
                 break
@@ -275,8 +272,7 @@ def test_server_that_is_killed(browser, tmp_path):
 
 def test_answers_that_wait(browser, tmp_path):
     """Full disks and changes elsewhere are said, and the answer is sent again."""
-    tree = load_english().data[9]
-    write_conllu([tree.with_heads(None)], tmp_path / "in.conllu")
+    write_conllu([load_english().data[9].with_heads(None)], tmp_path / "in.conllu")
     hand = Keyboard(browser)
     waiting = "document.querySelector('#waiting').textContent"
     with annotating(browser, tmp_path) as address:

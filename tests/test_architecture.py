@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
 import tokenize
@@ -14,6 +15,7 @@ import typing
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -75,6 +77,13 @@ def imported_modules(path):
             yield node.module
 
 
+@cache
+def top_statements():
+    """The statements of each module of the package."""
+    texts = {path: path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
+    return {path: ast.parse(text).body for path, text in texts.items()}
+
+
 def test_imports_go_one_way():
     found = {folder: set() for folder in FOLDERS}
     for folder, path in ((each, path) for each in FOLDERS for path in (ROOT / each).rglob("*.py")):
@@ -107,9 +116,7 @@ def test_no_modules_import_each_other():
 
 
 def test_every_folder_has_its_place():
-    assert (
-        sorted(path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()) == FOLDERS
-    )
+    assert sorted(path.parent.name for path in ROOT.glob("*/__init__.py")) == FOLDERS
 
 
 def test_private_names_of_scikit_learn_have_one_importer():
@@ -155,8 +162,7 @@ def test_modules_are_short_and_few():
 def test_names_tell_functions_apart():
     """Few private functions have one word for a name, or one name in several modules."""
     functions, modules = [], Counter()
-    for path in ROOT.rglob("*.py"):
-        top = ast.parse(path.read_text(encoding="utf-8")).body
+    for top in top_statements().values():
         functions += [node.name for node in top if isinstance(node, ast.FunctionDef)]
         modules.update({n.name for n in top if isinstance(n, ast.FunctionDef | ast.ClassDef)})
     one_word = [name for name in functions if "_" not in name.strip("_")]
@@ -174,12 +180,10 @@ def list_targets(node):
 def test_a_constant_or_class_has_its_name_for_itself():
     """Whatever has no underscore before it, and may be imported, is defined in one module."""
     modules = Counter()
-    for path in ROOT.rglob("*.py"):
-        top = ast.parse(path.read_text(encoding="utf-8")).body
-        names = {node.name for node in top if isinstance(node, ast.ClassDef)}
-        for node in top:
-            if isinstance(node, ast.Assign | ast.AnnAssign):
-                names.update(list_targets(node))
+    for top in top_statements().values():
+        assigned = [node for node in top if isinstance(node, ast.Assign | ast.AnnAssign)]
+        names = {name for node in assigned for name in list_targets(node)}
+        names |= {node.name for node in top if isinstance(node, ast.ClassDef)}
         modules.update(name for name in names if not name.startswith("_"))
     assert modules["DependencyTree"] == modules["UNKNOWN"] == modules["RIGHT"] == 1
     assert {name for name, count in modules.items() if count > 1} == set()
@@ -196,6 +200,16 @@ def test_chains_of_classes_are_short():
     for value in (getattr(sklearn_shag, name) for name in sklearn_shag._MODULES):
         if inspect.isclass(value):
             assert len(own_chain(value)) <= 4, own_chain(value)
+
+
+def architecture_block(heading):
+    """The first block of text behind some words."""
+    behind = architecture_page().split(heading)[1]
+    return behind.split(".. code-block:: text\n\n")[1].split("\n\n")[0]
+
+
+def architecture_page():
+    return repository_file("doc", "architecture.rst").read_text(encoding="utf-8")
 
 
 def repository_file(*parts):
@@ -220,19 +234,14 @@ COLUMNS = ["upos", "xpos", "feats", "form", "lemma", "prefix", "suffix", "shape"
 )
 def test_few_calls_lead_from_predict_to_the_kernel(english, model, n_frames, n_calls):
     """Calls are those between modules."""
-    call_chain = load_call_chain()
-    sentence = [next(tree for tree in english if len(tree) == call_chain.N_TOKENS)]
-    model = clone(model).fit(english[: call_chain.N_TRAINING])
-    model.predict(sentence)  # compiles, and packs what was learned
-    with call_chain.Recorder() as recorder:
-        model.predict(sentence)
+    model = clone(model).fit(english[: load_call_chain().N_TRAINING])
+    recorder = record(model.predict, english)
     assert 0 < len(recorder.deepest) <= n_frames, recorder.deepest
     assert recorder.n_calls <= n_calls
 
 
 def test_parse_asks_each_member_and_each_network_once(english):
     """Of four columns, a parser and its tagger; of an average, two of these and a linear one."""
-    call_chain = load_call_chain()
     settings = {"hidden_layer_sizes": [8], "max_iter": 1, "calibrate": False}
     networks = [
         sklearn_shag.BiaffineParser(
@@ -243,20 +252,23 @@ def test_parse_asks_each_member_and_each_network_once(english):
     linear = sklearn_shag.CRFParser(max_iter=1, calibrate=False).fit(english[:100])
     members = [(f"{k}", FrozenEstimator(parser)) for k, parser in enumerate([*networks, linear])]
     average = sklearn_shag.AveragedParser(members).fit(english[:20])
-    sentence = [next(tree for tree in english[100:] if len(tree) == 12)]
     for model, n_calls in ((networks[0], 87), (average, 227)):
-        model.parse(sentence)  # compiles, and packs what was learned
-        with call_chain.Recorder() as recorder:
-            model.parse(sentence)
-        assert recorder.n_calls <= n_calls
+        assert record(model.parse, english[100:], n_tokens=12).n_calls <= n_calls
+
+
+def record(method, trees, n_tokens=None):
+    """The calls of a method for the first sentence of a length."""
+    call_chain = load_call_chain()
+    n_tokens = n_tokens or call_chain.N_TOKENS
+    sentence = [next(tree for tree in trees if len(tree) == n_tokens)]
+    method(sentence)  # compiles, and packs what was learned
+    with call_chain.Recorder() as recorder:
+        method(sentence)
+    return recorder
 
 
 def load_call_chain():
-    path = repository_file("benchmarks", "call_chain.py")
-    spec = importlib.util.spec_from_file_location("call_chain", path)
-    call_chain = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(call_chain)
-    return call_chain
+    return SimpleNamespace(**runpy.run_path(repository_file("benchmarks", "call_chain.py")))
 
 
 # Names of others that classes define: of scikit-learn, and of IPython.
@@ -280,32 +292,22 @@ def list_hooks():
 
 
 def test_the_page_on_the_architecture_lists_the_hooks():
-    text = repository_file("doc", "architecture.rst").read_text(encoding="utf-8")
-    block = text.split("Hooks are the private names")[1].split(".. code-block:: text\n\n")[1]
-    lines = block.split("\n\n")[0].splitlines()
+    lines = architecture_block("Hooks are the private names").splitlines()
     listed = [line.split()[0] for line in lines if line[4] == "_"]
-    assert listed == sorted(listed)
-    assert set(listed) == list_hooks()
+    assert (listed, set(listed)) == (sorted(listed), list_hooks())
     assert len(listed) <= 25
 
 
 def test_the_page_on_the_architecture_shows_the_way_to_the_kernel(english):
     """The functions of its figure are those of the stack, in their order."""
-    text = repository_file("doc", "architecture.rst").read_text(encoding="utf-8")
-    block = text.split("The flow\n")[1].split(".. code-block:: text\n\n")[1].split("\n\n")[0]
-    shown = [line.split()[0] for line in block.splitlines()]
-    model, call_chain = sklearn_shag.SpectralSHAG(2).fit(english[:50]), load_call_chain()
-    sentence = [next(tree for tree in english if len(tree) == call_chain.N_TOKENS)]
-    model.predict(sentence)
-    with call_chain.Recorder() as recorder:
-        model.predict(sentence)
+    shown = [line.split()[0] for line in architecture_block("The flow\n").splitlines()]
+    recorder = record(sklearn_shag.SpectralSHAG(2).fit(english[:50]).predict, english)
     stack = [name.rpartition(": ")[2] for name in recorder.deepest]
     assert [name for name in shown if name in stack] == stack
 
 
 def test_the_page_on_the_architecture_lists_the_modules_of_the_charts():
-    text = repository_file("doc", "architecture.rst").read_text(encoding="utf-8")
-    block = text.split("    parsing/\n")[1].split("\n\n")[0]
+    block = architecture_page().split("    parsing/\n")[1].split("\n\n")[0]
     listed = re.findall(r"^ {6}(\w+\.py)", block, flags=re.M)
     assert sorted(listed) == sorted(path.name for path in (ROOT / "parsing").glob("_[a-z]*.py"))
     places = {name: place for place, name in enumerate(listed)}
@@ -317,7 +319,7 @@ def test_the_page_on_the_architecture_lists_the_modules_of_the_charts():
 
 
 def test_the_page_on_the_architecture_names_files_that_exist():
-    text = repository_file("doc", "architecture.rst").read_text(encoding="utf-8")
+    text = architecture_page()
     files = [path.as_posix() for path in ROOT.rglob("*.py")]
     for folder in ("tests", "benchmarks"):
         files += [path.as_posix() for path in (ROOT.parent / folder).glob("*.py")]
@@ -330,17 +332,10 @@ def test_the_page_on_the_architecture_names_files_that_exist():
 
 
 def test_the_page_on_the_architecture_says_what_imports_what():
-    text = repository_file("doc", "architecture.rst").read_text(encoding="utf-8")
-    block = text.split("A test compares the table")[1].split(".. code-block:: text\n\n")[1]
-    table, folder = {"utils": set()}, None
-    for line in block.split("\n\n")[0].splitlines():
-        first, *others = line.split()
-        if line[4] != " ":
-            folder = first
-        else:
-            others = [first, *others]
-        table.setdefault(folder, set()).update(others)
-    assert table == ALLOWED
+    block = architecture_block("A test compares the table")
+    lines = re.sub(r"\n {5,}", " ", block).splitlines()
+    table = {folder: set(others) for folder, *others in map(str.split, lines)}
+    assert table | {"utils": set()} == ALLOWED
 
 
 @cache
@@ -471,14 +466,8 @@ def test_docstrings_describe_the_signature():
         described = [parameter for parameter in described if not parameter.startswith("*")]
         expected = list(value._fields) if is_record else parameters_of(value)
         assert described == expected, f"{name}: {section} and signature differ"
-        if not inspect.isclass(value):
-            assert (
-                doc["Returns"]
-                or doc["Yields"]
-                or "write" in name
-                or "save" in name
-                or "check" in name
-            ), name
+        gives_nothing = inspect.isclass(value) or re.search("write|save|check", name)
+        assert doc["Returns"] or doc["Yields"] or gives_nothing, name
 
 
 def public_methods():
@@ -523,5 +512,4 @@ def test_everything_public_is_annotated():
 
 
 def test_modules_say_what_they_are():
-    for module in MODULES:
-        assert inspect.getdoc(importlib.import_module(module)), module
+    assert not [name for name in MODULES if not inspect.getdoc(importlib.import_module(name))]

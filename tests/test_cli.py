@@ -8,6 +8,7 @@ import locale
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -326,10 +327,12 @@ class TestTrain:
         loaded = loaded if isinstance(loaded, Pipeline) else [loaded]
         for ours, theirs in zip(loaded, model.fit(read_conllu(train)), strict=True):
             assert_same_model(ours, theirs)
-        *_, last = out.splitlines()
-        assert last.startswith(f"Learned {type(model[-1]).__name__} from 80 sentences with ")
-        assert f" s; saved to {tmp_path / 'model.npz'}. It parses words with the columns" in last
-        assert last.endswith("Its expected score is not known: test it, or add --cv 5.")
+        said = (
+            f"Learned {type(model[-1]).__name__} from 80 sentences with .* s; saved to "
+            f"{tmp_path}/model.npz. It parses words with the columns .*"
+            "Its expected score is not known: test it, or add --cv 5."
+        )
+        assert re.fullmatch(said, out.splitlines()[-1])
         assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
 
     def test_the_best_model_is_the_default(self, run, monkeypatch, train, tmp_path):
@@ -337,27 +340,20 @@ class TestTrain:
         make_networks_small(monkeypatch)
         path = tmp_path / "model.npz"
         out = run("train", train, "-o", path, "--tags", "upos", "--seed", "3", "--max-iter", "1")
-        model, trees = load_model(path), read_conllu(train)
+        *networks, linear = load_model(path).named_estimators_.items()
+        seeds = {name: network.random_state for name, network in networks}
         assert out.startswith("Taking --model ensemble: the most accurate one; biaffine learns in")
-        assert list(model.named_estimators_) == ["network0", "network1", "network2", "linear"]
-        assert [p.random_state for p in model.estimators_[:3]] == [3, 4, 5]
-        linear = model.named_estimators_["linear"]
-        assert [step.random_state for step in (linear[0], linear[1])] == [3, 3]
-        assert linear[1].max_iter == 1
-        assert model.parse(trees[:1])[0].upos[0] in model.tags_
-        assert f"from {len(trees)} sentences" in out
+        assert seeds == {"network0": 3, "network1": 4, "network2": 5}
+        tagger, crf = linear[1][:2]
+        assert [tagger.random_state, crf.random_state, crf.max_iter] == [3, 3, 1]
+        assert "from 80 sentences" in out
 
-    def test_training_goes_on(self, run, fail, files, train, test, tmp_path):
+    def test_training_goes_on(self, run, files, test, tmp_path):
         out, old = tmp_path / "model.npz", files / "linear.npz"
         run("train", test, "-o", out, "--continue", old, "--max-iter", "2", "--seed", "5")
         expected = load_model(old).set_params(warm_start=True, max_iter=2, random_state=5)
         expected.fit(read_conllu(test))
         assert_same_model(load_model(out), expected.set_params(warm_start=False))
-        message = "goes on with a model as it is; leave out --model and --min-count."
-        wrong = (*MODEL, "--min-count", "2", "--continue", old)
-        assert message in fail("train", test, "-o", out, *wrong)
-        message = "holds SpectralSHAG, which cannot go on learning; em, crf and biaffine can."
-        assert message in fail("train", test, "-o", out, "--continue", files / "model.npz")
 
 
 class TestRawText:
@@ -376,8 +372,7 @@ class TestRawText:
         for kind in ("student", "teacher", "without raw text"):
             row = rf"{kind}: UAS [\d.]+, LAS [\d.]+ +\(4 sentences set aside from .*train.conllu\)"
             assert re.search(row, printed)
-        trees = read_conllu(train)
-        known = [tree for k, tree in enumerate(trees, start=1) if k % 20]
+        known = [tree for k, tree in enumerate(read_conllu(train), start=1) if k % 20]
         sentences = [
             *known,
             *read_horizontal(raw),
@@ -391,17 +386,11 @@ class TestRawText:
         expected = DistilledParser(network, teacher).fit(sentences).parser_
         assert_same_model(load_model(out), expected)
 
-    def test_a_model_teaches(self, run, fail, train, files, tmp_path):
-        out, raw = tmp_path / "m.npz", files / "tokens.txt"
-        teacher = "--teacher", files / "linear.npz"
-        options = "--columns", "form", "--raw-text", files / "xx_small-ud-test.conllu"
-        printed = run("train", train, "-o", out, *options, *teacher)
-        assert "teacher: UAS" in printed
-        assert "without raw text" not in printed
-        err = fail("train", train, "-o", out, *teacher)
-        assert "--teacher is for learning from raw text; name some with --raw-text" in err
-        err = fail("train", train, "-o", out, "--model", "crf", "--raw-text", raw)
-        assert "--raw-text is for --model biaffine; crf learns from trees" in err
+    def test_a_model_teaches(self, run, train, files, tmp_path):
+        given = "train", train, "-o", tmp_path / "m.npz", "--teacher", files / "linear.npz"
+        raw = files / "xx_small-ud-test.conllu"
+        printed = run(*given, "--columns", "form", "--raw-text", raw)
+        assert ("teacher: UAS" in printed, "without raw text" in printed) == (True, False)
 
     @pytest.mark.filterwarnings("always")
     def test_raw_text_that_hurts(self, capsys, monkeypatch, train, files, tmp_path):
@@ -411,7 +400,7 @@ class TestRawText:
         assert main([*arguments, "--raw-text", raw, "--set-aside", "2"]) == 0
         assert "a network without raw text is better" in capsys.readouterr().err
 
-    def test_several_treebanks(self, run, fail, train, files, tmp_path):
+    def test_several_treebanks(self, run, train, files, tmp_path):
         out, linear = tmp_path / "m.npz", ("--model", "crf", "--columns", "upos")
         few = files / "few.conllu"
         printed = run("train", train, few, "-o", out, *linear, "--weight", "1", "0.5")
@@ -426,8 +415,6 @@ class TestRawText:
         crf = CRFParser(["upos"], n_features=2**12, max_iter=1, random_state=0)
         expected = crf.fit([tree for part in parts for tree in part], sample_weight=weights)
         assert_same_model(load_model(out), expected)
-        err = fail("train", train, few, "-o", out, "--weight", "1")
-        assert "--weight needs a number for each FILE, 2, got 1" in err
 
 
 class TestNamedTreebank:
@@ -448,7 +435,7 @@ class TestNamedTreebank:
 
     def test_scores_on_test(self, run, home, tmp_path, english):
         """What is printed and kept are the scores of other functions on files that are the same."""
-        note = "Two\nlines \u2603"
+        note, place = "Two\nlines \u2603", "30 sentences of the test set of UD_Test-Tiny"
         out = run("train", "UD_Test-Tiny", "-o", "m.npz", *MODEL, "--note", note)
         expected = make_pipeline(TokenFeature("upos"), SpectralSHAG()).fit(english[:60])
         test = english[70:100]
@@ -456,36 +443,34 @@ class TestNamedTreebank:
         uas = unlabeled_attachment_score(test, [tree.heads for tree in parsed])
         las = labeled_attachment_score(test, parsed)
         row = f"model: UAS {100 * uas:.1f}, LAS {100 * las:.1f}"
-        assert f"{row:<38}(30 sentences of the test set of UD_Test-Tiny)\n" in out
+        assert f"{row:<38}({place})\n" in out
         assert "from 60 sentences with " in out
         card = read_card("m.npz")
-        place = "30 sentences of the test set of UD_Test-Tiny"
-        assert card.pop("scores") == [{"of": "model", "on": place, "uas": uas, "las": las}]
-        assert re.fullmatch(r"\d{4}-\d\d-\d\d", card.pop("date"))
-        treebank = {"name": "UD_Test-Tiny", "release": "2.15", "licence": "CC BY 4.0"}
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", card["date"])
         assert card == {
-            "treebanks": [treebank],
+            "treebanks": [{"name": "UD_Test-Tiny", "release": "2.15", "licence": "CC BY 4.0"}],
             "trees": 60,
             "tokens": sum(map(len, english[:60])),
             "version": sklearn_shag.__version__,
             "note": note,
+            "scores": [{"of": "model", "on": place, "uas": uas, "las": las}],
+            "date": card["date"],
         }
-        about = json.loads(run("info", "m.npz"))
-        assert about["sha256"] == hashlib.sha256(Path("m.npz").read_bytes()).hexdigest()
+        printed = run("info", "m.npz")
+        about, sha256 = json.loads(printed), hashlib.sha256(Path("m.npz").read_bytes()).hexdigest()
+        assert about == about | card | {"sha256": sha256}
         assert about["model"].startswith(
             "ParserPipeline(steps=[('tokenfeature', TokenFeature()), ("
         )
-        assert {**about, **card} == about
-        assert set(run("info", "m.npz")) <= {*map(chr, range(32, 127)), "\n", "\u2603"}
+        assert set(printed) <= {*map(chr, range(32, 127)), "\n", "\u2603"}
 
     def test_continued(self, run, home, monkeypatch, train):
         """The card of the model that went on is part of the next; paths are not."""
         make_networks_small(monkeypatch)
         run("train", "UD_Test-Tiny", "-o", "a.npz", "--model", "biaffine")
         run("train", train, "-o", "b.npz", "--continue", "a.npz", "--max-iter", "1")
-        card = read_card("b.npz")
-        assert card["continues"] == read_card("a.npz")
-        assert card["treebanks"] == [{"name": "xx_small-ud-train.conllu"}]
+        card, treebanks = read_card("b.npz"), [{"name": "xx_small-ud-train.conllu"}]
+        assert (card["continues"], card["treebanks"]) == (read_card("a.npz"), treebanks)
         assert str(Path(train).parent) not in json.dumps(card)
 
     def test_errors(self, fail, home, monkeypatch):
@@ -545,8 +530,7 @@ class TestHelpers:
     @pytest.mark.filterwarnings("always")
     def test_without_own_trees(self, capsys, raw, helping, tmp_path):
         out = tmp_path / "m.npz"
-        argv = ["train", "-o", out, *helping, "--raw-text", raw]
-        assert main(list(map(str, argv))) == 0
+        assert main(list(map(str, ["train", "-o", out, *helping, "--raw-text", raw]))) == 0
         printed, err = capsys.readouterr()
         assert "from 0 sentences, 50 of helpers and 8 of raw text (24 words)" in printed
         assert "set aside from" not in printed
@@ -554,8 +538,7 @@ class TestHelpers:
         assert re.search(r"cuts a word into \d\.\d pieces, and one of the helpers into 1\.\d", err)
         model = load_model(out)
         assert model.tag_column_ == "upos"
-        assert not any(":" in name for name in model.labels_)
-        assert model.parse([["It", "barks"]])[0].upos
+        assert ":" not in "".join(model.labels_)
 
     def test_the_splitter_learns_from_helpers_of_the_script(self, tmp_path):
         """Greek and Latin helpers; those with tokens of several words are no example."""
@@ -577,23 +560,6 @@ class TestHelpers:
         columns = raw.with_suffix(".conllu")
         write_conllu([greek], columns)
         assert list_split([], helpers, [str(columns)]) == [latin, greek]
-
-    def test_wrong_options(self, fail, train, files, raw, helping, tmp_path):
-        out, linear = ("-o", tmp_path / "m.npz"), files / "linear.npz"
-        of_raw = "--raw-text", raw
-        for wrong, message in [
-            ([], "Name a FILE of trees, or treebanks of other languages with --helpers"),
-            (helping, "--helpers needs --context"),
-            ([*helping[:-2], *of_raw], "--helpers needs --context"),
-            ([*helping, *of_raw, "--teacher", linear], "leave out --teacher"),
-            ([*helping, *of_raw, "--model", "crf"], "--raw-text is for --model biaffine"),
-            ([*helping, *of_raw, "--weight", "2"], "--weight needs a number for each FILE, 0"),
-            ([*helping, "--continue", linear], "leave out --helpers"),
-            (["--helpers", files / "none.conllu"], "none.conllu"),
-        ]:
-            assert message in fail("train", *wrong, *out)
-        few = files / "few.conllu"
-        assert "refusing to overwrite" in fail("train", *helping, *of_raw, "-o", few)
 
 
 class TestParse:
@@ -634,8 +600,7 @@ class TestParse:
             stdout=subprocess.PIPE,
             env=environment(PYTHONIOENCODING="latin-1", PYTHONUTF8="0"),
         )
-        expected = (tmp_path / "out.conllu").read_bytes()
-        assert finish(process) == (0, expected, "")
+        assert finish(process) == (0, (tmp_path / "out.conllu").read_bytes(), "")
 
 
 def cell(value):
@@ -660,11 +625,9 @@ class TestSuggest:
         )
         assert len(rows) == sum((tree.heads == -1).sum() for tree in trees) > 200
         for row, s, token, head, *numbers in zip(rows, *expected, strict=True):
-            assert row[:2] == [partial, str(s + 1)]
-            assert f"# sent_id = {row[2]}\n" in trees[s]._source
-            forms = "_", *trees[s].forms
-            assert row[3:7] == [str(token), forms[token], str(head), forms[head]]
-            assert row[7:] == list(map(cell, numbers))
+            place, forms = [partial, str(s + 1), trees[s].sent_id], ("_", *trees[s].forms)
+            arc = [str(token), forms[token], str(head), forms[head]]
+            assert row == [*place, *arc, *map(cell, numbers)]
         assert run("suggest", model, partial, "-n", "1000", "--n-jobs", "2") == out
         assert run("suggest", model, partial).splitlines() == out.splitlines()[:11]
 
@@ -679,10 +642,10 @@ class TestSuggest:
             "file sentence sent_id unknown_heads expected_errors error_rate tree_probability text"
         )
         for row, s, *numbers in zip(rows, *expected, strict=True):
-            assert row[:2] == [partial, str(s + 1)]
-            assert row[3:] == [*map(cell, numbers), " ".join(trees[s].forms)]
+            place, text = [partial, str(s + 1), trees[s].sent_id], " ".join(trees[s].forms)
+            assert row == [*place, *map(cell, numbers), text]
 
-    def test_sentences_to_be_annotated(self, run, fail, model, partial, tmp_path):
+    def test_sentences_to_be_annotated(self, run, model, partial, tmp_path):
         """Those listed, with the tree that the parser gives them and the heads that they have."""
         out, trees = tmp_path / "next.conllu", read_conllu(partial)
         chosen = ("--by", "sentences", "-n", "3")
@@ -696,7 +659,6 @@ class TestSuggest:
             marks = [set(misc.split("|")) & {"Check=Yes", "Predicted=Yes"} for misc in tree.misc]
             assert [len(each) for each in marks] == [2 * (head == -1) for head in trees[s].heads]
         assert run("suggest", model, partial, *chosen, "-o", "-").encode() == out.read_bytes()
-        assert "same file" in fail("suggest", model, partial, *chosen, "-o", partial)
 
 
 class TestEvaluate:
@@ -726,10 +688,10 @@ class TestEvaluate:
             line = rf"^{names[name]} +{score:.2f}   {low:.2f} to {high:.2f}$"
             assert re.search(line, out, flags=re.MULTILINE)
         rows = [
-            {"symbol": symbol}
-            | {
-                side: {"correct": correct, "total": of}
-                for side, correct, of in zip(("left", "right"), right, total, strict=True)
+            {
+                "symbol": symbol,
+                "left": {"correct": right[0], "total": total[0]},
+                "right": {"correct": right[1], "total": total[1]},
             }
             for symbol, right, total in zip(*report.breakdown, strict=True)
         ]
@@ -784,23 +746,18 @@ class TestOverwriting:
     def test_refused(self, fail, monkeypatch, train, model, tmp_path, command, alias):
         treebank, saved = tmp_path / "t" / "treebank.conllu", tmp_path / "model.npz"
         treebank.parent.mkdir(exist_ok=True)
-        treebank.write_bytes(Path(train).read_bytes())
-        saved.write_bytes(Path(model).read_bytes())
+        before = [shutil.copy(*pair).read_bytes() for pair in ((train, treebank), (model, saved))]
         target = saved if command == "model" else treebank
-        output, source = target, treebank
+        output, source = target, treebank.parent if alias == "folder" else treebank
         if alias == "hard link":
             output = tmp_path / f"link-{command}"
             os.link(target, output)
-        elif alias == "folder":
-            source = treebank.parent
         for module, work in ((_models, "load_model"), (_training_data, "iter_sentences")):
             monkeypatch.setattr(module, work, None)  # before any work
         inputs = ["train", source] if command == "train" else ["parse", saved, source]
         err = fail(*inputs, "-o", output)
         assert f"The output {output} is the same file as the input {target}" in err
-        assert "-o" in err
-        assert treebank.read_bytes() == Path(train).read_bytes()
-        assert saved.read_bytes() == Path(model).read_bytes()
+        assert [treebank.read_bytes(), saved.read_bytes()] == before
 
     @over("name", ["none/out", "."])
     def test_output_is_checked_before_any_work(self, fail, monkeypatch, train, tmp_path, name):
@@ -826,19 +783,6 @@ class TestWarnings:
         with pytest.warns(UserWarning, match="shown as usual"):
             warnings.warn("shown as usual", UserWarning, stacklevel=1)
 
-    @pytest.mark.filterwarnings("always")
-    def test_scores_that_would_be_too_good(self, capsys, files, test, tmp_path):
-        """A file compared with itself, and a test set among the training files."""
-        assert main(["evaluate", test, test]) == 0
-        err = capsys.readouterr().err
-        assert err == f"sklearn-shag evaluate: warning: {test} is compared with itself\n"
-        for sources, n in ((str(files / "xx_small-ud-*.conllu"), 2), (test, 1)):
-            assert main(["train", sources, "-o", str(tmp_path / "m"), "--model", "single"]) == 0
-            out, err = capsys.readouterr()
-            assert ("from 110 sentences in 2 files" in out) == (n == 2)
-            start = f"sklearn-shag train: warning: {test} is among the 2 files to learn from"
-            assert err.startswith(start) if n == 2 else err == ""
-
 
 def demo_table(out):
     """Of each model the printed UAS and share of exact matches."""
@@ -862,27 +806,21 @@ class TestDemo:
 
     def test_treebank(self, run, files):
         out = run("demo", "--treebank", files)
-        train = read_conllu(files / "xx_small-ud-train.conllu")
-        test = read_conllu(files / "xx_small-ud-test.conllu")
+        train, test = (
+            read_conllu(files / f"xx_small-ud-{part}.conllu") for part in ("train", "test")
+        )
         spectral = SpectralSHAG(8)
-        models = {
+        em = {"init": "moments", "max_iter": 100, "smoothing": spectral.smoothing}
+        expected = {}
+        for name, model in {
             "DET": DeterministicSHAG("single"),
             "DET+F": DeterministicSHAG("first"),
-            f"SPECTRAL, {spectral.n_states} states": spectral,
-            f"EM, {spectral.n_states} states": EMSHAG(
-                spectral.n_states,
-                init="moments",
-                max_iter=100,
-                smoothing=spectral.smoothing,
-            ),
-        }
-        expected = {}
-        for name, model in models.items():
+            "SPECTRAL, 8 states": spectral,
+            "EM, 8 states": EMSHAG(8, **em),
+        }.items():
             heads = model.fit(train).predict(test)
-            expected[name] = (
-                round(100 * unlabeled_attachment_score(test, heads), 1),
-                round(100 * exact_match_score(test, heads), 1),
-            )
+            scores = unlabeled_attachment_score(test, heads), exact_match_score(test, heads)
+            expected[name] = tuple(round(100 * score, 1) for score in scores)
         assert demo_table(out) == expected
         assert demo_table(run("demo", "--treebank", files, "--grammars")) == expected
         assert "80 sentences to learn from, 30 to parse" in out
@@ -897,22 +835,18 @@ class TestDemo:
         test = read_conllu(files / "xx_small-ud-test.conllu")
         true = next(tree for tree in test if f"\n{' '.join(tree.forms)}\n" in out)
         model = SpectralSHAG(1, smoothing=5).fit(read_conllu(files / "xx_small-ud-train.conllu"))
-        parsed = model.parse([true])[0]
+        (parsed,) = model.parse([true])
         right = true.heads == parsed.heads
         assert not right.all(), "choose another treebank: this sentence is parsed without errors"
+        marks = np.where(right, "", " *")
         left = ["the true tree", "", *str(true).split("\n")]
-        drawn = ["parsed by SPECTRAL, 1 states", ""] + [
-            row + ("" if is_right else " *")
-            for row, is_right in zip(str(parsed).split("\n"), right, strict=True)
-        ]
-        if columns == 200:
-            width = max(map(len, left)) + 6
-            rows = [f"{a:<{width}}{b}".rstrip() for a, b in zip(left, drawn, strict=True)]
-        else:
-            rows = [*left, "", *drawn]
+        drawn = [*map("".join, zip(str(parsed).split("\n"), marks, strict=True))]
+        drawn = ["parsed by SPECTRAL, 1 states", "", *drawn]
+        width = max(map(len, left)) + 6
+        beside = [f"{a:<{width}}{b}".rstrip() for a, b in zip(left, drawn, strict=True)]
+        rows = {200: beside, 30: [*left, "", *drawn]}[columns]
         assert "\n" + "\n".join(rows) + "\n" in out
-        n = len(true)
-        assert f"\n{right.sum()} of {n} words have the right head; * marks the others.\n" in out
+        assert f"\n{right.sum()} of {len(true)} words have the right head; * marks" in out
 
 
 class TestHelp:
@@ -980,52 +914,13 @@ class TestHelp:
                 if "%(default)s" in action.help:
                     assert action.default is not None
 
-    def test_version(self, capsys):
-        with pytest.raises(SystemExit) as end:
-            main(["--version"])
-        assert end.value.code == 0
-        assert capsys.readouterr().out == f"sklearn_shag {sklearn_shag.__version__}\n"
-
 
 class TestErrors:
-    def test_trees_that_are_not_whole(self, run, fail, train, test, tmp_path):
-        trees, out = read_conllu(test), tmp_path / "m"
-        bare, partial = tmp_path / "bare.conllu", tmp_path / "partial.conllu"
-        write_conllu([tree.with_heads(None) for tree in trees], bare)
-        write_conllu([trees[0].with_heads([-1, *trees[0].heads[1:]]), *trees[1:]], partial)
-        linear = "--model", "crf", "--columns", "upos", "--max-iter", "1"
-        whole = "--set-aside", "0"
-        err = fail("train", train, bare, "-o", out, *MODEL)
-        assert f"error: {bare}: 30 of 30 sentences have no heads to learn from. Leave" in err
-        assert f"{bare}: 30 of 30 sentences have no heads" in fail(
-            "train", bare, "-o", out, *linear
-        )
-        err = fail("train", train, partial, "-o", out, *MODEL)
-        assert f"{partial}: 1 of 30 sentences have words without heads, but this model" in err
-        assert "parse --keep-heads" in err
-        assert not out.exists()
-        assert "from 30 of 60 sentences" in run("train", partial, bare, "-o", out, *linear, *whole)
-        assert "is without heads" in fail("evaluate", bare, test)
-        assert "is without heads" in fail("evaluate", test, bare)
-        err = fail("evaluate", test, partial)
-        assert f"sentence 1 of {partial} (sent_id " in err
-        assert "has words without heads; only whole trees can be scored" in err
-
-    def test_interruption(self, capsys, monkeypatch, train):
-        def interrupt(*arguments):
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(_training_data, "iter_sentences", interrupt)
-        assert main(["train", train, "-o", "m", "--model", "spectral"]) == 130
-        assert capsys.readouterr().err == "sklearn-shag train: interrupted\n"
-
-    def test_out_of_memory(self, fail, monkeypatch, train):
-        def fill(*arguments):
-            return np.empty(2**62, dtype=np.int8)
-
-        monkeypatch.setattr(_training_data, "iter_sentences", fill)
-        err = fail("train", train, "-o", "m")
-        assert "error: out of memory. Unable to allocate 4.00 EiB" in err
+    def test_trees_that_are_not_whole(self, run, files, test, tmp_path):
+        write_conllu([tree.with_heads(None) for tree in read_conllu(test)], tmp_path / "bare")
+        given = "train", files / "partial.conllu", tmp_path / "bare", "-o", tmp_path / "m"
+        linear = "--model", "crf", "--columns", "upos", "--max-iter", "1", "--set-aside", "0"
+        assert "from 30 of 60 sentences" in run(*given, *linear)
 
     @over("name", ["a\nb", "\x1b[2J\x07", "x" * 10_000])
     @over(
@@ -1106,10 +1001,8 @@ class TestStandardOutput:
         """The reader has left before the few lines are written: no complaint."""
         reader, writer = os.pipe()
         os.close(reader)
-        try:
-            process = start(command, *([model, test] if command == "parse" else []), stdout=writer)
-        finally:
-            os.close(writer)
+        with os.fdopen(writer, "wb") as stdout:
+            process = start(command, *[model, test] * (command == "parse"), stdout=stdout)
         status, _, complaints = finish(process)
         assert (status, complaints) == (0, "")
 

@@ -84,11 +84,9 @@ def words(*heads):
 class TestRead:
     def test_roots_crossing_arcs_and_missing_heads(self):
         _, roots, crossing, unlabelled = read(TEXT)
-        assert roots.heads.tolist() == [0, 0]
-        assert not roots.heads.flags.writeable
+        assert (roots.heads.tolist(), roots.heads.flags.writeable) == ([0, 0], False)
         assert not crossing.is_projective
-        assert unlabelled.heads is None
-        assert unlabelled.deprels == ("_", "amod")
+        assert (unlabelled.heads, unlabelled.deprels) == (None, ("_", "amod"))
 
     @pytest.mark.parametrize(
         ("symbols", "expected"),
@@ -101,8 +99,7 @@ class TestRead:
     )
     def test_symbols(self, symbols, expected):
         trees = read(TEXT, symbols=symbols)
-        assert trees[0].symbols == expected
-        assert write(trees) == TEXT
+        assert (trees[0].symbols, write(trees)) == (expected, TEXT)
 
     @pytest.mark.parametrize(
         "variant",
@@ -116,19 +113,17 @@ class TestRead:
     def test_variants_of_the_same_text(self, variant, tmp_path):
         path = tmp_path / "variant.conllu"
         path.write_bytes(variant.encode())
-        assert write(read_conllu(path)) == TEXT
-        assert write(read(variant)) == TEXT
+        assert (write(read_conllu(path)), write(read(variant))) == (TEXT, TEXT)
 
     def test_line_ends_stay(self, tmp_path):
         """All trees have the line end of the first line of their file."""
         crlf = TEXT.replace("\n", "\r\n")
+        path = tmp_path / "crlf.conllu"
         for text in (crlf, TEXT.replace("\n", "\r\n", 3)):
-            path = tmp_path / "crlf.conllu"
             path.write_bytes(text.encode())
             trees = pickle.loads(pickle.dumps(read_conllu(path)))
             write_conllu(trees, path)
-            assert path.read_bytes() == crlf.encode()
-            assert trees == read(TEXT)
+            assert (path.read_bytes(), trees) == (crlf.encode(), read(TEXT))
             heads = [tree.with_heads(tree.heads, tree.deprels) for tree in trees]
             assert all("\n" not in tree.to_conllu().replace("\r\n", "") for tree in heads)
             assert all("\r" not in line for tree in trees for line in tree.to_dict()["comments"])
@@ -211,30 +206,28 @@ class TestErrors:
         before, after = "# before\n" + words(0) + "\n\n", "\n# after\n" + words(2, 0) + "\n"
         path, line = tmp_path / "bad.conllu", before.count("\n") + line
         path.write_bytes((before + sentence + after).encode(errors="surrogateescape"))
-        with pytest.raises(ConlluError, match=message) as caught:
+        with pytest.raises(ConlluError, match=message) as raised:
             read_conllu(path)
-        assert str(caught.value).startswith(f"{path}:{line}: ")
-        assert (caught.value.path, caught.value.line) == (str(path), line)
-        assert [len(tree) for tree in read_conllu(path, on_error="skip")] == [1, 2]
-        with pytest.warns(UserWarning, match=message) as caught:
-            trees = read_conllu(path, on_error="warn")
-        assert [len(tree) for tree in trees] == [1, 2]
-        assert len(caught) == 1
-        assert str(caught[0].message).startswith(f"{path}:{line}: ")
-        assert caught[0].filename == __file__
+        assert str(raised.value).startswith(f"{path}:{line}: ")
+        assert (raised.value.path, raised.value.line) == (str(path), line)
+        with pytest.warns(UserWarning, match=message) as warned:
+            trees = [read_conllu(path, on_error=on_error) for on_error in ("skip", "warn")]
+        assert [list(map(len, each)) for each in trees] == [[1, 2], [1, 2]]
+        told = [(str(each.message), each.filename) for each in warned]
+        assert told == [(f"{raised.value}; the sentence is left out", __file__)]
 
     def test_line_numbers_count_crlf_and_blank_lines(self):
         text = ("\n\n" + words(0) + "\n\n\n# c\n" + words(1)).replace("\n", "\r\n")
         with pytest.raises(ConlluError, match=r"^<text>:8: "):
             read(text)
 
-    def test_open_file_with_the_wrong_encoding(self, tmp_path):
+    @over("on_error", ["raise", "skip"])
+    def test_open_file_with_the_wrong_encoding(self, tmp_path, on_error):
         path = tmp_path / "latin1.conllu"
         path.write_bytes((words(0) + "\n" + words(0).replace("w", "\xe9")).encode("latin-1"))
-        for on_error in ("raise", "skip"):
-            with open(path, encoding="utf-8") as file, pytest.raises(ConlluError) as caught:
-                read_conllu(file, on_error=on_error)
-            assert caught.value.line == 3
+        with open(path, encoding="utf-8") as file, pytest.raises(ConlluError) as caught:
+            read_conllu(file, on_error=on_error)
+        assert caught.value.line == 3
 
     def test_error_is_a_value_error_and_can_be_pickled(self):
         error = pickle.loads(pickle.dumps(ConlluError("a.conllu", 7, "wrong")))
@@ -260,32 +253,27 @@ class TestErrors:
         assert (caught.value.path, caught.value.line) == (str(path), 1)
 
 
-HUGE = {
-    "9" * 4301: "ID '9999.*is out of place",
-    "1-" + "9" * 4301: "ID '1-999.*is out of place",
-    "0." + "9" * 4301: "ID '0.999.*is out of place",
-    "9" * 10**7: "ID '9999.*is out of place",
-    "x" * 10**7: "'xxx.* is not a valid ID",
-    "\x1b]0;owned\x07\u202e": r"'\\x1b\]0;owned\\x07\\u202e' is not a valid ID",
-}
+HUGE = [
+    ("9" * 4301, 0, "ID '9999.*is out of place"),
+    ("1-" + "9" * 4301, 0, "ID '1-999.*is out of place"),
+    ("0." + "9" * 4301, 0, "ID '0.999.*is out of place"),
+    ("9" * 10**7, 0, "ID '9999.*is out of place"),
+    ("x" * 10**7, 0, "'xxx.* is not a valid ID"),
+    ("\x1b]0;owned\x07\u202e", 0, r"'\\x1b\]0;owned\\x07\\u202e' is not a valid ID"),
+    *[(1, head, "head") for head in ("9" * 4300, "-" + "9" * 4301, "x" * 10**7)],
+]
 
 
 class TestHostileFiles:
     """Whatever is in a file: an error in one line, soon, and without much memory."""
 
-    @over(("token_id", "message"), HUGE.items())
-    def test_ids(self, token_id, message):
+    @over(("token_id", "head", "message"), HUGE)
+    def test_ids_and_heads(self, token_id, head, message):
         with pytest.raises(ConlluError, match=message) as caught:
-            read(WORD.format(token_id, 0))
+            read(WORD.format(token_id, head))
         assert len(str(caught.value)) <= 500
         assert len(pickle.dumps(caught.value.args)) < 1000
         assert str(caught.value).isprintable()
-
-    @over("head", ["9" * 4300, "-" + "9" * 4301, "x" * 10**7])
-    def test_heads(self, head):
-        with pytest.raises(ConlluError, match="head") as caught:
-            read(WORD.format(1, head))
-        assert len(str(caught.value)) <= 500
 
     def test_names(self, tmp_path):
         path = tmp_path / "a\nb\x1b[2J\u202e.conllu"
@@ -297,8 +285,7 @@ class TestHostileFiles:
             ConlluError, match=r"/a\\nb\\x1b\[2J\\u202e\.conllu:1: 10 col"
         ) as caught:
             read_conllu(path)
-        assert str(caught.value).isprintable()
-        assert caught.value.path == str(path)
+        assert (str(caught.value).isprintable(), caught.value.path) == (True, str(path))
 
     # A hundred thousand bytes: where each is read once more for every other, this takes minutes.
     @over(
@@ -323,8 +310,7 @@ class TestHostileFiles:
     def test_what_unpacks_to_more(self, tmp_path, reader):
         path = tmp_path / "bomb.conllu"
         path.write_bytes(gzip.compress(b"\n" * 10**7, 1))
-        assert reader(path) == []
-        assert reader(path, max_bytes=10**7) == []
+        assert (reader(path), reader(path, max_bytes=10**7)) == ([], [])
         message = r"bomb\.conllu:\d+: up to here the text has more than max_bytes=9999999 bytes"
         tracemalloc.start()
         with pytest.raises(ConlluError, match=message):
@@ -335,18 +321,18 @@ class TestHostileFiles:
         tracemalloc.stop()
         assert peak < 2 * 10**7
 
-    def test_open_files_and_wide_characters(self):
-        text = "# \N{GRINNING FACE}\n" + words(0)
-        n_bytes = len(text.encode())
-        assert len(read(text, max_bytes=n_bytes)) == 1
-        with pytest.raises(ConlluError, match=f"more than max_bytes={n_bytes - 1} bytes"):
-            read(text, max_bytes=n_bytes - 1)
-
-    def test_too_large_from_a_line_on(self):
-        text = words(0) + "\n" + words(0)
-        with pytest.raises(ConlluError) as caught:
-            read(text, max_bytes=len(words(0)) + 1)
-        assert caught.value.line == 4  # of three lines the last is beyond
+    @over(
+        ("text", "max_bytes", "line"),
+        [
+            ("# \N{GRINNING FACE}\n" + words(0), 7 + len(words(0)) - 1, 3),
+            (words(0) + "\n" + words(0), len(words(0)) + 1, 4),  # of three lines the last is beyond
+        ],
+    )
+    def test_open_files_that_are_too_large(self, text, max_bytes, line):
+        assert read(text, max_bytes=len(text.encode()))
+        with pytest.raises(ConlluError, match=f"more than max_bytes={max_bytes} bytes") as caught:
+            read(text, max_bytes=max_bytes)
+        assert caught.value.line == line
 
     def test_blank_lines(self):
         """They are lines of spaces, and whatever ends the file."""
@@ -400,10 +386,8 @@ class TestRoundTrip:
         )
 
     def test_removed_heads(self):
-        text = words(2, 0)
-        assert write([read(text)[0].with_heads(None)]) == (
-            words("_", "_").replace("\tdep\t", "\t_\t") + "\n"
-        )
+        bare = words("_", "_").replace("\tdep\t", "\t_\t") + "\n"
+        assert write([read(words(2, 0))[0].with_heads(None)]) == bare
 
     def test_misc_of_a_file(self):
         """Values are added, those of the same name replaced; nothing else changes."""
@@ -425,9 +409,7 @@ class TestRoundTrip:
         ):
             assert expected.count(old) == 1
             expected = expected.replace(old, new)
-        assert write(changed) == expected
-        assert changed == trees
-        assert write(trees) == TEXT
+        assert (write(changed), changed, write(trees)) == (expected, trees, TEXT)
         again = [tree.with_misc("Ref", list("abcd")[: len(tree)]) for tree in read(expected)]
         assert write(again[:1]) == write([trees[0].with_misc("Ref", list("abcd"))])
 
@@ -496,8 +478,7 @@ class TestWrite:
         trees = [*read(TEXT), ["DET", "NOUN"]]
         with pytest.raises(TypeError, match=r"trees\[4\] must be a DependencyTree, got list"):
             write_conllu(iter(trees), path)
-        assert path.read_bytes() == b"old"
-        assert os.listdir(tmp_path) == [path.name]
+        assert (path.read_bytes(), os.listdir(tmp_path)) == (b"old", [path.name])
 
     def test_standard_output(self, capfdbinary, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
@@ -508,8 +489,7 @@ class TestWrite:
             with pytest.raises(TypeError, match=r"trees\[1\]"):
                 write_conllu([DependencyTree(["a"]), None], "-")
         out = capfdbinary.readouterr().out.replace(b"\r\n", b"\n")
-        assert out == b"before\n1\t\xc3\xa9" + b"\t_" * 8 + b"\n\n"
-        assert os.listdir(tmp_path) == []
+        assert (out, os.listdir(tmp_path)) == (b"before\n1\t\xc3\xa9" + b"\t_" * 8 + b"\n\n", [])
 
     def test_standard_output_of_text_alone(self, monkeypatch):
         """As in notebooks."""

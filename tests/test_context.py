@@ -64,6 +64,10 @@ class Source:
         return "Source()"
 
 
+# Of parsers that only have to run.
+TINY = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
+
+
 def small(embeddings, **settings):
     settings = {"hidden_layer_sizes": [8], "max_iter": 4, "batch_size": 100, **settings}
     return BiaffineParser(["upos"], embeddings=embeddings, random_state=0, **settings)
@@ -103,8 +107,7 @@ def test_they_are_read_of_known_and_unknown_words(english):
     given, blank = {}, []
     for k, tree in enumerate(english[:200]):
         n_tokens = len(tree)
-        sides = np.sign(tree.heads - np.arange(1, n_tokens + 1))
-        given[f"{k}"] = np.eye(3)[1 - sides]
+        given[f"{k}"] = np.eye(3)[1 - np.sign(tree.heads - np.arange(1, n_tokens + 1))]
         columns = {"upos": ["X"] * n_tokens, "lemmas": [f"{k}"] * n_tokens}
         blank.append(DependencyTree(["x"] * n_tokens, tree.heads, **columns))
     train, test = blank[:150], blank[150:]
@@ -140,8 +143,7 @@ def test_tables_and_sources_are_told_apart():
 
 def test_each_sentence_is_asked_for_once(english):
     train, test = english[:40], english[40:60]
-    settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
-    several = BiaffineParser(tags=("upos", "xpos"), embeddings=Source(), **settings)
+    several = BiaffineParser(tags=("upos", "xpos"), embeddings=Source(), **TINY)
     for parser in [
         several,
         clone(several).set_params(tags="upos", early_stopping=True),
@@ -161,7 +163,7 @@ def test_each_sentence_is_asked_for_once(english):
     source.asked.clear()
     frozen.fit(train).parse(test)
     assert list(map(id, source.asked)) == list(map(id, test))
-    tagger, source = Tagger(embeddings=Source(), cv=2, n_jobs=2, **settings), Source()
+    tagger, source = Tagger(embeddings=Source(), cv=2, n_jobs=2, **TINY), Source()
     tagger.set_params(embeddings=source).fit_transform(train)
     assert list(map(id, source.asked)) == list(map(id, train))
 
@@ -178,13 +180,11 @@ def test_sentences_keep_their_vectors(english):
     assert_array_equal(part.rows[part.places], np.concatenate(Source()(taken)))
     assert source.asked == english[:5]
     sent = pickle.loads(pickle.dumps(sentences))  # to another process
-    assert sent == sentences
-    assert not sent.vectors
+    assert (sent, len(sent.vectors)) == (sentences, 0)
 
 
 def test_no_vectors_are_held_afterwards(english, fitted, monkeypatch):
-    made = []
-    init = _context.ContextVectors.__init__
+    made, init = [], _context.ContextVectors.__init__
 
     def watched(self, *args):
         made.append(weakref.ref(self))
@@ -228,8 +228,6 @@ def test_files_do_not_hold_the_source(english, fitted, tmp_path):
     expected = fitted.predict_marginals(english[:9])
     for again in (loaded.set_params(embeddings=Source()), load_model(path, embeddings=Source())):
         assert same(again.predict_marginals(english[:9]), expected)
-    with pytest.raises(TypeError, match="function from sentences"):
-        load_model(path, embeddings={"a": [1.0]})
     header, arrays = read_parts(path)
     header["model"]["attributes"]["embeddings_name_"] = None
     write_parts(path, header, arrays)
@@ -238,55 +236,21 @@ def test_files_do_not_hold_the_source(english, fitted, tmp_path):
 
 
 def test_every_network_of_a_file_gets_the_source(english, tmp_path):
-    settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
-    parser = BiaffineParser(tags=("upos", "xpos"), embeddings=Source(), **settings)
+    parser = BiaffineParser(tags=("upos", "xpos"), embeddings=Source(), **TINY)
     average = AveragedParser.of_seeds(parser, 2, calibrate=False).fit(english[:20])
     save_model(average, tmp_path / "model.npz")
     loaded = load_model(tmp_path / "model.npz", embeddings=Source())
     assert loaded.parse(english[20:25]) == average.parse(english[20:25])
-    save_model(CRFParser(max_iter=1).fit(english[:20]), tmp_path / "model.npz")
-    with pytest.raises(ValueError, match="reads no vectors in context"):
-        load_model(tmp_path / "model.npz", embeddings=Source())
 
 
 def test_a_parser_gives_its_source_to_its_tagger(english):
-    settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
-    parser = BiaffineParser(tags=("upos", "xpos"), embeddings=Source(), **settings)
+    parser = BiaffineParser(tags=("upos", "xpos"), embeddings=Source(), **TINY)
     parser.fit(english[:20]).set_params(embeddings=(source := Source()))
     parser.predict_tags(english[:2], "xpos")
     assert source.asked == english[:2]
 
 
-def test_what_is_refused(english, fitted):
-    shown = r"X\[2\] \('"
-
-    def wrong(change):
-        def source(sentences):
-            found = Source()(sentences)
-            found[2] = change(found[2])
-            return found
-
-        return source
-
-    def failing(sentences):
-        raise KeyError("no vectors")
-
-    cases = [
-        (lambda sentences: Source()(sentences)[1:], "returned 19 for the 20 sentences"),
-        (wrong(lambda rows: rows[1:]), f"shape .* for {shown}"),
-        (wrong(lambda rows: rows[:, 1:]), f"shape .* for {shown}"),
-        (wrong(lambda rows: rows[0]), f"shape .* for {shown}"),
-        (wrong(lambda rows: rows * np.nan), f"not finite, or larger than 65,504 for {shown}"),
-        (wrong(lambda rows: rows * 1e5), f"not finite, or larger than 65,504 for {shown}"),
-        (wrong(lambda rows: [["a"]]), f"an array of <U1 for {shown}"),
-        (wrong(lambda rows: [[1.0], [1.0, 2.0]]), f"rows of different lengths for {shown}"),
-        (wrong(lambda rows: None), f"for {shown}"),
-        (lambda sentences: [np.ones((len(s), 0)) for s in sentences], r"shape \(\d+, 0\)"),
-        (lambda sentences: None, "failed on .*TypeError"),
-        (failing, r"embeddings, .*failing, failed on X\[0\] to X\[19\]: KeyError: 'no vectors'"),
-        (TransformerVectors(3), "embeddings.*folder"),
-    ]
-    assert not not_refused(cases, lambda embeddings: small(embeddings).fit(english[:20]))
+def test_vectors_of_another_size_are_refused(english, fitted):
     other = clone(fitted)
     vars(other).update(vars(fitted))
     with pytest.raises(ValueError, match=r"of 5 dimensions.*from Source\(\), had 4"):
@@ -361,10 +325,9 @@ def test_what_is_kept_is_the_same_and_is_run_once(tmp_path, folder, english, mon
         assert ask_vectors(kept, check_sentences(sentences[:3])[0]).rows.dtype == np.float16
         assert kept.transform([]) == []
     # No sentence is written out.
-    files = [path for path in (tmp_path / "a").rglob("*.json") if path.is_file()]
-    word = max(sentences[0].forms, key=len)
+    files = [path.read_text(encoding="utf-8") for path in (tmp_path / "a").rglob("*.json")]
     assert files
-    assert not any(word in path.read_text(encoding="utf-8") for path in files)
+    assert max(sentences[0].forms, key=len) not in "".join(files)
 
 
 def test_vectors_of_other_files_or_layers_are_not_taken(tmp_path, english, monkeypatch):
@@ -411,10 +374,8 @@ def test_pieces_per_word(folder, english):
 
 def test_words_of_no_pieces_have_zeros(folder, english):
     known = english[0].forms[0]
-    vectors = TransformerVectors(folder).transform([[known, " ", known], [" "]])
-    assert not vectors[0][1].any()
-    assert not vectors[1].any()
-    assert vectors[0][0].any()
+    found = TransformerVectors(folder).transform([[known, " ", known], [" "]])
+    assert [each.any(axis=1).tolist() for each in found] == [[True, False, True], [False]]
 
 
 @pytest.mark.parametrize("at_once", [7, 1000])
@@ -438,38 +399,37 @@ def test_a_table_of_words_against_every_occurrence(folder, english, monkeypatch,
 
 
 def test_tables_that_are_refused(folder, english):
-    for settings, problem in [
+    def make(settings):
+        return TransformerVectors(folder).to_table(english[:5], **settings)
+
+    cases = [
         ({"min_count": 10**6}, "No word occurs min_count=1000000 times"),
         ({"n_components": 0}, "n_components"),
         ({"min_count": 1.5}, "min_count"),
-    ]:
-        with pytest.raises(ValueError, match=problem):
-            TransformerVectors(folder).to_table(english[:5], **settings)
-    assert TransformerVectors(folder).to_table(english[:5])[1].shape[1] == 12  # all it has
+    ]
+    assert not not_refused(cases, make)
+    assert make({})[1].shape[1] == 12  # all it has
 
 
 def test_folders_that_are_refused(tmp_path, folder, english):
-    words = ["a", "b"]
-    cases = [
-        (TransformerVectors(write_encoder(tmp_path / "relu", words, hidden_act="relu")), "relu"),
-        (
-            TransformerVectors(
-                write_encoder(tmp_path / "far", words, position_embedding_type="relative_key")
-            ),
-            "relative_key",
-        ),
-        (TransformerVectors(write_encoder(tmp_path / "t5", words, kind="t5")), "of the type 't5'"),
-        (TransformerVectors(folder, layers=[0]), "layers must name some of the 4 layers"),
-        (TransformerVectors(folder, layers=[5]), "layers must name"),
-        (TransformerVectors(folder, layers=[]), "layers must name"),
-        (TransformerVectors(folder, batch_size=0), "batch_size"),
-        (TransformerVectors(folder, memory=5), "memory"),
-    ]
-    deep = write_encoder(tmp_path / "deep", words, num_hidden_layers=8)
-    cases.append((TransformerVectors(deep, layers=[8]), "no encoder that can be read"))
-    broken = write_encoder(tmp_path / "broken", words)
+    def encoder(name, **config):
+        return write_encoder(tmp_path / name, ["a", "b"], **config)
+
+    broken = encoder("broken")
     (broken / "model.safetensors").write_bytes(b"x" * 20)
-    cases.append((TransformerVectors(broken), "no encoder that can be read"))
+    cases = [
+        ((encoder("relu", hidden_act="relu"),), {}, "relu"),
+        ((encoder("far", position_embedding_type="relative_key"),), {}, "relative_key"),
+        ((encoder("t5", kind="t5"),), {}, "of the type 't5'"),
+        ((encoder("deep", num_hidden_layers=8),), {"layers": [8]}, "no encoder that can be read"),
+        ((broken,), {}, "no encoder that can be read"),
+        ((folder,), {"layers": [0]}, "layers must name some of the 4 layers"),
+        ((folder,), {"layers": [5]}, "layers must name"),
+        ((folder,), {"layers": []}, "layers must name"),
+        ((folder,), {"batch_size": 0}, "batch_size"),
+        ((folder,), {"memory": 5}, "memory"),
+    ]
+    cases = [(TransformerVectors(*given, **settings), told) for given, settings, told in cases]
     assert not not_refused(cases, lambda source: source.transform(english[:1]))
     with pytest.raises(FileNotFoundError, match=r"config\.json"):
         TransformerVectors(tmp_path).transform(english[:1])
@@ -478,7 +438,7 @@ def test_folders_that_are_refused(tmp_path, folder, english):
 # The command
 
 
-def test_the_command_with_a_transformer_for_training(tmp_path, english, capsys):
+def test_the_command_with_a_transformer_for_training(tmp_path, english):
     train, test, model = (str(tmp_path / name) for name in ("a.conllu", "b.conllu", "m.npz"))
     write_conllu(english[:20], train)
     write_conllu(english[20:30], test)
@@ -489,17 +449,3 @@ def test_the_command_with_a_transformer_for_training(tmp_path, english, capsys):
     assert main([*learn, "--context", str(folder)]) == 0
     shutil.rmtree(folder)
     assert main(["parse", model, test, "-o", str(tmp_path / "out")]) == 0
-    capsys.readouterr()
-    of_vectors = ["--context", str(folder), "--embeddings", "x"]
-    for wrong, message in [
-        (learn, "--context-for training needs a transformer, --context"),
-        ([*learn[:-1], "parsing"], "--context-for parsing needs a transformer, --context"),
-        ([*learn, *of_vectors], "leave out --embeddings"),
-        (
-            [*learn[:4], "--model", "first", *settings[-1:], "training"],
-            "--context-for: vectors are",
-        ),
-        ([*learn, "--continue", model], "leave out --model and --context-for"),
-    ]:
-        assert main(wrong) == 1
-        assert message in capsys.readouterr().err

@@ -11,7 +11,6 @@ import re
 import socket
 import sys
 import threading
-import time
 import warnings
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -32,8 +31,7 @@ from sklearn_shag.datasets import (
     make_treebank,
 )
 from sklearn_shag.datasets._parsers import PARSERS, NamedParser
-from sklearn_shag.operators import Operators
-from sklearn_shag.treebank import TokenFeature, read_conllu, write_conllu
+from sklearn_shag.treebank import TokenFeature, write_conllu
 from tests.loops import over
 
 LEFT, RIGHT = 0, 1
@@ -84,49 +82,28 @@ class TestMakeTreebank:
         trees, operators = make_treebank(30, random_state=3, return_operators=True)
         again, same = make_treebank(30, random_state=3, return_operators=True)
         assert trees == again == make_treebank(30, random_state=np.random.RandomState(3))
-        for a, b in zip(operators, same, strict=True):
-            np.testing.assert_array_equal(a, b)
+        assert [part.tobytes() for part in operators] == [part.tobytes() for part in same]
         other, different = make_treebank(30, random_state=4, return_operators=True)
         assert trees != other
         assert not np.allclose(operators.A, different.A, rtol=1e-3, atol=1e-3)
 
-    @pytest.mark.parametrize(
-        ("n_states", "n_symbols", "mean_length"),
-        [(1, 1, 2.0), (3, 8, 10.0)],
-    )
-    def test_operators_are_proper(self, n_states, n_symbols, mean_length):
-        for seed in range(2):
-            _, operators = make_treebank(
-                1,
-                n_states,
-                n_symbols=n_symbols,
-                mean_length=mean_length,
-                max_length=10**6,
-                random_state=seed,
-                return_operators=True,
-            )
-            assert isinstance(operators, Operators)
-            lead = (n_symbols + 2, 2)
-            assert operators.alpha_1.shape == operators.alpha_inf.shape == (*lead, n_states)
-            assert operators.A.shape == (*lead, n_symbols + 1, n_states, n_states)
-            for array in operators:
-                assert array.min() >= 0.0
-            for head in range(n_symbols + 1):  # the last is the unknown head
-                for direction in (LEFT, RIGHT):
-                    alpha_1, alpha_inf, A = (array[head, direction] for array in operators)
-                    np.testing.assert_allclose(alpha_1.sum(), 1.0, rtol=1e-12)
-                    for state in range(n_states):
-                        outcomes = alpha_inf[state] + A[:n_symbols, :, state].sum()
-                        np.testing.assert_allclose(outcomes, 1.0, rtol=1e-12)
-                    np.testing.assert_allclose(A[n_symbols], A[:n_symbols].sum(axis=0), rtol=1e-12)
-            root = n_symbols + 1
-            roots = np.einsum(
-                "i,aij,j->a",
-                operators.alpha_inf[root, RIGHT],
-                operators.A[root, RIGHT, :n_symbols],
-                operators.alpha_1[root, RIGHT],
-            )
-            np.testing.assert_allclose(roots.sum(), 1.0, rtol=1e-12)
+    @over("seed", range(2))
+    @over("n_states, n_symbols, mean_length", [(1, 1, 2.0), (3, 8, 10.0)])
+    def test_operators_are_proper(self, n_states, n_symbols, mean_length, seed):
+        sizes = {"n_symbols": n_symbols, "mean_length": mean_length, "max_length": 10**6}
+        _, operators = make_treebank(1, n_states, random_state=seed, return_operators=True, **sizes)
+        alpha_1, alpha_inf, A = operators
+        lead = n_symbols + 2, 2
+        assert [part.shape[:-1] for part in (alpha_1, alpha_inf)] == [lead, lead]
+        assert A.shape == (*lead, n_symbols + 1, n_states, n_states)
+        assert min(part.min() for part in operators) >= 0.0
+        # All heads but the root; the last is the unknown one.
+        moves = A[:-1, :, :n_symbols]
+        np.testing.assert_allclose(alpha_1[:-1].sum(axis=-1), 1.0, rtol=1e-12)
+        np.testing.assert_allclose(alpha_inf[:-1] + moves.sum(axis=(2, 3)), 1.0, rtol=1e-12)
+        np.testing.assert_allclose(A[:-1, :, -1], moves.sum(axis=2), rtol=1e-12)
+        roots = alpha_inf[-1, RIGHT] @ A[-1, RIGHT, :n_symbols] @ alpha_1[-1, RIGHT]
+        np.testing.assert_allclose(roots.sum(), 1.0, rtol=1e-12)
 
     @over("mean_length", [1.05, 25.0])
     @over("seed", range(2))
@@ -196,10 +173,7 @@ def served(monkeypatch):
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            if "silent" in self.path:
-                time.sleep(1)
-            # A dropped connection: less arrives than was promised.
-            self.wfile.write(body[:-50] if "dropped" in self.path else body)
+            self.wfile.write(body)
 
         def handle(self):
             with contextlib.suppress(ConnectionError):  # the client has seen enough
@@ -254,75 +228,50 @@ def put(folder, **splits):
         (folder / f"te_tiny-ud-{split}.conllu").write_text(text, encoding="utf-8")
 
 
+def forms_of(treebank):
+    parts = {name: treebank[name] for name in ("train", "dev", "test")}
+    return {name: [tree.forms[0] for tree in trees] for name, trees in parts.items()}
+
+
 def leftovers(home):
     return sorted(str(path.relative_to(home)) for path in home.rglob("*"))
 
 
-class TestDataHome:
-    def test_environment(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path / "x"))
-        assert get_data_home() == tmp_path / "x"
-        assert get_data_home("other") == Path("other")
-        assert not (tmp_path / "x").exists()
-
-
 @pytest.mark.usefixtures("no_network")
 class TestFolderThatIsThere:
-    def test_by_name(self, tmp_path):
-        put(tmp_path / "UD_Test-Tiny", train=one_sentence("a", 3), test=one_sentence("b"))
+    def test_by_name(self, tmp_path, monkeypatch):
+        folder = tmp_path / "UD_Test-Tiny"
+        put(folder, train=one_sentence("a", 3), test=one_sentence("b"))
         symbols = ("upos", "xpos")
         treebank = fetch_treebank("UD_Test-Tiny", data_home=tmp_path, symbols=symbols)
         assert treebank.train[0].symbols == ("X|Y",)
-        assert set(treebank) == {"train", "dev", "test", "name", "folder"}
-        assert [tree.forms for tree in treebank.train] == [("a",)] * 3
-        assert treebank.dev == []
-        assert [tree.forms for tree in treebank.test] == [("b",)]
-        assert treebank.name == "UD_Test-Tiny"
-        assert treebank.folder == tmp_path / "UD_Test-Tiny"
-        assert leftovers(treebank.folder) == ["te_tiny-ud-test.conllu", "te_tiny-ud-train.conllu"]
+        assert forms_of(treebank) == {"train": ["a"] * 3, "dev": [], "test": ["b"]}
+        assert treebank.keys() == {"train", "dev", "test", "name", "folder"}
+        assert (treebank.name, treebank.folder) == ("UD_Test-Tiny", folder)
+        assert leftovers(folder) == ["te_tiny-ud-test.conllu", "te_tiny-ud-train.conllu"]
+        monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path))
+        assert (get_data_home(), get_data_home("other")) == (tmp_path, Path("other"))
 
     def test_unpacked_release(self, tmp_path):
+        """The newest; a folder of its own comes first unless a version is asked for."""
         put(tmp_path / "ud-treebanks-v2.16" / "UD_Test-Tiny", train=one_sentence("new"))
         put(tmp_path / "ud-treebanks-v2.9" / "UD_Test-Tiny", train=one_sentence("old"))
-        for version, form in ((None, "new"), ("2.16", "new"), ("2.9", "old")):
-            treebank = fetch_treebank("UD_Test-Tiny", data_home=tmp_path, version=version)
-            assert treebank.train[0].forms == (form,)
-
-    def test_plain_folder_comes_first_unless_a_version_is_asked_for(self, tmp_path):
+        versions = None, "2.16", "2.9"
+        assert self.find_forms(tmp_path, versions) == ["new", "new", "old"]
         put(tmp_path / "UD_Test-Tiny", train=one_sentence("plain"))
-        put(tmp_path / "ud-treebanks-v2.16" / "UD_Test-Tiny", train=one_sentence("release"))
-        for version, form in ((None, "plain"), ("2.16", "release")):
-            treebank = fetch_treebank("UD_Test-Tiny", data_home=tmp_path, version=version)
-            assert treebank.train[0].forms == (form,)
+        assert self.find_forms(tmp_path, versions) == ["plain", "new", "old"]
+
+    def find_forms(self, home, versions):
+        found = (fetch_treebank("UD_Test-Tiny", data_home=home, version=v) for v in versions)
+        return [treebank.train[0].forms[0] for treebank in found]
 
     def test_missing(self, tmp_path):
         (tmp_path / "UD_Test-Tiny").mkdir()
+        places = (rf"{tmp_path}/{name}UD_Test-Tiny" for name in ("", r"ud-treebanks-v2\.16/"))
         with pytest.raises(OSError, match=r"UD_Test-Tiny is not in .*; allow its d") as error:
             fetch_treebank("UD_Test-Tiny", data_home=tmp_path, download_if_missing=False)
-        assert str(tmp_path / "UD_Test-Tiny") in str(error.value)
-        assert str(tmp_path / "ud-treebanks-v2.16" / "UD_Test-Tiny") in str(error.value)
+        assert all(re.search(place, str(error.value)) for place in places)
         assert leftovers(tmp_path) == ["UD_Test-Tiny"]
-
-    @over(
-        "name",
-        [
-            "UD_English",
-            "UD_English-EWT\n",
-            "../UD_English-EWT",
-            "UD_English-../..",
-            None,
-        ],
-    )
-    def test_bad_names(self, tmp_path, name):
-        with pytest.raises(ValueError, match="name must be like 'UD_English-EWT', got"):
-            fetch_treebank(name, data_home=tmp_path)
-        assert leftovers(tmp_path) == []
-
-    @over("version", ["r2.16", "2.16\n", 2.16])
-    def test_bad_versions(self, tmp_path, version):
-        with pytest.raises(ValueError, match=r"version must be a str such as '2\.16', got"):
-            fetch_treebank("UD_English-EWT", data_home=tmp_path, version=version)
-        assert leftovers(tmp_path) == []
 
     def test_without_pooch(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "pooch", None)
@@ -354,26 +303,15 @@ class TestDownload:
     def test_success(self, served, home):
         served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
         treebank = self.fetch(home)
-        assert [tree.forms for tree in treebank.train] == [("train",)] * 30
-        assert [tree.forms for tree in treebank.dev] == [("dev",)] * 2
-        assert [tree.forms for tree in treebank.test] == [("é",)] * 3
+        expected = {"train": ["train"] * 30, "dev": ["dev"] * 2, "test": ["é"] * 3}
+        assert forms_of(treebank) == expected
         assert treebank.folder == home / "ud-treebanks-v2.16" / "UD_Test-Tiny"
-        assert leftovers(treebank.folder) == [
-            "LICENSE.txt",
-            "README.md",
-            "te_tiny-ud-dev.conllu",
-            "te_tiny-ud-test.conllu",
-            "te_tiny-ud-train.conllu",
-        ]
-        assert [path.name for path in home.iterdir()] == ["ud-treebanks-v2.16"]
-        assert [path.name for path in treebank.folder.parent.iterdir()] == ["UD_Test-Tiny"]
+        splits = [f"te_tiny-ud-{name}.conllu" for name in ("dev", "test", "train")]
+        assert leftovers(treebank.folder) == ["LICENSE.txt", "README.md", *splits]
+        folders = [path.relative_to(home) for path in home.rglob("*") if path.is_dir()]
+        assert folders == [Path("ud-treebanks-v2.16"), treebank.folder.relative_to(home)]
         # The second time nothing is downloaded, and the two agree.
-        again = self.fetch(home, download_if_missing=False)
-        assert (again.train, again.dev, again.test) == (
-            treebank.train,
-            treebank.dev,
-            treebank.test,
-        )
+        assert forms_of(self.fetch(home, download_if_missing=False)) == expected
         assert served.requests == ["/UD_Test-Tiny/r2.16.zip"]
 
     def test_known_hash(self, served, home):
@@ -397,8 +335,7 @@ class TestDownload:
         with pytest.raises(OSError, match=message) as error:
             self.fetch(home)
         assert f"http://127.0.0.1:{served.port}/UD_Test-Tiny/r2.16.zip" in str(error.value)
-        assert [path for path in home.rglob("*") if path.is_file()] == []
-        assert [name for name in leftovers(home) if "Test-Tiny" in name] == []
+        assert [p for p in home.rglob("*") if p.is_file() or "Test-Tiny" in p.name] == []
         # After the failure the way is free.
         served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
         assert len(self.fetch(home).train) == 30
@@ -421,19 +358,17 @@ class TestDownload:
     def test_what_is_in_its_place_is_found_before(self, served, tmp_path, kind, place):
         home = tmp_path / "home"
         path = home / place
-        path.parent.mkdir(parents=True, exist_ok=True)
         if kind == "link":
+            home.mkdir()
             path.symlink_to(tmp_path / "nowhere")
         else:
-            path.mkdir()
-            (path / "mine").touch()
+            (path / "mine").mkdir(parents=True)
         before = leftovers(tmp_path)
         with pytest.raises(
             OSError, match=rf"{re.escape(str(path))} is (not a folder|there already)"
         ):
             self.fetch(home)
-        assert served.requests == []
-        assert leftovers(tmp_path) == before
+        assert (served.requests, leftovers(tmp_path)) == ([], before)
 
     @pytest.mark.parametrize("lies", [False, True])
     def test_size_when_unpacked(self, served, home, lies):
@@ -498,8 +433,7 @@ class TestLoadParser:
         (kept,) = (tmp_path / "parsers").iterdir()
         kept.write_bytes(kept.read_bytes()[:-1] + b"x")
         load(known_hash=known_hash)
-        assert kept.read_bytes() == file.read_bytes()
-        assert len(served.requests) == 2
+        assert (kept.read_bytes(), len(served.requests)) == (file.read_bytes(), 2)
 
     def test_names_are_a_table(self, served, file, tmp_path, english, monkeypatch, capsys):
         """A name with an address serves load_parser and all commands."""
@@ -510,19 +444,16 @@ class TestLoadParser:
         monkeypatch.setitem(PARSERS, "french", named)
         monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path / "home"))
         monkeypatch.chdir(tmp_path)
-        write_conllu(english[30:40], tmp_path / "test.conllu")
+        write_conllu(english[30:40], "test.conllu")
         assert main(["parse", "french", "test.conllu", "-o", "parsed.conllu"]) == 0
-        expected = load_model(file).parse(english[30:40])
-        assert [t.heads.tolist() for t in read_conllu(tmp_path / "parsed.conllu")] == [
-            t.heads.tolist() for t in expected
-        ]
+        write_conllu(load_model(file).parse(english[30:40]), "expected.conllu")
+        assert Path("parsed.conllu").read_bytes() == Path("expected.conllu").read_bytes()
         capsys.readouterr()
         assert main(["info", "french"]) == 0
-        said = capsys.readouterr().out
-        about = json.loads(said)
+        about = json.loads(capsys.readouterr().out)
         assert (about["licence"], about["note"], about["sha256"]) == ("CC0", "tiny", known_hash)
         assert served.requests == ["/fr.npz"]
-        (tmp_path / "french").write_bytes(b"own")  # a file of that name comes first
+        Path("french").write_bytes(b"own")  # a file of that name comes first
         assert main(["parse", "french", "test.conllu"]) == 1
 
     def test_the_english_parser(self):

@@ -67,8 +67,10 @@ def path(targets, sequence):
     return state
 
 
-def run(dfa, word):
-    return dfa.run(list(word))
+def approximate(automaton, trees, **options):
+    """The deterministic automaton of H, left, of a model that has this one."""
+    options = {"head": "H", "direction": "left", "min_count": 1} | options
+    return approximate_dfa(with_automaton(automaton, trees), trees, **options)
 
 
 def words(targets, longest):
@@ -92,11 +94,7 @@ def comes_back(seed, kind):
         basis = rng.normal(size=(n_states, n_states))
         basis = np.linalg.qr(basis)[0] if kind == "rotated" else basis
         automaton = change_basis(automaton, basis)
-    trees = stars(words(targets, n_states + 1))
-    model = with_automaton(automaton, trees)
-    dfa = approximate_dfa(
-        model, trees, head="H", direction="left", n_clusters=n_states, min_count=1
-    )
+    dfa = approximate(automaton, stars(words(targets, n_states + 1)), n_clusters=n_states)
     pairs = {(path(targets, w), dfa.run(w)) for w in words(targets, n_states + 1)}
     name = dict(pairs)
     expected = {
@@ -159,8 +157,8 @@ def test_deterministic_and_true_to_the_prefixes_and_counts(model, english):
                     stops[state] += 1
                 elif dfa.run(sequence[: k + 1]) is not None:
                     taken[state, sequence[k]] += 1
-        assert states.visits.tolist() == [visits[s] for s in range(n_states)]
-        assert states.stops.tolist() == [stops[s] for s in range(n_states)]
+        uses = np.transpose([states.visits, states.stops]).tolist()
+        assert uses == [[visits[s], stops[s]] for s in range(n_states)]
         counts = zip(moves.sources, moves.symbols, moves.counts, strict=True)
         assert {(int(s), x): int(c) for s, x, c in counts} == taken
         assert_allclose(states.stop_probabilities, states.stops / states.visits, rtol=1e-15)
@@ -181,36 +179,24 @@ def one_state(value):
 
 def test_equal_directions_are_one_state_and_opposite_ones_two():
     trees = stars(["", "a", "aa", "aaa", "b"])
-    same = approximate_dfa(
-        with_automaton(one_state(0.1), trees), trees, head="H", direction="left", min_count=1
-    )
-    assert (same.n_clusters, len(same.states.visits)) == (1, 1)
-    opposite = with_automaton(one_state(-0.1), trees)
-    two = approximate_dfa(opposite, trees, head="H", direction="left", min_count=1)
-    assert (two.n_clusters, len(two.states.visits)) == (2, 2)
-    assert [run(two, "a" * k) for k in range(4)] == [0, 1, 0, 1]
+    for value, states in ((0.1, [0, 0, 0, 0]), (-0.1, [0, 1, 0, 1])):
+        dfa = approximate(one_state(value), trees)
+        assert [dfa.run(list("a" * k)) for k in range(4)] == states
+        assert dfa.n_clusters == len(dfa.states.visits) == len(set(states))
 
 
 def test_what_cannot_be_generated_has_no_state():
     targets = np.array([[1, -1, -1], [-1, -1, -1]])  # a, and no more
     trees = stars(["", "a", "ab", "abc", "b", "c"])
-    automaton = operators_of(targets, np.random.default_rng(0))
-    dfa = approximate_dfa(
-        with_automaton(automaton, trees), trees, head="H", direction="left", min_count=1
-    )
-    assert run(dfa, "a") == 1
-    assert run(dfa, "ab") is run(dfa, "b") is run(dfa, "c") is None
-    assert dfa.n_sequences == 6
-    assert dfa.coverage == 2 / 6
+    dfa = approximate(operators_of(targets, np.random.default_rng(0)), trees)
+    assert [dfa.run(list(word)) for word in ("a", "ab", "b", "c")] == [1, None, None, None]
+    assert (dfa.n_sequences, dfa.coverage) == (6, 2 / 6)
     # What rounding leaves of terms that cancel is no direction.
     A = np.zeros((3, 2, 2))
     A[0] = [[1.0, -1.0], [0.0, 0.0]]
     noise = Operators(np.array([0.1 + 0.2, 0.3]), np.ones(2), A)
     assert (A[0] @ noise.alpha_1)[0] != 0
-    dfa = approximate_dfa(
-        with_automaton(noise, trees), trees, head="H", direction="left", min_count=1
-    )
-    assert run(dfa, "a") is None
+    assert approximate(noise, trees).run(["a"]) is None
 
 
 def test_unknown_symbols_end_a_path():
@@ -218,18 +204,13 @@ def test_unknown_symbols_end_a_path():
     model = with_automaton(one_state(0.1), trees)
     strange = [*trees, *stars(["?", "a?", "a?a"])] + stars(["a"]) * 60
     dfa = approximate_dfa(model, strange, head="H", direction="left", min_count=1)
-    assert run(dfa, "?") is None
-    assert (dfa.n_sequences, int(dfa.states.stops.sum())) == (66, 63)
+    assert (dfa.run(["?"]), dfa.n_sequences, dfa.states.stops.sum()) == (None, 66, 63)
 
 
 def test_rare_prefixes_are_counted_where_they_have_a_path():
-    trees = stars(["", "", "a", "a", "aa"])
-    model = with_automaton(one_state(0.1), trees)
-    dfa = approximate_dfa(model, trees, head="H", direction="left", min_count=2)
+    dfa = approximate(one_state(0.1), stars(["", "", "a", "a", "aa"]), min_count=2)
     assert dfa.states.prefixes[0] == ((), ("a",))
-    assert run(dfa, "aaaa") == 0
-    assert dfa.transitions.counts.tolist() == [4]
-    assert dfa.coverage == 1.0
+    assert (dfa.run(list("aaaa")), dfa.transitions.counts.tolist(), dfa.coverage) == (0, [4], 1.0)
 
 
 @pytest.mark.parametrize("learner", [SpectralAutomaton(3, mixing=0.0), EMAutomaton(3)], ids=str)
@@ -240,13 +221,11 @@ def test_models_of_sequences(learner, symbols):
     sequences = [[a] * (2 * (k % 3)) + [b] for k in range(60)]
     model = learner.set_params(smoothing=0.0).fit(sequences)
     found = approximate_dfa(model, sequences, n_clusters=3)
-    assert found.head is None
-    assert found.direction is None
-    assert found.states.visits.tolist() == [120, 60, 60]
-    assert found.states.stops.tolist() == [0, 0, 60]
+    assert (found.head, found.direction, found.coverage) == (None, None, 1.0)
+    uses = found.states.visits.tolist(), found.states.stops.tolist()
+    assert uses == ([120, 60, 60], [0, 0, 60])
     even, odd = str(a), [str(a)] * 3
     assert (found.run([even]), found.run(odd), found.run([even, even, str(b)])) == (1, 1, 2)
-    assert found.coverage == 1.0
     assert str(found).startswith("Sequences: 3 states of 3 clusters, paths for 100% of 60")
 
 
@@ -254,18 +233,16 @@ def test_models_of_sequences(learner, symbols):
 def dfa():
     trees = stars(["", "a", "ab", "abb", "abb", "c"])
     targets = np.array([[1, -1, 2], [-1, 2, -1], [-1, 2, -1]])
-    automaton = operators_of(targets, np.random.default_rng(0))
-    model = with_automaton(automaton, trees)
+    model = with_automaton(operators_of(targets, np.random.default_rng(0)), trees)
     return approximate_dfa(model, trees[1:5], head="H", direction="left", min_count=1)
 
 
 class TestValue:
     def test_accepts(self, dfa):
+        """A path is not enough: at its end some sequence has to stop."""
+        accepted = {word: dfa.accepts(list(word)) for word in ("", "a", "abbb", "b")}
+        assert accepted == {"": False, "a": True, "abbb": True, "b": False}
         assert dfa.run([]) == 0
-        assert not dfa.accepts([])  # a path, but no sequence stops there
-        assert dfa.accepts(["a"])
-        assert dfa.accepts(["a", "b", "b", "b"])
-        assert not dfa.accepts(["b"])
 
     def test_the_graph_holds_the_tables(self, dfa):
         graph = dfa.to_networkx()
@@ -283,17 +260,14 @@ class TestValue:
         assert all(key == data["symbol"] for _, _, key, data in graph.edges(keys=True, data=True))
 
     def test_dot_joins_and_escapes_symbols(self):
-        odd = ['"', "\\", "x"]
-        trees = [DependencyTree([s, "H"], [2, 0]) for s in odd]
+        trees = [DependencyTree([s, "H"], [2, 0]) for s in ['"', "\\", "x"]]
         dfa = approximate_dfa(
             DeterministicSHAG("single").fit(trees), trees, head="H", direction="left", min_count=1
         )
         assert r'0 -> 0 [label="\" 0.17\n\\ 0.17\nx 0.17"];' in dfa.to_dot()
 
 
-class TestErrors:
-    def test_an_automaton_that_generates_nothing(self):
-        trees = stars(["a"])
-        model = with_automaton(one_state(0.1)._replace(alpha_1=np.zeros(1)), trees)
-        with pytest.raises(ValueError, match="'H, left' starts with a vector of zeros"):
-            approximate_dfa(model, trees, head="H", direction="left", min_count=1)
+def test_an_automaton_that_generates_nothing():
+    nothing = one_state(0.1)._replace(alpha_1=np.zeros(1))
+    with pytest.raises(ValueError, match="'H, left' starts with a vector of zeros"):
+        approximate(nothing, stars(["a"]))

@@ -71,12 +71,13 @@ class TestAtomicWrite:
 
     @pytest.mark.skipif(os.name != "posix", reason="symbolic links of POSIX")
     def test_symbolic_link_is_followed(self, tmp_path):
-        (tmp_path / "target").write_text("old")
+        """First to a file that is not there."""
         (tmp_path / "link").symlink_to("target")
-        with atomic_write(tmp_path / "link") as file:
-            file.write(b"new")
+        for content in (b"old", b"new"):
+            with atomic_write(tmp_path / "link") as file:
+                file.write(content)
+            assert (tmp_path / "target").read_bytes() == content
         assert (tmp_path / "link").is_symlink()
-        assert (tmp_path / "target").read_text() == "new"
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
     @over("n_bytes", [1, 1_000_000])
@@ -86,8 +87,7 @@ class TestAtomicWrite:
         message = rf"^{re.escape(str(path))} cannot be written: No space left on device\.$"
         with pytest.raises(OSError, match=message) as caught, atomic_write(path) as file:
             write_to_full_disk(file, n_bytes)
-        assert caught.value.errno == errno.ENOSPC
-        assert os.listdir(tmp_path) == []
+        assert (caught.value.errno, os.listdir(tmp_path)) == (errno.ENOSPC, [])
 
     @pytest.mark.parametrize("number", [errno.EIO, errno.EDQUOT])
     @pytest.mark.parametrize("function", ["fsync", "replace"])
@@ -100,18 +100,19 @@ class TestAtomicWrite:
         message = rf"^{re.escape(str(path))} cannot be written: {os.strerror(number)}\.$"
         with pytest.raises(OSError, match=message) as caught, atomic_write(path) as file:
             file.write(b"x")
-        assert caught.value.errno == number
-        assert os.listdir(tmp_path) == []
+        assert (caught.value.errno, os.listdir(tmp_path)) == (number, [])
 
-    def test_other_errors_pass(self, tmp_path):
+    @over(
+        ("error", "message"),
+        [
+            (OSError(errno.EIO, os.strerror(errno.EIO), "input"), r"^\[Errno 5\] .*'input'$"),
+            (OSError("in words"), r"^in words$"),
+        ],
+    )
+    def test_other_errors_pass(self, tmp_path, error, message):
         """An input that cannot be read is not the fault of the output."""
-        with (
-            pytest.raises(OSError, match=r"^\[Errno 5\] .*'input'$"),
-            atomic_write(tmp_path / "file"),
-        ):
-            raise OSError(errno.EIO, os.strerror(errno.EIO), "input")
-        with pytest.raises(OSError, match=r"^in words$"), atomic_write(tmp_path / "file"):
-            raise OSError("in words")
+        with pytest.raises(OSError, match=message), atomic_write(tmp_path / "file"):
+            raise error
 
     @pytest.mark.skipif(os.name != "posix", reason="synchronisation of folders")
     def test_on_the_disk_before_it_has_its_name(self, tmp_path, monkeypatch):
@@ -132,22 +133,13 @@ class TestAtomicWrite:
             file.write(b"text")
         assert [name for name, _ in done] == ["fsync", "replace"]
 
-    def test_name_that_is_too_long(self, tmp_path):
-        path = tmp_path / ("x" * 300)
+    @over("write", [check_target, lambda path: atomic_write(path).__enter__()])
+    def test_name_that_is_too_long(self, tmp_path, write):
         with pytest.raises(OSError, match="cannot be written: File name too long") as caught:
-            check_target(path)
+            write(tmp_path / ("x" * 300))
         assert "tmp'" not in str(caught.value)
         assert len(str(caught.value)) <= 500
-        with pytest.raises(OSError, match="cannot be written: File name too long"):
-            atomic_write(path).__enter__()
         assert os.listdir(tmp_path) == []
-
-    @pytest.mark.skipif(os.name != "posix", reason="symbolic links of POSIX")
-    def test_link_to_a_file_that_is_not_there(self, tmp_path):
-        (tmp_path / "link").symlink_to("target")
-        with atomic_write(tmp_path / "link") as file:
-            file.write(b"new")
-        assert (tmp_path / "target").read_text() == "new"
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
     def test_full_device(self):

@@ -56,9 +56,7 @@ def test_trees_come_back_from_dicts(english):
     for tree in (odd, partial, unknown, given, *english, *of_treebanks(200)):
         content = json.loads(json.dumps(tree.to_dict()))
         found = DependencyTree.from_dict(content)
-        assert found == tree
-        assert found.to_dict() == content
-        assert found.deps == tree.deps
+        assert (found, found.deps, found.to_dict()) == (tree, tree.deps, content)
         assert found.document is None or "newdoc" in str(tree.comments)
     for tree in (odd, partial, given, *english):
         assert DependencyTree.from_dict(tree.to_dict()).to_conllu() == tree.to_conllu()
@@ -70,9 +68,7 @@ def test_dicts_may_hold_less_or_more():
     content = DependencyTree.from_conllu(SENTENCE).to_dict()
     for name in ("one", "two"):
         changed = DependencyTree.from_dict({**content, "sent_id": name, "text": None})
-        assert changed.sent_id == name
-        assert changed.text == "au le bas"
-        assert len(changed.comments) == 4
+        assert (changed.sent_id, changed.text, len(changed.comments)) == (name, "au le bas", 4)
     bare = DependencyTree.from_dict({**content, "comments": ["# odd"]})
     assert bare.comments == ("# odd", "# sent_id = one", "# text = au le bas")
 
@@ -119,20 +115,20 @@ def test_wrong_lines_are_named_by_file_and_line(tmp_path):
     path = tmp_path / "trees.jsonl"
     for line in wrong:
         path.write_text(f"\n{good}\n{line}\n{good}")
-        with pytest.raises(ConlluError, match="JSON") as caught:
+        with pytest.raises(ConlluError, match=rf"^{path}:3: .*JSON"):
             read_jsonl(path)
-        assert str(caught.value).startswith(f"{path}:3: ")
         assert len(read_jsonl(path, on_error="skip")) == 2
         with pytest.warns(UserWarning, match=r"jsonl:3: .*; the line is left out"):
             assert len(list(iter_jsonl(path, on_error="warn"))) == 2
-    path.write_bytes(f"{good}\n".encode() + b'{"form": ["\xff"]}')
-    with pytest.raises(ConlluError, match="jsonl:2: a character is not valid UTF-8"):
-        read_jsonl(path)
-    path.write_text(good)
-    with pytest.raises(ConlluError, match="read_jsonl reads what parse writes"):
-        read_conllu(path)
-    for read, limit in ((read_jsonl, {"max_bytes": 8}), (iter_jsonl, {"max_sentence_bytes": 8})):
-        with pytest.raises(ConlluError, match="=8 bytes"):
+    bad = f"{good}\n".encode() + b'{"form": ["\xff"]}'
+    for data, read, limit, message in (
+        (bad, read_jsonl, {}, "jsonl:2: a character is not valid UTF-8"),
+        (good.encode(), read_conllu, {}, "read_jsonl reads what parse writes"),
+        (good.encode(), read_jsonl, {"max_bytes": 8}, "=8 bytes"),
+        (good.encode(), iter_jsonl, {"max_sentence_bytes": 8}, "=8 bytes"),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(ConlluError, match=message):
             list(read(path, **limit))
 
 
@@ -145,8 +141,6 @@ def test_files_are_read_like_those_of_conllu(tmp_path, english):
     found = iter_jsonl([tmp_path / "a.jsonl", io.StringIO(lines[100].decode())], ("upos", "xpos"))
     symbols = [tree.symbols for tree in found]
     assert symbols == [tuple(map("|".join, zip(t.upos, t.xpos))) for t in english[:101]]  # noqa: B905
-    with pytest.raises(ValueError, match="on_error"):
-        read_jsonl(tmp_path, on_error="ignore")
 
 
 def test_sentences_belong_to_their_documents():
@@ -174,10 +168,9 @@ def check_what_parse_writes(folder, model, trees, *options):
     expected, found = read_conllu(folder / "conllu"), read_jsonl(folder / "jsonl")
     assert found == expected
     for one, other in zip(found, expected, strict=True):
-        content, own = one.to_dict(), other.to_dict()
-        assert sorted(content.pop("comments")) == sorted(own.pop("comments"))
-        assert content == own
-        assert one.document == other.document
+        contents = [each.to_dict() for each in (one, other)]
+        contents = [each | {"comments": sorted(each["comments"])} for each in contents]
+        assert (contents[0], one.document) == (contents[1], other.document)
     return found
 
 
@@ -188,8 +181,7 @@ def test_what_parse_writes_of_sentences_comes_back(tmp_path, english):
     trees = [given.with_comments(["# newdoc id = d", "# text = t", "# sent_id = s"]), *english[1:9]]
     model = DeterministicSHAG(smoothing=0.1).fit(english)
     found = check_what_parse_writes(tmp_path, model, trees)
-    assert found[0].multiword_tokens == tuple(tokens)
-    assert {tree.document for tree in found} == {"d"}
+    assert (found[0].multiword_tokens, {tree.document for tree in found}) == (tuple(tokens), {"d"})
     assert len(check_what_parse_writes(tmp_path, model, trees, "--k-best", "3")) == 27
 
 

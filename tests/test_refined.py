@@ -32,7 +32,14 @@ from sklearn_shag.operators import (
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import DependencyTree, arcs_left_by
 from tests.loops import over
-from tests.oracles import enumerate_uses, of_sentence, projective_trees, random_factors, tree_value
+from tests.oracles import (
+    enumerate_uses,
+    of_sentence,
+    projective_trees,
+    random_factors,
+    random_tree,
+    tree_value,
+)
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -130,12 +137,10 @@ def test_chart_agrees_with_the_enumeration(n_symbols, n_states, k, n_classes):
             assert found.sign[s] == 0
             continue
         assert_allclose(found.log_abs_z[s], np.log(z), rtol=1e-11)
-        results = {"arcs": found.arcs, "arc_memory": found.arc_memory}
-        results["stop_memory"] = found.stop_memory
-        results = of_sentence(results, indptr, s)
-        assert_allclose(results["arcs"], arcs, atol=1e-11)
-        assert_allclose(results["arc_memory"], of_arcs, atol=1e-11)
-        assert_allclose(results["stop_memory"], of_stops, atol=1e-11)
+        expected = {"arcs": arcs, "arc_memory": of_arcs, "stop_memory": of_stops}
+        results = of_sentence({name: getattr(found, name) for name in expected}, indptr, s)
+        for name, values in expected.items():
+            assert_allclose(results[name], values, atol=1e-11)
         counts = [a + b for a, b in zip(counts, uses, strict=True)] if counts else uses
     of_starts, of_stops, of_moves = (part[: n_symbols * k] for part in counts)
     shape = n_symbols, k, 2, n_states
@@ -219,14 +224,12 @@ def test_long_sentences_are_scaled_by_the_grammar_without_refinements():
         assert_allclose(found.arcs, expected.arcs, atol=1e-10)
 
 
-def random_trees(seed, n_trees=30, symbols="ABC"):
+def random_trees(seed, n_trees=30):
+    """With one root, and crossing arcs."""
     rng, trees = np.random.default_rng(seed), []
-    for _ in range(n_trees):
-        n = rng.integers(1, 7)
-        order, heads = rng.permutation(n) + 1, np.zeros(n, dtype=int)
-        for k in range(1, n):
-            heads[order[k] - 1] = order[rng.integers(k)]
-        trees.append(DependencyTree(list(rng.choice(list(symbols), n)), heads))
+    for n_tokens in rng.integers(1, 7, size=n_trees):
+        heads = random_tree(rng, n_tokens)
+        trees.append(DependencyTree(list(rng.choice(list("ABC"), n_tokens)), heads))
     return trees
 
 
@@ -261,8 +264,7 @@ def test_logs_of_trees_agree_with_the_enumeration_of_refinements():
 
 def test_uses_are_derivatives_of_the_likelihood():
     encoded, graph = fold(random_trees(2))
-    grammar = random_refined(2, 3, 2, 3, unseen=0)
-    refined = extend(grammar, graph.pairs)
+    refined = extend(random_refined(2, 3, 2, 3, unseen=0), graph.pairs)
     parts = {name: getattr(refined, name)[:3] for name in ("alpha_1", "alpha_inf", "roots")}
     refined = refined._replace(**parts)
     weights = np.random.default_rng(0).uniform(0.5, 2, size=len(encoded.weights))
@@ -346,8 +348,7 @@ def test_partial_trees_teach(trees):
     ]
     impossible = DependencyTree(["DET", "NOUN", "VERB", "ADV"], [3, 4, -1, -1])
     model = RefinedSHAG(2, 4, max_iter=5, smoothing=1, random_state=0).fit([*trees[:20], *halves])
-    assert "NEW" in model.symbols_
-    assert "NONE" not in model.symbols_
+    assert {"NEW", "NONE"} & {*model.symbols_} == {"NEW"}
     whole = clone(model).fit(trees[:20])
     assert model.score(trees[20:]) > whole.score(trees[20:])
     assert model.loss_curve_[-1] < model.loss_curve_[0]
@@ -355,8 +356,6 @@ def test_partial_trees_teach(trees):
         assert_array_equal(
             clone(model).fit([*trees[:20], impossible]).loss_curve_, whole.loss_curve_
         )
-    with pytest.raises(ValueError, match="None of 2 sentences has all its heads"):
-        clone(model).fit(halves[-2:])
 
 
 def test_posteriors_of_tokens_agree_with_the_enumeration():
@@ -420,8 +419,6 @@ def test_stages_are_those_of_fits_with_fewer_refinements(model, trees):
         model.truncate(4).refined_operators_, four.refined_operators_, strict=True
     ):
         assert_array_equal(one, other)
-    with pytest.raises(ValueError, match="Choose one with 1, 2, 4, 5"):
-        model.truncate(3)
 
 
 @compiled
@@ -493,10 +490,6 @@ def test_warm_start_goes_on(trees):
     assert_allclose(model.loss_curve_[0], first[-1], rtol=1e-12)
     model.set_params(n_refinements=4).fit(trees)
     assert [stage.roots.shape[1] for stage in model.stages_] == [1, 2]
-    with pytest.raises(ValueError, match="n_states=2 and n_refinements=4 or more"):
-        model.set_params(n_refinements=2).fit(trees)
-    with pytest.raises(ValueError, match="which had other symbols"):
-        model.fit([["A", "B"]], [[2, 0]])
 
 
 @compiled
@@ -538,12 +531,11 @@ def test_automaton_of_a_refinement(model, trees):
     """Over symbols, whatever their refinements; its sequences are those of tokens that have it."""
     grammar = RefinedGrammar(model.refined_operators_, model.operators_)
     noun = list(model.symbols_).index("NOUN")
-    automaton, operators = refined_automaton(grammar, noun, 0, 2), unfold(grammar)
-    A = operators.A[noun * 5 + 2, 0]
-    assert_allclose(automaton.A[:-1], A[:-1].reshape(-1, 5, 3, 3).sum(axis=1), rtol=1e-12)
-    assert_allclose(automaton.A[-1], A[-1], rtol=1e-12)
-    assert_allclose(automaton.alpha_1, operators.alpha_1[noun * 5 + 2, 0])
-    assert_allclose(automaton.alpha_inf, operators.alpha_inf[noun * 5 + 2, 0])
+    alpha_1, alpha_inf, A = (part[noun * 5 + 2, 0] for part in unfold(grammar))
+    of_symbols = [*A[:-1].reshape(-1, 5, 3, 3).sum(axis=1), A[-1]]
+    found = refined_automaton(grammar, noun, 0, 2)
+    for part, expected in zip(found, (alpha_1, alpha_inf, of_symbols), strict=True):
+        assert_allclose(part, expected, rtol=1e-12)
     whole = approximate_dfa(model, trees, head="NOUN", direction="left", min_count=1)
     sentences = [tree.symbols for tree in trees]
     codes, indptr = encode_sentences(sentences, model.symbols_)
@@ -555,24 +547,19 @@ def test_automaton_of_a_refinement(model, trees):
         )
         assert (found.head, found.n_sequences) == (f"NOUN.{g}", np.sum(best == g))
     assert best.size == whole.n_sequences
-    with pytest.raises(ValueError, match="NOUN has the refinements 0 to 4; got refinement=5"):
-        approximate_dfa(model, trees, head="NOUN", direction="left", refinement=5)
-    with pytest.raises(TypeError, match="must be a RefinedSHAG"):
-        approximate_dfa(
-            EMSHAG(2, max_iter=1).fit(trees), trees, head="NOUN", direction="left", refinement=0
-        )
 
 
 @compiled
 def test_typical_relations_sum_to_the_counts_of_the_trees(model, trees):
     table = top_refinements(model, trees, symbol="NOUN", n=1000, n_words=1000, n_examples=2)
     n_nouns = sum(tree.symbols.count("NOUN") for tree in trees)
-    n_left, n_root = 0, 0
-    for tree in trees:
-        for m, head in enumerate(tree.heads, start=1):
-            is_left = tree.symbols[m - 1] == "DET" and m < head
-            n_left += is_left and tree.symbols[head - 1] == "NOUN"
-            n_root += tree.symbols[m - 1] == "NOUN" and head == 0
+    arcs = [
+        (symbol, ["root", *tree.symbols][head], m < head)
+        for tree in trees
+        for m, (symbol, head) in enumerate(zip(tree.symbols, tree.heads, strict=True), start=1)
+    ]
+    n_left = arcs.count(("DET", "NOUN", True))
+    n_root = arcs.count(("NOUN", "root", False))
     masses = table.shares * table.counts
     of_left = (table.relations == "modifier on the left") & (table.others == "DET")
     assert_allclose(masses[of_left].sum(), n_left / n_nouns)
@@ -592,9 +579,3 @@ def test_typical_relations_sum_to_the_counts_of_the_trees(model, trees):
     assert all(re.search(r"\[\w+\]", text) for text in table.others[is_example])
     of_first = (table.refinements == table.refinements[0]) & ~is_example & ~is_word
     assert (np.diff(gains[of_first]) <= 1e-12).all()
-    with pytest.raises(ValueError, match="No token of X has the symbol 'NOUN'"):
-        top_refinements(model, [DependencyTree(["VERB"], [0])], symbol="NOUN")
-    with pytest.raises(ValueError, match="The 'n' parameter of top_refinements"):
-        top_refinements(model, trees, symbol="NOUN", n=0)
-    with pytest.raises(TypeError, match="must be a RefinedSHAG"):
-        top_refinements(EMSHAG(2, max_iter=1).fit(trees), trees, symbol="NOUN")

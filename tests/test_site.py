@@ -1,13 +1,14 @@
 """What the documentation is built and checked with: the check finds what is broken."""
 
-import importlib.util
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -67,15 +68,13 @@ BROKEN = [
 
 def test_what_is_broken_is_found_page_by_page(site):
     for k, (broken, _) in enumerate(BROKEN):
-        page = PAGE.replace("</body>", f"{broken}\n</body>")
-        (site / f"page{k}.html").write_text(page)
+        (site / f"page{k}.html").write_text(PAGE.replace("</body>", f"{broken}\n</body>"))
     for k, url in enumerate(["https://fonts.org/a.woff2", "missing.woff2"]):
         (site / f"style{k}.css").write_text(f"@font-face {{src: url('{url}')}}")
     result = check(site)
-    assert result.returncode == 1
     lines = result.stdout.splitlines()
-    n_problems = len(BROKEN) + 2
-    assert f"{n_problems} problems" in result.stderr
+    assert result.returncode == 1
+    assert f"{len(BROKEN) + 2} problems" in result.stderr
     for k, (_, message) in enumerate(BROKEN):
         (own,) = [line for line in lines if line.startswith(f"page{k}.html: ")]
         assert message in own
@@ -96,11 +95,12 @@ CITATIONS = [
 ]
 
 
+def load_module(path):
+    return SimpleNamespace(**runpy.run_path(path))
+
+
 def test_citations_of_the_theory_become_links():
-    path = DOC / "_extensions" / "equation_links.py"
-    spec = importlib.util.spec_from_file_location("equation_links", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_module(DOC / "_extensions" / "equation_links.py")
     found = [(text, module.link_equations(text)) for text, _ in CITATIONS]
     assert found == CITATIONS
 
@@ -207,18 +207,14 @@ def test_prose_that_reads_as_translated_is_found(tmp_path):
 
 def test_pages_have_measured_tables_without_targets():
     """Tables named by comments are in the saved results; filling them in leaves targets out."""
-    path = DOC.parent / "benchmarks" / "_measure.py"
-    specification = importlib.util.spec_from_file_location("_measure", path)
-    measure = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(measure)
-    saved = set()
-    for results in (path.parent / "results").glob("*.json"):
+    benchmarks = DOC.parent / "benchmarks"
+    measure, saved = load_module(benchmarks / "_measure.py"), set()
+    for results in (benchmarks / "results").glob("*.json"):
         content = json.loads(results.read_text(encoding="utf-8"))
         saved |= {f"{content.get('script')} {name}" for name in content.get("tables", ())}
     pages = {page: page.read_text(encoding="utf-8") for page in DOC.rglob("*.rst")}
     for page, text in pages.items():
-        named = re.findall(r"^\.\. measured: (.+)$", text, re.M)
-        assert set(named) <= saved, page
+        assert set(re.findall(r"^\.\. measured: (.+)$", text, re.M)) <= saved, page
         assert not re.search(r"^what .* demanded +met$", text, re.M), page
     rows = [{"what": "seconds", "measured": 2.0, "demanded": "at most 3", "met": "yes"}]
     filled = measure.fill("Before.\n\n.. measured: speed all\n\nAfter.\n", {"speed all": rows})

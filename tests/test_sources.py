@@ -73,10 +73,18 @@ class TestSources:
             ("[bc].conllu*", ["b", "c"]),
             ("*/?.conllu", ["d"]),
             ("m*", ["d"]),
+            ("~/c.conllu", ["c"]),
+            ("~/[ab].conllu", ["a1", "a2"]),
+            ("[d].conllu", ["brackets"]),  # a name that could be a pattern
         ],
     )
-    def test_pattern(self, folder, pattern, expected):
-        assert forms(read_conllu(folder / pattern)) == expected
+    def test_pattern(self, folder, monkeypatch, pattern, expected):
+        for name in ("HOME", "USERPROFILE"):
+            monkeypatch.setenv(name, str(folder))
+        monkeypatch.chdir(folder)
+        if pattern == "[d].conllu":
+            (folder / pattern).write_text(text("brackets"))
+        assert forms(read_conllu(pattern)) == expected
 
     @pytest.mark.parametrize("kind", [list, tuple])
     def test_several(self, folder, kind):
@@ -86,16 +94,6 @@ class TestSources:
             ("c",),
             ("d",),
         ]
-
-    def test_home(self, folder, monkeypatch):
-        monkeypatch.setenv("HOME", str(folder))
-        monkeypatch.setenv("USERPROFILE", str(folder))
-        assert forms(read_conllu("~/c.conllu")) == ["c"]
-        assert forms(read_conllu("~/[ab].conllu")) == ["a1", "a2"]
-
-    def test_name_that_could_be_a_pattern(self, folder):
-        (folder / "[a].conllu").write_text(text("brackets"))
-        assert forms(read_conllu(folder / "[a].conllu")) == ["brackets"]
 
     @pytest.mark.parametrize("packed", [False, True])
     def test_standard_input(self, monkeypatch, packed):

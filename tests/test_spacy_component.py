@@ -33,6 +33,12 @@ def make(*before, **config):
     return nlp
 
 
+def own_component(**config):
+    """The component of a pipeline that has no other."""
+    ((_, component),) = make(**config).pipeline
+    return component
+
+
 def words_of(doc):
     return [token for token in doc if not token.is_space]
 
@@ -40,8 +46,7 @@ def words_of(doc):
 def test_all_columns_are_those_of_the_parser():
     nlp = make(model="english")
     doc = nlp(TEXT)
-    assert doc.text == TEXT
-    assert [t.text for t in doc] == [t.text for t in nlp.make_doc(TEXT)]
+    assert (doc.text, [t.text for t in doc]) == (TEXT, [t.text for t in nlp.make_doc(TEXT)])
     sentences = [[t.text for t in words_of(sentence)] for sentence in doc.sents]
     assert [len(sentence) for sentence in sentences] == [3, 7, 3]
     trees = load_parser().parse([DependencyTree(forms) for forms in sentences])
@@ -51,11 +56,9 @@ def test_all_columns_are_those_of_the_parser():
         heads = [0 if t.head.i == t.i else places[t.head.i] for t in words]
         assert heads == tree.heads.tolist()
         relations = [r if h else "ROOT" for r, h in zip(tree.deprels, tree.heads, strict=True)]
-        assert [t.dep_ for t in words] == relations
-        assert tuple(t.pos_ for t in words) == tree.upos
-        assert tuple(t.tag_ for t in words) == tree.xpos
-        assert tuple(t.lemma_ for t in words) == tree.lemmas
-        assert tuple(str(t.morph) or "_" for t in words) == tree.feats
+        found = [(t.dep_, t.pos_, t.tag_, t.lemma_, str(t.morph) or "_") for t in words]
+        columns = relations, tree.upos, tree.xpos, tree.lemmas, tree.feats
+        assert found == list(zip(*columns, strict=True))
     for name in ("DEP", "HEAD", "SENT_START"):
         assert doc.has_annotation(name, require_complete=True)
 
@@ -68,20 +71,12 @@ def test_sentences_begin_where_the_splitter_says():
 
 def test_sentences_of_the_document_stay():
     text = "Dogs bark. Loudly! It rains"
-    before = [s.text for s in spacy_sentences(text)]
-    doc = make("sentencizer")(text)
-    assert [s.text for s in doc.sents] == before == ["Dogs bark.", "Loudly!", "It rains"]
+    sentences = [s.text for s in make("sentencizer")(text).sents]
+    assert sentences == ["Dogs bark.", "Loudly!", "It rains"]
     doc = spacy.blank("en").make_doc(text)
     for token in doc:
         token.is_sent_start = token.i == 2  # in the middle of a sentence, and nowhere else
-    ((_, component),) = make().pipeline
-    assert [len(s) for s in component(doc).sents] == [2, len(doc) - 2]
-
-
-def spacy_sentences(text):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    return nlp(text).sents
+    assert [len(s) for s in own_component()(doc).sents] == [2, len(doc) - 2]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n  ", "x", " \n Hi there. \n ", "Hi.\n\n\n", "\tHi"])
@@ -103,28 +98,22 @@ def test_tokens_of_others_stay():
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[0:4])  # with a line end in it
     doc.ents = [spacy.tokens.Span(doc, 0, 1, label="GPE")]
-    ((_, component),) = make().pipeline
     with pytest.warns(UserWarning, match="not split into tokens"):  # of one token with spaces
-        assert component(doc) is doc
-    assert [t.text for t in doc] == ["New York\nCity", "is", "big", "."]
+        assert own_component()(doc) is doc
+    assert [[t.text for t in s] for s in doc.sents] == [["New York\nCity", "is", "big", "."]]
     assert [(e.text, e.label_) for e in doc.ents] == [("New York\nCity", "GPE")]
-    assert len(list(doc.sents)) == 1
 
 
 def test_many_documents_and_processes_of_spacy(tmp_path):
-    nlp = make()
-    docs = list(nlp.pipe([TEXT, "", "It rains."] * 3))
-    alone = [nlp(text) for text in (TEXT, "", "It rains.")]
-    assert [doc.to_json() for doc in docs] == [doc.to_json() for doc in 3 * alone]
-    for options in ({"batch_size": 2}, {"n_process": 2}):
-        docs = list(nlp.pipe([TEXT, "", "It rains."] * 3, **options))
-        assert [doc.to_json() for doc in docs] == [doc.to_json() for doc in 3 * alone]
+    nlp, texts = make(), [TEXT, "", "It rains."]
+    alone = [nlp(text).to_json() for text in texts]
+    for options in ({}, {"batch_size": 2}, {"n_process": 2}):
+        docs = nlp.pipe(3 * texts, **options)
+        assert [doc.to_json() for doc in docs] == 3 * alone
     nlp.to_disk(tmp_path / "nlp")
-    again = spacy.load(tmp_path / "nlp")
-    assert again(TEXT).to_json() == alone[0].to_json()
-    ((_, component),) = make(n_jobs=2).pipeline
-    docs = component.pipe(map(nlp.make_doc, [TEXT, "", "It rains."] * 3), batch_size=2)
-    assert [doc.to_json() for doc in docs] == [doc.to_json() for doc in 3 * alone]
+    assert spacy.load(tmp_path / "nlp")(TEXT).to_json() == alone[0]
+    docs = own_component(n_jobs=2).pipe(map(nlp.make_doc, 3 * texts), batch_size=2)
+    assert [doc.to_json() for doc in docs] == 3 * alone
 
 
 def test_no_more_documents_wait_than_a_batch_has(monkeypatch):
@@ -158,8 +147,8 @@ def test_settings(english):
     assert make()("It rains.")[0]._.head_probability is None
     spaced = make(confidence=True)("It  rains.")
     assert [token._.head_probability is None for token in spaced] == [False, True, False, False]
-    ((_, component),) = make(unique_relations=[], confidence=False).pipeline
-    assert component.options == {"confidence": False, "unique_relations": [], "n_jobs": None}
+    options = {"confidence": False, "unique_relations": []}
+    assert own_component(**options).options == options | {"n_jobs": None}
     text = "The man the dog the cat saw bit slept."
     for unique in ("auto", [], ["nsubj", "obj"]):
         doc = make(unique_relations=unique)(text)
@@ -193,7 +182,7 @@ def test_pipelines_hold_models_of_one_s_own(tmp_path, english, used):
     assert again(TEXT).to_json() == expected
     assert type(nlp).from_config(config).from_bytes(data)(TEXT).to_json() == expected
     assert make("sentencizer").from_bytes(again.to_bytes())(TEXT).to_json() == expected
-    ((_, component),) = make().pipeline
+    component = own_component()
     assert component.from_bytes(again.get_pipe("sklearn_shag").to_bytes()) is component
 
 
@@ -230,13 +219,13 @@ NOUN_PHRASES = {
 @pytest.mark.parametrize("text", NOUN_PHRASES)
 def test_noun_chunks(tmp_path, text):
     nlp = make()
-    assert [chunk.text for chunk in nlp(text).noun_chunks] == NOUN_PHRASES[text]
-    assert {chunk.label_ for chunk in nlp(text).noun_chunks} == {"NP"}
     nlp.to_disk(tmp_path / "nlp")
-    nlp = spacy.load(tmp_path / "nlp")
-    assert [chunk.text for chunk in nlp(text).noun_chunks] == NOUN_PHRASES[text]
-    nlp.add_pipe("merge_noun_chunks")  # refuses chunks within others
-    assert set(NOUN_PHRASES[text]) <= {token.text for token in nlp(text)}
+    loaded = spacy.load(tmp_path / "nlp")
+    for each in (nlp, loaded):
+        chunks = [(chunk.text, chunk.label_) for chunk in each(text).noun_chunks]
+        assert chunks == [(phrase, "NP") for phrase in NOUN_PHRASES[text]]
+    loaded.add_pipe("merge_noun_chunks")  # refuses chunks within others
+    assert set(NOUN_PHRASES[text]) <= {token.text for token in loaded(text)}
     with pytest.raises(ValueError, match="E029"):
         next(nlp.make_doc(text).noun_chunks)
 

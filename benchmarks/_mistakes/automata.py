@@ -56,6 +56,23 @@ MISTAKES = [
     Mistake(f"SpectralAutomaton(0).fit({STRINGS})", raises(ValueError, r"'n_states'")),
     Mistake(f"{MODEL}.truncate(7)", raises(ValueError, r"n_states == 7, must be <= 2")),
     *(
+        Mistake(call.format(X=STRINGS), raises(ValueError, words))
+        for call, words in (
+            ("EMAutomaton(2, tol=np.inf).fit({X})", r"tol"),
+            ("EMAutomaton(2, tol=1e3, warm_start=True).fit({X}).fit([['x']])", r"warm_start=True"),
+            ("EMAutomaton(3, init=EMAutomaton(2, tol=1e3).fit({X}).operators_).fit({X})", r"init"),
+            ("EMAutomaton(2, tol=1e-3).fit([list('abbb'), list('aab')]).to_hmm()", r"next state"),
+            (
+                "SpectralAutomaton(1, mixing=1.0, smoothing=0.0).fit([['a']]).sample(max_length=0)",
+                r"grew beyond max_length=0",
+            ),
+        )
+    ),
+    Mistake(
+        "EMAutomaton.from_hmmlearn(None, 0.1)",
+        raises(TypeError, r"hmm must be a fitted CategoricalHMM"),
+    ),
+    *(
         Mistake(f"SpectralAutomaton({params}).fit({STRINGS})", raises(error, words))
         for params, error, words in (
             ("prefixes=['ab']", TypeError, r"prefixes\[0\] is 'ab' of type str, not a sequence"),

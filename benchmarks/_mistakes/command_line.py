@@ -150,4 +150,78 @@ MISTAKES = [
     Mistake(
         "train train.conllu -o m.npz --cv 3 --raw-text plain.txt", stops(r"--cv is for trees alone")
     ),
+    Mistake(
+        "train train.conllu -o m.npz --continue model.npz --model spectral --min-count 2",
+        stops(r"goes on with a model as it is; leave out --model and --min-count"),
+    ),
+    Mistake(
+        "train train.conllu -o m.npz --continue model.npz",
+        stops(r"holds SpectralSHAG, which cannot go on learning; em, crf and biaffine can"),
+    ),
+    Mistake(
+        "train train.conllu -o m.npz --teacher ensemble.npz",
+        stops(r"--teacher is for learning from raw text; name some with --raw-text"),
+    ),
+    Mistake(
+        "train train.conllu test.conllu -o m.npz --weight 1",
+        stops(r"--weight needs a number for each FILE, 2, got 1"),
+    ),
+    Mistake(
+        "train --helpers test.conllu --raw-text plain.txt --context e5 --weight 2 -o m.npz",
+        stops(r"--weight needs a number for each FILE, 0"),
+    ),
+    Mistake(
+        "train --helpers test.conllu --raw-text plain.txt --context e5 --model crf -o m.npz",
+        stops(r"--raw-text is for --model biaffine"),
+    ),
+    Mistake(
+        "train train.conllu -o m.npz --model single",
+        stops(r"out of memory\. Unable to allocate 4\.00 EiB"),
+        before="from unittest import mock; from sklearn_shag.cli import _training_data; "
+        "full = lambda *_: np.empty(2**62, dtype=np.int8); "
+        "mock.patch.object(_training_data, 'iter_sentences', full).start()",
+    ),
+    Mistake("train train.conllu -o m.npz --model first --pattern a", stops(r"--text")),
+    Mistake(
+        "train train.conllu -o m.npz --model crf --dictionary plain.txt",
+        stops(r"--dictionary is for models that learn tags"),
+    ),
+    *[
+        Mistake(f"train train.conllu -o m.npz {options}", stops(words))
+        for options, words in (
+            (
+                "--model biaffine --context-for training",
+                r"--context-for training needs a transformer, --context",
+            ),
+            (
+                "--model biaffine --context-for parsing",
+                r"--context-for parsing needs a transformer, --context",
+            ),
+            (
+                "--model biaffine --context-for training --context e5 --embeddings x",
+                r"leave out --embeddings",
+            ),
+            ("--model first --context-for training", r"--context-for: vectors are"),
+            (
+                "--model biaffine --context-for training --continue model.npz",
+                r"leave out --model and --context-for",
+            ),
+        )
+    ],
+    Mistake(
+        "train train.conllu no_heads.conllu -o m.npz --model spectral",
+        stops(r"no_heads\.conllu: 60 of 60 sentences have no heads to learn from\. Leave"),
+    ),
+    Mistake(
+        "train no_heads.conllu -o m.npz --model crf --columns upos --max-iter 1",
+        stops(r"no_heads\.conllu: 60 of 60 sentences have no heads"),
+    ),
+    Mistake(
+        "evaluate train.conllu partial.conllu",
+        stops(r"sentence 1 of partial\.conllu", r"has words .*; only whole trees can be scored"),
+    ),
+    Mistake(
+        "suggest model.npz partial.conllu --by sentences -o partial.conllu",
+        stops(r"output partial\.conllu is the same file as the input partial\.conllu"),
+    ),
 ]

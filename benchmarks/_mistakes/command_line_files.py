@@ -15,7 +15,11 @@ def refused(name, *words):
 MISTAKES = [
     Mistake("train missing.conllu -o new.npz", stops(r"missing\.conllu", r"no (such )?file")),
     Mistake("train nothing -o new.npz", stops(r"nothing", r"no .*\.conllu")),
-    Mistake("train treebank -o new.npz --model single", prints_warning(r"en-ud-test", r"scores")),
+    Mistake(
+        "train treebank -o new.npz --model single",
+        prints_warning(r"en-ud-test\.conllu is among the 2 files to learn from", r"scores"),
+    ),
+    Mistake("train treebank/en-ud-test.conllu -o new.npz --model single", prints(r"10 sentences")),
     Mistake(
         "train 'treebank/*.conllu' -o new.npz --model single",
         prints_warning(r"en-ud-test", r"scores"),
@@ -88,7 +92,9 @@ MISTAKES = [
     ),
     Mistake("parse model.npz test.conllu", prints(), closed_pipe=True),
     Mistake("evaluate test.conllu missing.conllu", stops(r"missing\.conllu", r"no (such )?file")),
-    Mistake("evaluate test.conllu test.conllu", prints_warning(r"test\.conllu", r"itself")),
+    Mistake(
+        "evaluate test.conllu test.conllu", prints_warning(r"test\.conllu is compared with itself")
+    ),
     Mistake("evaluate train.conllu predicted.conllu", prints(r"UAS\s+\d")),
     Mistake(
         "evaluate train.conllu fewer.conllu",

@@ -148,4 +148,5 @@ MISTAKES = [
         locked="treebank",
     ),
     Mistake("write_conllu([*trees, None], 'train.conllu')", raises(TypeError, r"trees\[60\]")),
+    Mistake("read_jsonl('train.conllu', on_error='ignore')", raises(ValueError, r"on_error")),
 ]

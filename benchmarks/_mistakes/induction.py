@@ -2,6 +2,8 @@
 
 from _mistakes._replay import Mistake, raises, tool_warns, warns, works
 
+HIDDEN = "RefinedSHAG(2, 2, max_iter=1, tol=1e6)"
+
 MISTAKES = [
     # Heads of X are not looked at: by design, and said in bold.
     Mistake("DMV(tol=1).fit(trees).labels_.size", works("result == 0")),
@@ -104,6 +106,48 @@ MISTAKES = [
             ("FrozenEstimator(LexicalizedSHAG().fit(trees))", TypeError, r"got LexicalizedSHAG"),
             ("FrozenEstimator(make_pipeline(model))", TypeError, r"got Pipeline.*goes around"),
             ("make_pipeline(model)", ValueError, r"'helper' is not frozen"),
+        )
+    ),
+    *(
+        Mistake(call.format(HIDDEN), raises(error, words), before=f"fitted = {HIDDEN}.fit(trees)")
+        for call, error, words in (
+            ("fitted.truncate(3)", ValueError, r"Choose one with 1, 2"),
+            (
+                "fitted.set_params(warm_start=True, n_refinements=1).fit(trees)",
+                ValueError,
+                r"n_states=2 and n_refinements=2 or more",
+            ),
+            (
+                "fitted.set_params(warm_start=True).fit([['A', 'B']], [[2, 0]])",
+                ValueError,
+                r"which had other symbols",
+            ),
+            (
+                "{}.fit([DependencyTree(['NOUN', 'NEW'], [-1, 0])] * 2)",
+                ValueError,
+                r"None of 2 sentences has all its heads",
+            ),
+            (
+                "approximate_dfa(fitted, trees, head='NOUN', direction='left', refinement=5)",
+                ValueError,
+                r"NOUN has the refinements 0 to 1; got refinement=5",
+            ),
+            (
+                "approximate_dfa(model, trees, head='NOUN', direction='left', refinement=0)",
+                TypeError,
+                r"must be a RefinedSHAG",
+            ),
+            (
+                "top_refinements(fitted, [DependencyTree(['VERB'], [0])], symbol='NOUN')",
+                ValueError,
+                r"No token of X has the symbol 'NOUN'",
+            ),
+            (
+                "top_refinements(fitted, trees, symbol='NOUN', n=0)",
+                ValueError,
+                r"The 'n' parameter of top_refinements",
+            ),
+            ("top_refinements(model, trees, symbol='NOUN')", TypeError, r"must be a RefinedSHAG"),
         )
     ),
     Mistake(

@@ -1,12 +1,18 @@
 """Parsers trained for trees, and taggers: columns, tags, vectors of words, layers, text."""
 
-from _mistakes._replay import Mistake, raises, stops, usage, works
+from _mistakes._replay import Mistake, raises, stops, usage, warns, works
 
 PARSER = "BiaffineParser(hidden_layer_sizes=[4], max_iter=1, random_state=0"
 TAGGER = "Tagger(hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0"
 TRAIN = "train train.conllu -o new.npz --model biaffine"
 FEW = "trees[:20]"
 
+# Vectors in context: good ones, and such as are wrong for one sentence.
+VECTORS = (
+    "vectors = lambda X: [np.ones((len(s), 2)) for s in X]; "
+    "wrong = lambda X, change: [change(v) if k == 2 else v for k, v in enumerate(vectors(X))]; "
+    "failing = lambda X: {}['no vectors']"
+)
 FED = "fed, bare = (DependencyTree(['b'], [0], upos=['X'], feats=[f]) for f in ('X=Y', '_'))"
 
 MISTAKES = [
@@ -182,6 +188,52 @@ MISTAKES = [
     Mistake(
         r"Splitter().fit([DependencyTree(['\u200b']).with_comments(['# text = \u200b'])])",
         raises(ValueError, r"invisible", r"no text"),
+    ),
+    Mistake(
+        "Splitter(patterns=['(']).fit(trees)",
+        raises(ValueError, r"patterns must hold regular expressions"),
+    ),
+    Mistake(
+        "Splitter(hidden_layer_sizes=[2], max_iter=1).fit([DependencyTree(['Cats', 'sleep'])] * 3)",
+        warns(r"SpaceAfter=No", warning="UserWarning"),
+    ),
+    Mistake(
+        "make_parser_pipeline(TokenFeature(), model).fit(trees).parse_text('It sleeps.')",
+        raises(AttributeError, r"make_parser_pipeline\(Splitter\(\)"),
+    ),
+    *(
+        Mistake(
+            f"{PARSER}, embeddings=lambda X: {found}).fit({FEW})",
+            raises((TypeError, ValueError), words),
+            before=VECTORS,
+        )
+        for found, words in (
+            ("vectors(X)[1:]", r"returned 19 for the 20 sentences"),
+            ("wrong(X, lambda v: v[1:])", r"shape .* for X\[2\] \('"),
+            ("wrong(X, lambda v: v[:, 1:])", r"shape .* for X\[2\] \('"),
+            ("wrong(X, lambda v: v[0])", r"shape .* for X\[2\] \('"),
+            ("wrong(X, lambda v: v * np.nan)", r"not finite, or larger than 65,504 for X\[2\]"),
+            ("wrong(X, lambda v: v * 1e5)", r"not finite, or larger than 65,504 for X\[2\]"),
+            ("wrong(X, lambda v: [['a']])", r"an array of <U1 for X\[2\] \('"),
+            ("wrong(X, lambda v: [[1.0], [1.0, 2.0]])", r"different lengths for X\[2\] \('"),
+            ("wrong(X, lambda v: None)", r"for X\[2\] \('"),
+            ("[np.ones((len(s), 0)) for s in X]", r"shape \(\d+, 0\)"),
+            ("None", r"failed on .*TypeError"),
+            ("failing(X)", r"embeddings, .* failed on X\[0\] to X\[19\]: KeyError: 'no vectors'"),
+        )
+    ),
+    Mistake(
+        f"{PARSER}, embeddings=TransformerVectors(3)).fit({FEW})",
+        raises((TypeError, ValueError), r"embeddings.*folder"),
+        before="from sklearn_shag.features import TransformerVectors",
+    ),
+    Mistake(
+        "load_model('ensemble.npz', embeddings={'a': [1.0]})",
+        raises(TypeError, r"function from sentences"),
+    ),
+    Mistake(
+        "load_model('ensemble.npz', embeddings=lambda sentences: [])",
+        raises(ValueError, r"reads no vectors in context"),
     ),
     Mistake("Splitter(max_tokens=0).fit(trees)", raises(ValueError, r"'max_tokens'", r"\[1")),
     Mistake(

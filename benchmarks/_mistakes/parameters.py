@@ -205,4 +205,11 @@ MISTAKES = [
         "CRFParser(early_stopping=True).fit(trees[:1])",
         raises(ValueError, r"early_stopping sets sentences aside, but X holds a single"),
     ),
+    Mistake("model.iter_parse(trees, chunk_size=0)", raises(ValueError, r"chunk_size")),
+    Mistake("model.iter_parse({'NOUN'})", raises(TypeError, r"X is a set")),
+    Mistake("model.set_params(max_tokens=0).predict(trees)", raises(ValueError, r"'max_tokens'")),
+    Mistake(
+        "suspicious_arcs(CRFParser(['upos']), trees[:4])",
+        raises(ValueError, r"At least 5 sentences are needed.* got 4\."),
+    ),
 ]

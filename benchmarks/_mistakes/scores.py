@@ -116,7 +116,23 @@ MISTAKES = [
     Mistake(
         "fetch_treebank('English-EWT')", raises(ValueError, r"'UD_English-EWT'", r"'English-EWT'")
     ),
-    Mistake("fetch_treebank('en_ewt')", raises(ValueError, r"like 'UD_English-EWT'")),
+    *[
+        Mistake(f"fetch_treebank({name!r})", raises(ValueError, r"like 'UD_English-EWT'"))
+        for name in (
+            "en_ewt",
+            "UD_English",
+            "UD_English-EWT\n",
+            "../UD_English-EWT",
+            "UD_English-../..",
+        )
+    ],
+    *[
+        Mistake(
+            f"fetch_treebank('UD_English-EWT', version={version!r})",
+            raises(ValueError, r"version must be a str such as '2\.16', got"),
+        )
+        for version in ("r2.16", "2.16\n")
+    ],
     Mistake(
         "fetch_treebank('UD_Englsh-EWT', progressbar=False)",
         # Without network, or without what downloads.
@@ -266,4 +282,16 @@ MISTAKES = [
     ),
     Mistake("is_punctuation(None)", raises(TypeError, r"symbol must be a str, got a ")),
     Mistake("load_english(return_X_y=True)", works("len(result) == 2")),
+    *[
+        Mistake(
+            f"{score}([DependencyTree(['a', 'b'], [0, 1], deprels=['root', 'obj'])] * 2, "
+            "[DependencyTree(['a', 'b'], [0, 1], deprels=['root', 'obj'])] * 2, max_length=1)",
+            raises(ValueError, r"left to score\. Change .*max_length"),
+        )
+        for score in (
+            "labeled_attachment_score",
+            "content_labeled_attachment_score",
+            "label_accuracy_score",
+        )
+    ],
 ]

@@ -259,6 +259,17 @@ MISTAKES = [
     Mistake("DependencyVectorizer().transform(trees)", raises(ValueError, r"not fitted")),
     Mistake("DependencyVectorizer().get_feature_names_out()", raises(ValueError, r"not fitted")),
     Mistake("TextParser('missing.npz').fit([])", raises(OSError, r"missing\.npz")),
+    Mistake(
+        "DependencyTreeDisplay.from_predictions(trees[0], trees[0].with_heads([-1] * 8))",
+        raises(ValueError, r"heads\[0\] \(.*unknown heads"),
+    ),
+    Mistake(
+        "TextParser(missing='empty').fit_transform([b'It rains.'])", raises(TypeError, r"bytes")
+    ),
+    Mistake(
+        "DependencyVectorizer().inverse_transform(np.ones((1, 2)))",
+        raises(ValueError, r"not fitted"),
+    ),
     Mistake("TextParser(3).fit([])", raises(ValueError, r"'parser'")),
     Mistake("TextParser(model).fit([])", raises(ValueError, r"implementing 'parse_texts'")),
     Mistake("TextParser(clone(load_parser())).fit([])", raises(ValueError, r"not fitted")),

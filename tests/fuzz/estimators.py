@@ -101,8 +101,7 @@ def _ends(interval):
 def _run(case):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimator = clone(SUITE[case.name])
-        return _EVENTS[case.event](case, estimator)
+        return _EVENTS[case.event](case, clone(SUITE[case.name]))
 
 
 def _try_parameters(case, estimator):
@@ -184,8 +183,7 @@ def _ask(estimator, trees):
 
 
 def _answer(estimator, trees):
-    answers = _ask(estimator, trees)
-    return [getattr(each, "symbols", each) for each in answers]
+    return [getattr(each, "symbols", each) for each in _ask(estimator, trees)]
 
 
 def _same(one, other):

@@ -315,23 +315,23 @@ def _draw(model, seed):
 
 def _combine(model, sentence, case):
     """The grammar beside others."""
+    if case.combination is None:
+        return
     other = clone(_smooth_grammar(model.symbols_.size)).fit(*_trees(model.symbols_.size))
     rng = np.random.default_rng(case.seed)
     other.operators_ = scale_at_random(rng, other.operators_, MAGNITUDES)
     model = KnownGrammar(case.operators).fit()
     members = [("one", FrozenEstimator(model)), ("other", FrozenEstimator(other))]
-    decoder = "mbr" if case.decoder == "viterbi" else case.decoder
-    if case.combination == "average":
-        combined = AveragedParser(members, weights=[1, 1e-300], decoder=decoder)
-    elif case.combination == "product":
-        combined = ProductParser(members, weights=[1, rng.choice([0, 1e-3, 1, 7])], decoder=decoder)
-    elif case.combination is not None:
-        by_em = case.combination == "mixture by EM" and min(map(np.min, case.operators)) >= 0
-        weights = "em" if by_em else [1, 1e-3]
-        combined = MixtureSHAG(members, weights=weights, max_iter=2, tol=0, max_length=None)
-        combined.set_params(decoder=decoder)
-    else:
-        return
+    is_signed = min(map(np.min, case.operators)) < 0
+    by_em = MixtureSHAG(members, weights="em", max_iter=2, tol=0, max_length=None)
+    mixture = clone(by_em).set_params(weights=[1, 1e-3])
+    combined = {
+        "average": AveragedParser(members, weights=[1, 1e-300]),
+        "product": ProductParser(members, weights=[1, rng.choice([0, 1e-3, 1, 7])]),
+        "mixture": mixture,
+        "mixture by EM": mixture if is_signed else by_em,
+    }[case.combination]
+    combined.set_params(decoder="mbr" if case.decoder == "viterbi" else case.decoder)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*not converged|.*left out of training")
         try:

@@ -118,20 +118,17 @@ def _change_line(random, lines):
     place, other = random.randrange(len(lines)), random.randrange(len(lines))
     change = random.randrange(4)
     if change == 0:
-        lines[place] = ""
-    elif change == 1:
         lines.insert(other, lines[place])
-    elif change == 2:
+    elif change == 1:
         lines[place], lines[other] = lines[other], lines[place]
-    else:
-        lines[place] = lines[place][: random.randrange(len(lines[place]) + 1)]
+    else:  # an empty line, or a part of one
+        lines[place] = lines[place][: (change - 2) * random.randrange(len(lines[place]) + 1)]
 
 
 def _insert(random, lines):
     place = random.randrange(len(lines))
     letter = random.randrange(len(lines[place]) + 1)
-    sign = _make_value(random)
-    lines[place] = lines[place][:letter] + sign + lines[place][letter:]
+    lines[place] = lines[place][:letter] + _make_value(random) + lines[place][letter:]
 
 
 def _change_bytes(random, content):
