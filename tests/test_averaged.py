@@ -4,6 +4,7 @@ import pickle
 import re
 import threading
 import warnings
+from copy import copy
 
 import numpy as np
 import pytest
@@ -245,10 +246,13 @@ def test_parse_says_the_same_of_labels_and_tags(test, knowing, weights):
     names = [knowing[k].tags_.tolist() for k in asked]
     every = np.arange(len(test))
     parts = [knowing[k]._score(knowing[k]._batch(test)).tagging.proba(every)[0] for k in asked]
-    expected = []
-    for of_token in zip(*parts, strict=True):
+    expected, relations = [], [relation for tree in parsed for relation in tree.deprels]
+    first = knowing[asked[0]]  # whose factors of relations count
+    for relation, *of_token in zip(relations, *parts, strict=True):
         union, average = average_of_logs(names, of_token, [shares[k] for k in asked])
-        expected.append(union[average.argmax()])
+        factors = dict(zip(names[0], first.tag_factors_.get(relation, ()), strict=False))
+        scores = np.log(average) + [factors.get(tag, 0.0) for tag in union]
+        expected.append(union[scores.argmax()])
     assert [tag for tree in parsed for tag in tree.upos] == expected
     assert model.tags_.tolist() == union
     assert model.tag_column_ == "upos"
@@ -305,7 +309,8 @@ def test_what_no_member_thinks_possible_stays_so(test, knowing):
 
 
 def test_members_that_learned_another_column_have_no_say_in_tags(test, knowing):
-    network, linear = knowing[0], knowing[2]
+    network, linear = copy(knowing[0]), knowing[2]
+    network.tag_factors_ = {}  # relations, in which others have a say, do not count
     other = clone(network).set_params(tags="xpos", max_iter=1).fit(test)
     expected = [tree.upos for tree in network.parse(test)]
     for members in ([network, other], [linear, network, other], [frozen([network, other]), other]):

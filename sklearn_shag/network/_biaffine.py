@@ -148,6 +148,9 @@ class BiaffineParser(TagLearner, ArcParser):
         The same values; empty if none are learned.
     tag_column_ : None or str
         The column that these values belong to.
+    tag_factors_ : dict of list of float
+        What the relation of a token adds to the scores of the values of `tag_values_`, as in
+        :class:`Tagger`, whose own factors count if there is a `tagger_`.
     tagger_ : None or Tagger
         The tagger that predicts several columns.
     embeddings_name_ : None or str
@@ -350,20 +353,21 @@ class BiaffineParser(TagLearner, ArcParser):
 
     def _start(self, trees, chosen, rng):
         if self._goes_on:
-            columns, network, _ = self._network()
+            opened = self._network()
             self._check_unchanged(
-                "hidden_layer_sizes", network.sizes.hidden, tuple(self.hidden_layer_sizes)
+                "hidden_layer_sizes", opened.network.sizes.hidden, tuple(self.hidden_layer_sizes)
             )
             learner = self if self.tagger_ is None else self.tagger_
             both = map(_as_parameter, (learner.tag_values_, self._list_tag_columns()))
             self._check_unchanged("tags", *both)
             return NetworkStart(
-                columns,
+                opened.columns,
                 self.vocabulary_,
                 self.labels_,
                 self.tag_values_,
-                network.sizes,
+                opened.network.sizes,
                 self.weights_,
+                (self.tag_factors_, self.script_factors_),
             )
         sentences = trees.sentences.take(chosen)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
@@ -396,6 +400,12 @@ class BiaffineParser(TagLearner, ArcParser):
             start, examples, chosen, rng, validate, self.n_iter_no_change
         )
         return weights, self._list_learned(start) | history
+
+    def _predict_columns(self, X):
+        """Return the columns of `parse`, which depend on the relations of its trees."""
+        options = dict.fromkeys(("n_best", "n_samples", "random_state"))
+        rows = self._find_answers(X, None, False, "auto", False, **options)
+        return [answer.columns for _, answer in rows]
 
     def _score(self, batch, rung=0):
         if rung:

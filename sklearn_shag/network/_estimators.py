@@ -47,7 +47,16 @@ from sklearn_shag.network._parameters import (
     tabulate_embeddings,
 )
 from sklearn_shag.network._reading import read_sentences
-from sklearn_shag.network._tags import LEARNED, TagLookup, collect_tags, finish_lemmas, pick_proba
+from sklearn_shag.network._tags import (
+    LEARNED,
+    TagFactors,
+    TagLookup,
+    collect_tags,
+    finish_lemmas,
+    open_factors,
+    pick_proba,
+    weigh_tags,
+)
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
 from sklearn_shag.treebank import Dictionary, Sentences, compose_words
@@ -83,6 +92,7 @@ class NetworkStart(NamedTuple):
     tag_values: dict  # by learned column
     sizes: Sizes
     weights: NetworkWeights
+    factors: tuple = ({}, [])  # of tags, as in weigh_tags
 
 
 class OpenNetwork(NamedTuple):
@@ -91,6 +101,7 @@ class OpenNetwork(NamedTuple):
     columns: Columns
     network: Network
     tag_values: dict  # an array of the known values of each learned column
+    factors: TagFactors
 
 
 class NetworkLearner(WatchedMixin, BaseEstimator):
@@ -244,6 +255,8 @@ class TagLearner(NetworkLearner):
     _unsaved_params = ("embeddings",)
 
     tag_values_: dict[str, list[str]]
+    tag_factors_: dict[str, list[float]] = {}
+    script_factors_: list[list[float]] = []
     lemmas_, tag_combinations_ = {}, []  # if none are learned
     embeddings_name_: str | None = None
 
@@ -293,7 +306,8 @@ class TagLearner(NetworkLearner):
             vocabulary[VECTOR], vectors = tabulate_embeddings(of_words)
         moments = compute_moments(in_context and ask_vectors(in_context, sentences))
         start = self._begin(vocabulary, rng, labels, tag_values, (vectors, moments))
-        return start._replace(columns=make_columns(vocabulary))
+        factors = weigh_tags(tag_values, tags, sentences)
+        return start._replace(columns=make_columns(vocabulary), factors=factors)
 
     def _choose_columns(self, sentences):
         """Return the names of the columns to read; refuse columns that are to be learned."""
@@ -312,9 +326,10 @@ class TagLearner(NetworkLearner):
         return choose_columns(columns, sentences, letters=True)
 
     def _list_learned(self, start):
-        """Return the fitted attributes `tag_values_` and `embeddings_name_`."""
+        """Return the fitted attributes about tags, and `embeddings_name_`."""
         name = name_source(self._context_source()) if start.weights.moments.size else None
-        return {"tag_values_": start.tag_values, "embeddings_name_": name}
+        learned = {"tag_values_": start.tag_values, "embeddings_name_": name}
+        return learned | dict(zip(("tag_factors_", "script_factors_"), start.factors, strict=True))
 
     def _network(self):
         """Return the OpenNetwork of the learned weights."""
@@ -323,6 +338,8 @@ class TagLearner(NetworkLearner):
             getattr(self, "labels_", None),
             self.tag_values_,
             self.tag_combinations_,
+            self.tag_factors_,
+            self.script_factors_,
             self.weights_,
         )
         return keep(self, parts, _open_learned)
@@ -380,6 +397,8 @@ class TagLearner(NetworkLearner):
     def predict_tags(self, X: Sentences, column: str | None = None) -> ObjectArray:
         """Tag sentences.
 
+        Tags of a parser are those of `parse`, which depend on the relations that it finds.
+
         Parameters
         ----------
         X : sequence of length n_sentences
@@ -411,7 +430,7 @@ class TagLearner(NetworkLearner):
                 f"This {type(self).__name__} has learned the columns "
                 f"{', '.join(tagger.tag_values_)}, and not {shorten(column)}."
             )
-        return object_array([found[column] for found in tagger._predict_columns(X)])
+        return object_array([found[column] for found in self._predict_columns(X)])
 
     def _own_tagger(self):
         """Return the estimator that predicts tags: `tagger_` with these parameters, or self."""
@@ -451,6 +470,7 @@ class NetworkTagging(Tagging):
     def __init__(self, learner, batch, reading=None):
         opened = learner._network()
         self.values, self.combinations = opened.tag_values, learner.tag_combinations_
+        self.factors = opened.factors
         self._network, self._learner = opened.network, learner
         self._batch, self._reading = batch, reading
 
@@ -469,15 +489,16 @@ class NetworkTagging(Tagging):
         forms = [getattr(sentence, "forms", sentence) for sentence in self._batch.sentences]
         return list(map(dictionary.get, compose_words(list(chain.from_iterable(forms)))))
 
-    def find(self, with_proba):
-        lookup = TagLookup(self.values, self._network.combinations, self.entries())
+    def find(self, with_proba, relations=()):
+        known = self.values, self._network.combinations
+        lookup = TagLookup(*known, self.entries(), self.factors, relations)
         reading = self._reading
         if reading is None:
             reading = read_sentences(
                 self._network, self._encoded, with_scores=with_proba, look_up=lookup.add
             )
         else:
-            lookup.add(reading.tags, self._by_column(reading.tag_scores))
+            lookup.add(self._by_column(reading.tag_scores))
         found = lookup.join()
         if not with_proba:
             return found, {}
@@ -506,7 +527,8 @@ class NetworkTagging(Tagging):
         return finish_lemmas(self._learner.lemmas_, self._batch.sentences, found)
 
 
-def _open_learned(vocabulary, labels, tag_values, combinations, weights):
+def _open_learned(vocabulary, labels, tag_values, combinations, tag_factors, scripts, weights):
     tags = {name: np.array(values, dtype=object) for name, values in tag_values.items()}
     network = open_network(weights, vocabulary, labels, tag_values, combinations)
-    return OpenNetwork(make_columns(vocabulary), network, tags)
+    factors = open_factors(tag_factors, scripts, tags)
+    return OpenNetwork(make_columns(vocabulary), network, tags, factors)
