@@ -96,7 +96,7 @@ def test_the_most_probable_entry_is_chosen(seed, joint):
     free = [max(everything, key=lambda row, t=t: score(t, row)) for t in range(12)]
     codes = np.array([[columns[n].index(row[k]) for k, n in enumerate(columns)] for row in free])
     found = look_up_tags(values, codes, combinations, entries, scores)
-    lookup = TagLookup(values, combinations, entries, open_factors({}, [], values))
+    lookup = TagLookup(values, combinations, entries, open_factors({}, values))
     for part in (slice(5), slice(5, 6), slice(6, None)):
         lookup.add([own[part] for own in scores])
     for name, joined in lookup.join().items():

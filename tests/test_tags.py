@@ -247,6 +247,13 @@ def test_averages_fill_in_all_columns(parser, english):
         sums[name] = dict(zip(values, np.broadcast_arrays(*own), strict=True))
     rows = (each.tagger_.tag_combinations_ for each in (parser, other))
     known = sorted(map(tuple, chain(*rows)))
+    factors = parser.tagger_.tag_factors_  # of the first member with these columns
+    pairs = [(name, value) for name, own in parser.tagger_.tag_values_.items() for value in own]
+    for k, relation in enumerate(chain(*(tree.deprels for tree in parsed))):
+        for (name, value), factor in zip(pairs, factors.get(relation, ()), strict=False):
+            if name in sums:
+                sums[name][value] = sums[name][value].copy()
+                sums[name][value][k] += 4 * factor  # weights are 1 and 3
     found = (row for t in parsed for row in zip(t.upos, t.xpos, t.feats, strict=True))
     for k, row in enumerate(found):
         best = tuple(max(own, key=lambda v, own=own: own[v][k]) for own in sums.values())

@@ -367,7 +367,7 @@ class BiaffineParser(TagLearner, ArcParser):
                 self.tag_values_,
                 opened.network.sizes,
                 self.weights_,
-                (self.tag_factors_, self.script_factors_),
+                self.tag_factors_,
             )
         sentences = trees.sentences.take(chosen)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
@@ -400,12 +400,6 @@ class BiaffineParser(TagLearner, ArcParser):
             start, examples, chosen, rng, validate, self.n_iter_no_change
         )
         return weights, self._list_learned(start) | history
-
-    def _predict_columns(self, X):
-        """Return the columns of `parse`, which depend on the relations of its trees."""
-        options = dict.fromkeys(("n_best", "n_samples", "random_state"))
-        rows = self._find_answers(X, None, False, "auto", False, **options)
-        return [answer.columns for _, answer in rows]
 
     def _score(self, batch, rung=0):
         if rung:

@@ -30,6 +30,7 @@ from sklearn_shag.encoding import (
     make_columns,
     name_source,
     places_of,
+    read_column,
     split_embeddings,
     split_features,
 )
@@ -49,13 +50,12 @@ from sklearn_shag.network._parameters import (
 from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.network._tags import (
     LEARNED,
-    TagFactors,
     TagLookup,
     collect_tags,
     finish_lemmas,
     open_factors,
     pick_proba,
-    weigh_tags,
+    weigh_relations,
 )
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
@@ -92,7 +92,7 @@ class NetworkStart(NamedTuple):
     tag_values: dict  # by learned column
     sizes: Sizes
     weights: NetworkWeights
-    factors: tuple = ({}, [])  # of tags, as in weigh_tags
+    tag_factors: dict = {}  # as in weigh_relations
 
 
 class OpenNetwork(NamedTuple):
@@ -101,7 +101,7 @@ class OpenNetwork(NamedTuple):
     columns: Columns
     network: Network
     tag_values: dict  # an array of the known values of each learned column
-    factors: TagFactors
+    factors: NamedTuple  # TagFactors of these values
 
 
 class NetworkLearner(WatchedMixin, BaseEstimator):
@@ -256,7 +256,6 @@ class TagLearner(NetworkLearner):
 
     tag_values_: dict[str, list[str]]
     tag_factors_: dict[str, list[float]] = {}
-    script_factors_: list[list[float]] = []
     lemmas_, tag_combinations_ = {}, []  # if none are learned
     embeddings_name_: str | None = None
 
@@ -306,8 +305,8 @@ class TagLearner(NetworkLearner):
             vocabulary[VECTOR], vectors = tabulate_embeddings(of_words)
         moments = compute_moments(in_context and ask_vectors(in_context, sentences))
         start = self._begin(vocabulary, rng, labels, tag_values, (vectors, moments))
-        factors = weigh_tags(tag_values, tags, sentences)
-        return start._replace(columns=make_columns(vocabulary), factors=factors)
+        factors = weigh_relations(tag_values, tags, sentences)
+        return start._replace(columns=make_columns(vocabulary), tag_factors=factors)
 
     def _choose_columns(self, sentences):
         """Return the names of the columns to read; refuse columns that are to be learned."""
@@ -328,21 +327,14 @@ class TagLearner(NetworkLearner):
     def _list_learned(self, start):
         """Return the fitted attributes about tags, and `embeddings_name_`."""
         name = name_source(self._context_source()) if start.weights.moments.size else None
-        learned = {"tag_values_": start.tag_values, "embeddings_name_": name}
-        return learned | dict(zip(("tag_factors_", "script_factors_"), start.factors, strict=True))
+        of_tags = {"tag_values_": start.tag_values, "tag_factors_": start.tag_factors}
+        return of_tags | {"embeddings_name_": name}
 
     def _network(self):
         """Return the OpenNetwork of the learned weights."""
-        parts = (
-            self.vocabulary_,
-            getattr(self, "labels_", None),
-            self.tag_values_,
-            self.tag_combinations_,
-            self.tag_factors_,
-            self.script_factors_,
-            self.weights_,
-        )
-        return keep(self, parts, _open_learned)
+        labels = getattr(self, "labels_", None)
+        tags = self.tag_values_, self.tag_combinations_, self.tag_factors_
+        return keep(self, (self.vocabulary_, labels, *tags, self.weights_), _open_learned)
 
     def _makes_copies(self, start):
         """Tell whether to learn from altered copies, which have nothing but words to read."""
@@ -430,7 +422,11 @@ class TagLearner(NetworkLearner):
                 f"This {type(self).__name__} has learned the columns "
                 f"{', '.join(tagger.tag_values_)}, and not {shorten(column)}."
             )
-        return object_array([found[column] for found in self._predict_columns(X)])
+        if hasattr(self, "parse"):  # relations have a say in tags
+            found = [np.array(read_column(tree, column), dtype=object) for tree in self.parse(X)]
+        else:
+            found = [of_columns[column] for of_columns in self._predict_columns(X)]
+        return object_array(found)
 
     def _own_tagger(self):
         """Return the estimator that predicts tags: `tagger_` with these parameters, or self."""
@@ -470,9 +466,8 @@ class NetworkTagging(Tagging):
     def __init__(self, learner, batch, reading=None):
         opened = learner._network()
         self.values, self.combinations = opened.tag_values, learner.tag_combinations_
-        self.factors = opened.factors
-        self._network, self._learner = opened.network, learner
-        self._batch, self._reading = batch, reading
+        self.factors, self._network = opened.factors, opened.network
+        self._learner, self._batch, self._reading = learner, batch, reading
 
     @cached_property
     def _encoded(self):
@@ -527,8 +522,7 @@ class NetworkTagging(Tagging):
         return finish_lemmas(self._learner.lemmas_, self._batch.sentences, found)
 
 
-def _open_learned(vocabulary, labels, tag_values, combinations, tag_factors, scripts, weights):
+def _open_learned(vocabulary, labels, tag_values, combinations, factors, weights):
     tags = {name: np.array(values, dtype=object) for name, values in tag_values.items()}
     network = open_network(weights, vocabulary, labels, tag_values, combinations)
-    factors = open_factors(tag_factors, scripts, tags)
-    return OpenNetwork(make_columns(vocabulary), network, tags, factors)
+    return OpenNetwork(make_columns(vocabulary), network, tags, open_factors(factors, tags))

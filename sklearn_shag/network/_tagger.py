@@ -108,9 +108,6 @@ class Tagger(TreeTransformer, TagLearner):
         For each relation of the training trees a number for each value of one column after the
         other: 0.3 times the logarithm of how much more often training tokens have both than by
         chance. A :class:`BiaffineParser`, which finds relations, adds it to the scores of values.
-    script_factors_ : list of list of float
-        For each value of the first column and each edit of forms the same number, which is added to
-        the score of the edit. Empty if lemmas are not learned, or if they are the first column.
     lemmas_ : dict of str to str
         The known lemmas, by the form and the value of the first column, with a tab between them.
         Empty if none are learned.

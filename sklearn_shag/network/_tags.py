@@ -26,9 +26,9 @@ NO_VALUES = {MISSING, UNKNOWN_FEATS}
 KEPT, LOWERED, WHOLE = "kept", "lower", "whole"
 UNSEEN = -1  # code of values of a dictionary that no training token has
 GIVEN = "given"  # begins a script with the lemmas of a token's entries in a dictionary
-# How much the factor of a pair, such as a tag and the relation of its token, counts beside log
-# P(tag), and what is added to counts. On the development sets of five treebanks, strengths of 0.2
-# to 0.4 are about equally good.
+# How much the factor between a value and the relation of its token counts beside log P(value), and
+# what is added to counts. On the development sets of five treebanks, strengths of 0.2 to 0.4 are
+# about equally good.
 STRENGTH, SMOOTHING = 0.3, 0.5
 
 
@@ -191,8 +191,8 @@ def join_tags(values, tags):
     return [list(row) for row in sorted(rows) if all(map(set.__contains__, combined.values(), row))]
 
 
-def weigh_tags(values, tags, sentences):
-    """Weigh the values of columns by relations, and edit scripts by the values of the first column.
+def weigh_relations(values, tags, sentences):
+    """Weigh the values of columns by the relations of their tokens.
 
     Parameters
     ----------
@@ -204,49 +204,22 @@ def weigh_tags(values, tags, sentences):
 
     Returns
     -------
-    of_relations : dict of list of float
-        For each relation a number for each value of one column after the other, from
-        :func:`_weigh_pairs`.
-    of_scripts : list of list of float
-        The same for each value of the first column and each script; empty if none are learned.
+    factors : dict of list of float
+        For each relation a number for each value of one column after the other: STRENGTH times
+        log P(relation, value) / (P(relation) P(value)).
     """
     relations = [read_column(sentence, "deprel") for sentence in sentences]
     names = sorted(set(chain(*relations)) - {MISSING})
     of_tokens = encode_labels(relations, names)
-    sizes, codes = list(map(len, values.values())), encode_tags(values, tags, of_tokens.size)
-    tables = [np.zeros((len(names), 0))]
-    for own, size in zip(codes.T, sizes, strict=True):
-        tables.append(_weigh_pairs(of_tokens, len(names), own, size))
-    of_relations = dict(zip(names, np.hstack(tables).tolist(), strict=True))
-    k = find_scripts(values)
-    if not k:
-        return of_relations, []
-    return of_relations, _weigh_pairs(codes[:, 0], sizes[0], codes[:, k], sizes[k]).tolist()
-
-
-def find_scripts(values):
-    """Return the place of edit scripts among the columns, 0 if they have no tags before them."""
-    return list(values).index("lemma") if "lemma" in values else 0
-
-
-def _weigh_pairs(ones, n_ones, others, n_others):
-    """Compute STRENGTH times log P(one, other) / (P(one) P(other)) of all pairs.
-
-    Parameters
-    ----------
-    ones, others : int ndarrays of shape (n_tokens,)
-        Codes, -1 where they are not known.
-    n_ones, n_others : int
-
-    Returns
-    -------
-    factors : ndarray of shape (n_ones, n_others)
-    """
-    counts = np.zeros((n_ones + 1, n_others + 1))  # the last ones are of what is not known
-    np.add.at(counts, (ones, others), 1)
-    counts = counts[:-1, :-1]
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(counts.sum(), 1)
-    return np.round(STRENGTH * np.log((counts + SMOOTHING) / (expected + SMOOTHING)), 3)
+    codes, tables = encode_tags(values, tags, of_tokens.size), [np.zeros((len(names), 0))]
+    for own, known in zip(codes.T, values.values(), strict=True):
+        counts = np.zeros((len(names) + 1, len(known) + 1))  # the last ones are of what is unknown
+        np.add.at(counts, (of_tokens, own), 1)
+        counts = counts[:-1, :-1]
+        expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(counts.sum(), 1)
+        ratios = (counts + SMOOTHING) / (expected + SMOOTHING)
+        tables.append(np.round(STRENGTH * np.log(ratios), 3))
+    return dict(zip(names, np.hstack(tables).tolist(), strict=True))
 
 
 def collect_lemmas(columns, sentences, tags, weights):
@@ -346,42 +319,27 @@ def look_up_tags(values, codes, combinations, entries, scores):
 
 
 class TagFactors(NamedTuple):
-    """What is added to the scores of values of learned columns."""
+    """What the relation of a token adds to the scores of values of learned columns."""
 
-    relations: list  # of str
+    rows: dict  # of int, by relation
     # For each column (n_relations + 1, n_values); the last row, of other relations, is 0.
     tables: list
-    scripts: np.ndarray  # (n_tags, n_scripts), by the value of the first column
 
     def place(self, values, among):
         """Return the factors of the same values among others, both dicts of sorted arrays."""
-        places, k = (
-            list(map(np.searchsorted, among.values(), values.values())),
-            find_scripts(values),
-        )
-        sizes, tables, scripts = list(map(len, among.values())), [], self.scripts
-        for table, own, size in zip(self.tables, places, sizes, strict=True):
-            rows = np.arange(len(table))
-            tables.append(_place_table(table, rows, own, (rows.size, size)))
-        if k:
-            scripts = _place_table(scripts, places[0], places[k], (sizes[0], sizes[k]))
-        return TagFactors(self.relations, tables, scripts)
+        tables = []
+        for table, own, of_all in zip(self.tables, values.values(), among.values(), strict=True):
+            tables.append(np.zeros((len(table), len(of_all)), dtype=np.float32))
+            tables[-1][:, np.searchsorted(of_all, own)] = table
+        return self._replace(tables=tables)
 
 
-def open_factors(of_relations, of_scripts, values):
-    """Return the TagFactors of factors as in :func:`weigh_tags`, with the same values."""
-    sizes, k = list(map(len, values.values())), find_scripts(values)
-    rows = [*of_relations.values(), np.zeros(sum(sizes))]
-    tables = np.split(np.array(rows, dtype=np.float32), np.cumsum(sizes)[:-1], axis=1)
-    scripts = np.zeros((sizes[0], sizes[k]) if k else (0, 0), dtype=np.float32)
-    scripts[:] = of_scripts or 0
-    return TagFactors([*of_relations], tables, scripts)
-
-
-def _place_table(table, rows, columns, shape):
-    placed = np.zeros(shape, dtype=np.float32)
-    placed[np.ix_(rows, columns)] = table
-    return placed
+def open_factors(factors, values):
+    """Return the TagFactors of factors as in :func:`weigh_relations`, with the same values."""
+    sizes = list(map(len, values.values()))
+    table = np.array([*factors.values(), np.zeros(sum(sizes))], dtype=np.float32)
+    rows = dict(zip(factors, range(len(factors)), strict=True))
+    return TagFactors(rows, np.split(table, np.cumsum(sizes)[:-1], axis=1))
 
 
 class TagLookup:
@@ -400,21 +358,18 @@ class TagLookup:
     def __init__(self, values, combinations, entries, factors, relations=()):
         self.values, self.combinations, self.parts = values, combinations, []
         self._entries, self._factors = iter(entries), factors
-        relations = relations if factors.relations else ()
-        self._relations = iter(encode_labels([relations], factors.relations).tolist())
+        self._rows = map(factors.rows.get, relations, repeat(-1))
 
     def add(self, scores):
         """Look up the values of the next tokens by their scores, and return them by column."""
         n_tokens = len(scores[0])
-        if relations := list(islice(self._relations, n_tokens)):
-            shifts = (table[relations] for table in self._factors.tables)
-            scores = list(map(np.add, scores, shifts))
+        if rows := list(islice(self._rows, n_tokens)):
+            scores = [
+                own + of_all[rows] for own, of_all in zip(scores, self._factors.tables, strict=True)
+            ]
         codes = np.stack([own.argmax(axis=1) for own in scores], axis=1)
         if self.combinations:
             fit_together(codes, scores, self.combinations)
-        if k := find_scripts(self.values):
-            of_scripts = scores[k] + self._factors.scripts[codes[:, 0]]
-            codes[:, k] = of_scripts.argmax(axis=1)
         entries = list(islice(self._entries, n_tokens))
         found = look_up_tags(self.values, codes, self.combinations, entries, scores)
         self.parts.append(found)
