@@ -15,6 +15,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 from sklearn_shag import AveragedParser, BiaffineParser, Tagger
 from sklearn_shag.encoding import Batch
 from sklearn_shag.network._estimators import NetworkTagging
+from sklearn_shag.network._tags import open_factors
 from sklearn_shag.parsing import fit_together
 from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
 from tests.estimators import assert_same_model
@@ -219,6 +220,9 @@ def test_relations_tell_tags_apart(trees, english):
         assert given == [values[k] for k in best]
         assert np.concatenate(model.predict_tags(text, name)).tolist() == given
     assert n_changed > 10
+    known, more = {"upos": np.array(["B", "D"])}, {"upos": np.array(["A", "B", "C", "D"])}
+    (table,) = open_factors({"nsubj": [1, 2]}, known).place(known, more).tables
+    assert table.tolist() == [[0, 1, 0, 2], [0, 0, 0, 0]]
     average = AveragedParser([("a", FrozenEstimator(model)), ("b", FrozenEstimator(model))])
     assert [t.upos for t in average.fit(text).parse(text)] == [t.upos for t in parsed]
 
