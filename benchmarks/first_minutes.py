@@ -5,8 +5,8 @@ Usage: python benchmarks/first_minutes.py [--only WORDS] [--failures]
 Prints for each mistake the line that was typed, what the user sees, and whether that is enough:
 an error or a warning that says what is wrong, where, and what to do; never a silent wrong result,
 a bare errno, an error from the inside of another library, or NaN. Exits with 1, after a list of
-those that fail. Needs no treebank, no network and no extra; takes less than a minute once the
-kernels are compiled.
+those that fail. Needs no treebank, no network, and of the extras only "service"; takes less than a
+minute once the kernels are compiled.
 
 The mistakes are in the folder _mistakes, one module for each occasion.
 """

@@ -2,7 +2,8 @@
 
     python doc/look.py --service doc/_static
 
-keeps pictures of the page of the web service, in light and dark colours, for the guide.
+keeps pictures of the pages of the commands serve and annotate, in light and dark colours, for the
+guide. The page for annotators is also laid out in several widths.
 
 Every page is laid out as wide as a desktop and as a phone. All figures must be there, all formulae
 drawn, nothing wider than the window, nothing loaded from other hosts. The search must find
@@ -27,8 +28,10 @@ import time
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
+from browser import Browser
 from terms import SEARCHES
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -50,6 +53,10 @@ PICTURES = {
 }
 SEARCHED = "SpectralSHAG"
 SECONDS = 600
+ANNOTATED = """I saw the man with the telescope. He didn't see me, though, and walked on.
+We ate the soup with a spoon. Nobody knows who wrote the letter that she found.
+The old ferry crosses the river twice a day. In winter it stays in the harbour.
+"""
 # Measures one page after the other in a frame of the given width, and sends what it has found.
 LOOK = """<!DOCTYPE html><meta charset="utf-8"><body style="margin: 0"><script>
 const pause = milliseconds => new Promise(done => setTimeout(done, milliseconds));
@@ -248,6 +255,35 @@ def take_pictures_of_service(command, folder):
         process.terminate()
 
 
+def look_at_annotation(command, folder):
+    """Keep what the page of annotate looks like; return what is wrong with it in all widths."""
+    problems = []
+    with tempfile.TemporaryDirectory() as place:
+        text, out = Path(place, "text.txt"), Path(place, "trees.conllu")
+        text.write_text(ANNOTATED)
+        annotate = [sys.executable, "-m", "sklearn_shag", "annotate", "english", text]
+        annotate += ["--input", "text", "-o", out, "--no-browser"]
+        with (
+            subprocess.Popen(annotate, stdout=subprocess.PIPE, text=True) as process,
+            Browser(command) as browser,
+        ):
+            browser.callback(process.terminate)
+            browser.open(process.stdout.readline().strip())
+            browser.wait("document.querySelector('#drawing .word')")
+            # Some words are confirmed, and one is asked for.
+            browser.press("Home", "Enter", "Enter", "Enter", "Enter", "ArrowRight", "ArrowRight")
+            browser.wait("sessionStorage.getItem('waiting') === '[]'")
+            for scheme in ("dark", "light"):
+                browser.show(1000, 760, scheme)
+                (folder / f"annotate-{scheme}.png").write_bytes(browser.picture())
+            for width in (*WIDTHS.values(), 360):
+                browser.show(width, 900)
+                wide = browser.ask("document.documentElement.scrollWidth")
+                if wide > width:
+                    problems.append(f"annotate is {wide} pixels wide in a window of {width}")
+    return problems + browser.problems
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, nargs="?", help="of the built pages")
@@ -262,7 +298,9 @@ def main():
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
             command = browser_command(browser, profile)
             take_pictures_of_service(command, arguments.service.resolve())
-        return 0
+            problems = look_at_annotation(command, arguments.service.resolve())
+        print(*problems, f"{len(problems)} problems", sep="\n")
+        return 1 if problems else 0
     folder = Path(arguments.folder or "").resolve()
     pages = [path.relative_to(folder) for path in sorted(folder.rglob("*.html"))]
     pages = [page.as_posix() for page in pages if page.parts[0] != "_static"]

@@ -281,9 +281,7 @@ class Parser(BaseEstimator, ABC):
         >>> parser.predict_tree_proba(trees[:2]).round(1)
         array([0.4, 0.9])
         """
-        batch, decoder = self._batch(X, allowed), self.decoder
-        if y is not None:
-            batch, decoder = batch._replace(known=self._known_heads(batch, y)), None
+        batch, decoder = self._batch_of_trees(X, y, allowed, partial=True)
         logs = np.array(ask(self, partial(list_log_proba, decoder), batch))
         return np.exp(np.minimum(logs, 0.0))
 
@@ -445,8 +443,7 @@ class Parser(BaseEstimator, ABC):
         >>> np.exp(log_probabilities[0]).round(1)
         array([0.5, 0.5])
         """
-        batch = self._batch(X, allowed)
-        want, batch = self._rank_trees(batch, k, n_samples, random_state)
+        want, batch = self._rank_trees(self._batch(X, allowed), k, n_samples, random_state)
         answers = ask(self, want, batch)
         heads, logs = (object_array([answer[k] for answer in answers]) for k in range(2))
         return heads, logs
@@ -569,15 +566,16 @@ class Parser(BaseEstimator, ABC):
             raise ValueError("Give y, or the arcs allowed in predicted trees, but not both.")
         self._check_labels()
         groups = self._group_labels(unique_relations)
-        batch, decoder = self._labelled_batch(X, y, allowed)
+        batch, decoder = self._batch_of_trees(X, y, allowed)
         return object_array(ask(self, partial(list_arc_labels, decoder, groups), batch))
 
-    def _labelled_batch(self, X, y, allowed=None):
-        """Encode sentences whose arcs are to be labelled; no decoder is needed for given heads."""
+    def _batch_of_trees(self, X, y, allowed=None, partial=False):
+        """Encode sentences whose trees are asked about; no decoder is needed for given heads."""
         batch = self._batch(X, allowed)
         if y is None:
             return batch, self.decoder
-        return batch._replace(known=list_heads(batch, check_heads(batch.sentences, y))), None
+        heads = check_heads(batch.sentences, y, partial=partial)
+        return batch._replace(known=list_heads(batch, heads)), None
 
     def _group_labels(self, unique_relations):
         """Return the group of each label, (n_labels,), -1 for none; or None without groups."""
@@ -642,7 +640,7 @@ class Parser(BaseEstimator, ABC):
         array(['det', 'nsubj', 'root'], dtype=object)
         """
         self._check_labels()
-        batch, decoder = self._labelled_batch(X, y)
+        batch, decoder = self._batch_of_trees(X, y)
         return object_array(ask(self, partial(list_label_proba, decoder), batch))
 
     def _check_labels(self):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_shag.parsing import packed_unit_grammar
+from sklearn_shag.parsing import grammar_of_arcs
 from sklearn_shag.parsing._arc_sums import LONGEST, new_arc_tables, sum_arcs
 from sklearn_shag.parsing._chart import FAST_ROUTES, PackedGrammar, new_results, run_charts
 from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS
@@ -39,11 +39,11 @@ class ByAutomata(PackedGrammar):
 
 
 def run_all(factors):
-    return run_charts(packed_unit_grammar(), factors)
+    return run_charts(grammar_of_arcs("projective"), factors)
 
 
 def run_automata(factors):
-    unit = packed_unit_grammar()
+    unit = grammar_of_arcs("projective")
     return run_charts(ByAutomata(unit.operators, unit.fast), factors)
 
 
@@ -110,7 +110,7 @@ def test_scores_that_differ_by_hundreds():
     factors = drawn(2, [3, 5, 8, 12] * 9, 120.0)
     is_done, results = sum_all(factors)
     assert 9 < is_done.sum() < is_done.size - 9
-    expected = run_charts(ScaledGrammar(packed_unit_grammar().operators, None), factors)
+    expected = run_charts(ScaledGrammar(grammar_of_arcs("projective").operators, None), factors)
     assert_allclose(results.log_abs_z[is_done], expected.log_abs_z[is_done], rtol=1e-12)
     of_done = np.repeat(is_done, np.diff(factors.begins))
     assert_allclose(results.arcs[of_done], expected.arcs[of_done], rtol=1e-6, atol=1e-12)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sklearn_shag import BiaffineParser, CRFParser, load_model, save_model
-from sklearn_shag.network._parameters import list_sizes
+from sklearn_shag.network._parameters import NO_VECTORS, NetworkWeights, sizes_of
 from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Potentials, chart
@@ -128,14 +128,15 @@ def test_weights_are_averages(trees, monkeypatch):
 def test_columns_are_embedded_in_groups():
     names = ["form", "upos", "feats.Case", "suffix.2", "lemma", "prefix.1", "suffix.3", "shape"]
     values = {name: ["x"] * size for size, name in enumerate(names, start=1)}
-    sizes = list_sizes(values, [7, 5], 4, [3, 2])
+    weights = NetworkWeights(np.array([7, 5]), None, None, NO_VECTORS)
+    sizes = sizes_of(weights, values, np.arange(4), {"upos": ["A", "B", "C"], "xpos": ["a", "b"]})
     assert sizes[1:4] == ((7, 5), 4, (3, 2))
     words, tags = sizes.groups
     assert words[:4] == ((0, 3, 4, 5, 6, 7), (4, 7, 8, 9, 10, 11), 0.3, 0.2)
     assert tags[:4] == ((1, 2), (5, 6), 1.0, 0.02)
     untagged = {name: values[name] for name in (names[0], *names[3:])}
     untagged["letters"] = []
-    forms, suffixes, prefixes, letters = list_sizes(untagged, [7], 0, []).groups
+    forms, suffixes, prefixes, letters = sizes_of(weights, untagged).groups
     assert letters[:7] == ((6,), (2**14,), 0.0, 0.05, 64, False, True)
     assert forms[:4] == ((0, 2), (4, 8), 0.3, 0.3)
     assert suffixes[:4] == ((1, 4), (7, 10), 0.5, 0.05)

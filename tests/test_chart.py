@@ -16,9 +16,9 @@ from sklearn_shag.parsing import (
     _fast_driver,
     best_trees,
     chart,
+    grammar_of_arcs,
     inside_outside,
     pack_grammar,
-    packed_unit_grammar,
     tree_values,
 )
 from sklearn_shag.parsing._chart import cut_chunks, run_charts, sum_up_sentences
@@ -200,7 +200,7 @@ def test_a_head_that_all_tokens_want():
     given = drawn(15, [150, 9])
     given["codes"] = [0] * 159
     given["arcs"][: 150 * 151].reshape(150, 151)[:, 90] += 20.0
-    assert_in_range(packed_unit_grammar().operators, given)
+    assert_in_range(grammar_of_arcs("projective").operators, given)
 
 
 @compiled
@@ -537,6 +537,6 @@ def test_losses_out_of_range_are_infinite():
     """And no excellent step for who minimises them."""
     weights, known = np.ones(1), np.array([2, 0, 2])
     potentials = check_potentials(Potentials(np.array([0, 3]), arcs=np.zeros(12)), None)
-    packed = replace(packed_unit_grammar(), fast=None)  # of which all is out of range
+    packed = replace(grammar_of_arcs("projective"), fast=None)  # of which all is out of range
     losses, _ = sum_up_losses(packed, potentials, known, weights)
     assert losses.tolist() == [np.inf]

@@ -8,9 +8,11 @@ import locale
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import warnings
+import webbrowser
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -38,7 +40,17 @@ from sklearn_shag import (
     read_card,
     save_model,
 )
-from sklearn_shag.cli import _demo, _main, _models, _recipe, _serve, _train, _training_data, main
+from sklearn_shag.cli import (
+    _annotate,
+    _demo,
+    _main,
+    _models,
+    _recipe,
+    _serve,
+    _train,
+    _training_data,
+    main,
+)
 from sklearn_shag.cli._evaluate import iter_sentences
 from sklearn_shag.cli._recipe import Recipe, choose_model
 from sklearn_shag.cli._training_data import list_split
@@ -72,7 +84,7 @@ from tests.loops import over
 MODEL = ("--model", "spectral")
 SMALL_NETWORK = BiaffineParser(hidden_layer_sizes=[4], max_iter=1)
 COMMANDS = ["demo", "train", "parse", "suggest", "check", "evaluate", "draw", "info", "compile"]
-COMMANDS += ["serve"]
+COMMANDS += ["serve", "annotate"]
 
 
 def make_networks_small(monkeypatch):
@@ -97,9 +109,11 @@ class StoppedServer(_serve.AppServer):
 
 
 def stop_servers(monkeypatch):
-    """Let the command serve end at once."""
-    monkeypatch.setattr(_serve, "AppServer", StoppedServer)
-    monkeypatch.setattr(_serve.signal, "signal", lambda *_: None)
+    """Let the commands serve and annotate end at once."""
+    for command in (_serve, _annotate):
+        monkeypatch.setattr(command, "AppServer", StoppedServer)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(webbrowser, "open", lambda _: True)
 
 
 @pytest.fixture(scope="module")
@@ -1176,7 +1190,7 @@ class TestHelp:
             "more.conllu": "xx_small-ud-test.conllu",
             "own.conllu": "xx_small-ud-train.conllu",
             "en.conllu": "few.conllu",
-            "model.npz": "model.npz",
+            "model.npz": "tagging.npz" if command == "annotate" else "model.npz",
             "linear.npz": "linear.npz",
             "tagging.npz": "tagging.npz",
             "fr.npz": "tagging.npz",
@@ -1184,6 +1198,7 @@ class TestHelp:
             "text.txt": "tokens.txt",
             "parsed.conllu": "parsed.conllu",
             "partial.conllu": "partial.conllu",
+            "next.conllu": "partial.conllu",
             "data/UD_French-Sequoia/fr_sequoia-ud-train.conllu": "xx_small-ud-train.conllu",
             "data/UD_French-Sequoia/fr_sequoia-ud-test.conllu": "xx_small-ud-test.conllu",
             "UD_English-EWT/en_ewt-ud-train.conllu": "xx_small-ud-train.conllu",

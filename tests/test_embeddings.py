@@ -8,8 +8,9 @@ from sklearn.base import clone
 from sklearn_shag import BiaffineParser, ModelFileError, load_model, save_model
 from sklearn_shag.encoding import N_LETTER_ROWS, spell_words
 from sklearn_shag.network._parameters import (
+    NetworkWeights,
     initial_parameters,
-    list_sizes,
+    sizes_of,
     spell_vectors,
     tabulate_embeddings,
     view_parameters,
@@ -94,7 +95,8 @@ def test_letters_start_from_what_they_say_of_vectors():
     table = {stem + ending: v for stem in stems for ending, v in endings.items()}
     words, vectors = tabulate_embeddings(table)
     vocabulary = {"form": [], "letters": [], "vector": words}
-    sizes = list_sizes(vocabulary, [4], None, [2], 3)
+    weights = NetworkWeights(np.array([4]), None, None, vectors)
+    sizes = sizes_of(weights, vocabulary, None, {"upos": ["A", "B"]})
     flat = initial_parameters(sizes, np.random.default_rng(0))
     before = view_parameters(sizes, flat.copy()).embeddings
     spell_vectors(sizes, flat, words, vectors)

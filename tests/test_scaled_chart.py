@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, eisner
-from sklearn_shag.parsing._chart import sum_up_sentences, unit_grammar
+from sklearn_shag.parsing._chart import grammar_of_arcs, sum_up_sentences
 from tests import oracles
 from tests.loops import over
 from tests.scaled_chart import ScaledGrammar, inside_outside
@@ -105,7 +105,9 @@ def test_gaps_between_scores_that_no_double_bridges(scale):
     scores = scale * rng.normal(size=60)
     scores[rng.uniform(size=60) < 0.3] = -np.inf
     potentials = Potentials(np.array([0, 5, 10]), np.zeros(10, dtype=int), scores)
-    results = sum_up_sentences(ScaledGrammar(unit_grammar(), None), potentials)
+    results = sum_up_sentences(
+        ScaledGrammar(grammar_of_arcs("projective").operators, None), potentials
+    )
     for s, arcs in enumerate(scores.reshape(2, 5, 6)):
         trees = np.array(oracles.projective_trees(5))
         logs = np.array([oracles.log_factors(heads, arcs) for heads in trees.tolist()])

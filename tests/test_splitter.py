@@ -33,15 +33,16 @@ from sklearn_shag.treebank import (
     ConlluError,
     DependencyTree,
     MultiwordToken,
+    TextPiece,
     compose,
     correct_ends,
     cut_sentences,
     iter_text,
     join_text,
-    leave_out_invisible,
     list_paragraphs,
     list_tokens,
     read_conllu,
+    remove_invisible,
     remove_punctuation,
     to_text,
     to_trees,
@@ -140,7 +141,7 @@ def test_every_text_comes_back(splitter, text):
 @settings(max_examples=300)
 def test_every_text_comes_back_wherever_things_end(text, seed, max_tokens):
     """Also with words that have nothing of their tokens."""
-    rng, (seen, places) = np.random.default_rng(seed), leave_out_invisible(text)
+    rng, seen = np.random.default_rng(seed), remove_invisible(text)
     ends = rng.integers(0, len(ENDS), len(seen), dtype=np.int8) * rng.integers(0, 2, dtype=np.int8)
     correct_ends(ends, seen, list_paragraphs(seen), keeps_space=lambda *around: True)
     if max_tokens is not None:
@@ -150,7 +151,7 @@ def test_every_text_comes_back_wherever_things_end(text, seed, max_tokens):
         assert all(0 < cut < len(form) and not form[cut - 1].isspace() for cut in cuts)
         return ["x", form, "y"] if seems_several or cuts else None
 
-    trees = list(to_trees(seen, ends, words_of, count(1), source=text, places=places))
+    trees = list(to_trees(TextPiece("", 0, 0, text), ends, words_of, count(1)))
     assert_keeps(trees, text)
     if max_tokens is not None:
         assert max(tree.to_conllu().count("TokenRange") for tree in trees) <= max_tokens
@@ -162,7 +163,8 @@ def test_sentences_have_all_that_the_format_asks_for():
     ends[[3, 5, 8, 13, 14, 23, 25]] = 2, 2, 3, 2, 4, 2, 4
     correct_ends(ends, text, list_paragraphs(text))
     words = {"du": ["de", "le"]}
-    trees = list(to_trees(text, ends, lambda form, *seen: words.get(form), count(5), 100))
+    piece = TextPiece("", 0, 100, text)
+    trees = list(to_trees(piece, ends, lambda form, *seen: words.get(form), count(5)))
     assert "".join(tree.to_conllu() for tree in trees) == (
         "# newpar\n# sent_id = 5\n# text = It's du café.\n"
         "1\tIt\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No|SpacesBefore=\\s\\s|TokenRange=102:104\n"
@@ -203,7 +205,8 @@ def test_lines_end_tokens_and_paragraphs_sentences():
     text = "a b\nc\u2028d e\n\nf g"
     ends = np.zeros(len(text), dtype=np.int8)
     correct_ends(ends, text, list_paragraphs(text), keeps_space=lambda *around: True)
-    trees = list(to_trees(text, ends, lambda form, *seen: None, count(1)))
+    piece = TextPiece("", 0, 0, text)
+    trees = list(to_trees(piece, ends, lambda form, *seen: None, count(1)))
     assert [tree.forms for tree in trees] == [("a b", "c", "d e"), ("f g",)]
 
 
@@ -235,8 +238,9 @@ def split_at(text, places):
     ends = np.zeros(len(text), dtype=np.int8)
     ends[places] = ENDS.index("multiword")
     correct_ends(ends, text, list_paragraphs(text), keeps_space=lambda *around: True)
+    piece = TextPiece("", 0, 0, text)
     return list(
-        to_trees(text, ends, lambda form, several, _: [form, "x"] if several else None, count(1))
+        to_trees(piece, ends, lambda form, several, _: [form, "x"] if several else None, count(1))
     )
 
 
@@ -287,7 +291,8 @@ def test_text_of_trees_that_were_made_of_it(splitter):
     text = "The cat sat on my mat.\n\nIt slept, I think. I do not know."
     trees = splitter.split_text(text)
     assert to_text(trees)[0] == text
-    again = to_trees(*to_text(trees), splitter._words_of, count(1))
+    text, ends = to_text(trees)
+    again = to_trees(TextPiece("", 0, 0, text), ends, splitter._words_of, count(1))
     assert [tree.to_conllu() for tree in again] == [tree.to_conllu() for tree in trees]
 
 

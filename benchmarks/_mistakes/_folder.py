@@ -18,6 +18,7 @@ from sklearn_shag import (
     SpectralSHAG,
     save_model,
 )
+from sklearn_shag.service import make_app
 from sklearn_shag.treebank import TokenFeature, write_conllu
 
 N_TRAIN, N_TEST = 60, 10
@@ -218,6 +219,7 @@ def _write_models(folder, trees):
     }
     for name, model in models.items():
         save_model(model.fit(trees), folder / name)
+    make_app({"ensemble": models["ensemble.npz"]})  # compiles what serve and annotate would
     joblib.dump(models["estimator.npz"], folder / "model.pkl")
     np.savez(folder / "arrays.npz", A=np.zeros(3))
     content = (folder / "model.npz").read_bytes()

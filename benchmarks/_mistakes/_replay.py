@@ -18,6 +18,7 @@ import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 
@@ -208,6 +209,7 @@ def replay(mistake, names, folder):
         seen = _command(mistake) if mistake.is_command else _python(mistake, names)
     seen.changed = folder.changes()
     complaints = list(_complaints(mistake.must, seen, names))
+    mock.patch.stopall()  # of `before`
     folder.restore()
     return seen, complaints
 

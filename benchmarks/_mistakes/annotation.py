@@ -4,6 +4,14 @@ from _mistakes._replay import Mistake, prints, raises, stops, usage, works
 
 ECE = "expected_calibration_error"
 RAW = "raw = [tree.with_heads(None) for tree in trees]"
+ANNOTATE = "annotate ensemble.npz no_heads.conllu"
+# A run of annotate; one that ended before it had written its answer, and a file edited since.
+OPENED = "from sklearn_shag.annotation import Store; " + (
+    "store = Store('out.conllu', ['no_heads.conllu'], lambda: read_conllu('no_heads.conllu'))"
+)
+ANSWERED = f"{OPENED}; store.save(); store.replace(0, 1, [store.sentences[1].tree])"
+EDITED = f"{ANSWERED}; store._db.close(); write_conllu(trees, 'out.conllu')"
+NO_WAITRESS = "import sys, unittest.mock as m; m.patch.dict(sys.modules, waitress=None).start()"
 
 MISTAKES = [
     Mistake("least_certain_arcs(model, raw, n=5)", works("len(result.tokens) == 5"), before=RAW),
@@ -62,6 +70,52 @@ MISTAKES = [
     Mistake("suggest model.npz no_heads.conllu -n ten", usage(r"-n", r"'ten'", r"whole number")),
     Mistake("suggest model.npz no_heads.conllu --by words", usage(r"'words'", r"arcs")),
     Mistake("suggest - -", stops(r"standard input", r"once")),
+    Mistake(ANNOTATE, usage(r"-o/--output")),
+    Mistake(f"{ANNOTATE} -o new.conllu --by words", usage(r"'words'", r"heads-in-sentences")),
+    Mistake(f"{ANNOTATE} -o new.conllu --port web", usage(r"--port", r"'web'", r"whole number")),
+    Mistake(f"{ANNOTATE} -o new.conllu --input jsonl", usage(r"'jsonl'", r"lines")),
+    Mistake(f"{ANNOTATE} -o no/new.conllu", stops(r"no/new\.conllu", r"no folder", r"make it")),
+    Mistake(f"{ANNOTATE} -o treebank", stops(r"treebank", r"folder")),
+    Mistake(f"{ANNOTATE} -o ensemble.npz", stops(r"ensemble\.npz", r"overwrit")),
+    Mistake(f"{ANNOTATE} -o -", stops(r"standard input or output", r"name files")),
+    Mistake(f"{ANNOTATE} -o new.conllu", stops(r"pip install", r"service"), before=NO_WAITRESS),
+    Mistake(
+        "annotate ensemble.npz - -o new.conllu",
+        stops(r"standard input or output", r"name files"),
+        stdin="no_heads.conllu",
+    ),
+    Mistake(
+        f"{ANNOTATE} -o test.conllu",
+        stops(r"test\.conllu exists", r"from these files", r"as input"),
+    ),
+    Mistake(
+        f"{ANNOTATE} test.conllu -o out.conllu",
+        stops(r"out\.conllu was made from other files", r"name another"),
+        before=f"{ANSWERED}; store.save(); store._db.close()",
+    ),
+    Mistake(
+        f"{ANNOTATE} -o out.conllu",
+        stops(r"changed by another program", r"answers that are not in it", r"Move one"),
+        before=EDITED,
+    ),
+    Mistake(
+        f"{ANNOTATE} -o out.conllu",
+        stops(r"out\.conllu\.journal", r"locked", r"annotate is running"),
+        before=OPENED,
+    ),
+    Mistake("annotate ensemble.npz missing.conllu -o new.conllu", stops(r"missing\.conllu")),
+    Mistake("annotate ensemble.npz plain.txt -o new.conllu", stops(r"plain\.txt:1", r"plain text")),
+    Mistake(
+        "annotate ensemble.npz plain.txt --input text -o new.conllu",
+        stops(r"ensemble\.npz", r"not learned to split", r"train --text"),
+    ),
+    Mistake(
+        "annotate ensemble.npz empty.conllu -o new.conllu",
+        stops(r"no sentences", r"empty\.conllu"),
+    ),
+    Mistake(
+        "annotate no_heads.conllu model.npz -o new.conllu", stops(r"no_heads\.conllu", r"model")
+    ),
     Mistake("parse model.npz test.conllu --confidence", prints(r"Confidence=[01]\.\d{4}\n")),
     Mistake("parse model.npz test.conllu --confidence 0.9", usage(r"0\.9")),
 ]

@@ -39,6 +39,12 @@ MISTAKES = [
     Mistake("serve fr=missing.npz", stops(r"missing\.npz", r"[Nn]o such file")),
     Mistake("serve english --threads 0", usage(r"--threads", r"'0'", r"positive whole number")),
     Mistake("serve english --max-bytes 4M", usage(r"--max-bytes", r"'4M'")),
+    Mistake("serve ensemble.npz --port 70000", stops(r"127\.0\.0\.1:70000", r"0-65535")),
+    Mistake(
+        "serve ensemble.npz --port 28437",
+        stops(r"cannot listen at 127\.0\.0\.1:28437", r"in use"),
+        before="import socket; taken = socket.create_server(('127.0.0.1', 28437))",
+    ),
     Mistake("--version", prints(r"\d+\.\d+")),
     Mistake("-h", prints(r"train.*parse.*evaluate")),
     Mistake("help", usage(r"'help'")),

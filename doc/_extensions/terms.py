@@ -48,7 +48,12 @@ TERMS = {
     "guide/sequences": "HMM, hidden Markov model, hmmlearn, sequence model, n-gram, perplexity",
     "guide/few_trees": "low-resource, cross-lingual, transfer, zero-shot, few-shot",
     "guide/raw_text": "distillation, semi-supervised, self-training, teacher, student",
-    "guide/annotation": "active learning, annotate, annotation errors, correct, suggest",
+    "guide/annotate": (
+        "annotate, annotation tool, correct trees, treebank editor, ConlluEditor, Arborator, UD "
+        "Annotatrix, INCEpTION"
+    ),
+    "guide/annotate_json": "annotation API, simulated annotator",
+    "guide/annotation": "active learning, annotation errors, suggest",
     "guide/induction": "unsupervised, DMV, grammar induction",
     "guide/labels": "relations, deprel, labelled, labels, LAS",
     "guide/scores": "UAS, evaluate, evaluation, metrics, accuracy, F1",
@@ -68,6 +73,7 @@ SEARCHES = {
     "OpenFST": "guide/algebra",
     "async": "guide/service",
     "GPU": "guide/network",
+    "ConlluEditor": "guide/annotate",
     "Windows": "guide/start",
 }
 

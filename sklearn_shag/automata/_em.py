@@ -181,8 +181,6 @@ class EMAutomaton(WatchedMixin, SequenceModel):
         "verbose": ["verbose"],
     }
 
-    loss_curve_: list[float]
-    n_iter_: int
     converged_: bool
 
     def __init__(

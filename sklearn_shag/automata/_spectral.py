@@ -1,10 +1,10 @@
 """Spectral learning of one automaton from sequences."""
 
 from collections.abc import Sequence
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, Self, TypeAlias
 
-from sklearn.base import clone
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -174,7 +174,6 @@ class SpectralAutomaton(SequenceModel):
         check_scalar(
             n_states, "n_states", Integral, min_val=1, max_val=self.operators_.alpha_1.size
         )
-        model = clone(self).set_params(n_states=n_states)
-        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        vars(model).update(fitted, operators_=leading_states(self.operators_, n_states))
+        model = copy(self).set_params(n_states=n_states)
+        model.operators_ = leading_states(self.operators_, n_states)
         return model

@@ -65,8 +65,10 @@ class ErrorCounts:
         counted = sorted(self.counts.items(), key=lambda row: (row[0][0], -row[1][0]))
         names = ("group", "value", "words", "right_heads", "right_arcs")
         rows = [dict(zip(names, (*key, *n.tolist()), strict=True)) for key, n in counted]
-        pairs = self.confused.most_common(N_CONFUSIONS)
-        confused = [{"true": a, "parsed": b, "words": n} for (a, b), n in pairs]
+        confused = [
+            {"true": label, "parsed": other, "words": n}
+            for (label, other), n in self.confused.most_common(N_CONFUSIONS)
+        ]
         worst = [
             {"sentence": -k, "wrong_arcs": n, "true": a.to_dict(), "parsed": b.to_dict()}
             for n, k, a, b in self.worst

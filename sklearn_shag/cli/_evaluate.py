@@ -176,10 +176,8 @@ def _evaluate_raw(options, *files):
     if options.ignore_punctuation or options.on_error == "skip":
         raise ValueError("--raw scores all words; leave out --ignore-punctuation and --on-error.")
     trees = []
-    for name, side in zip((options.gold, options.system), files, strict=True):
+    for side in files:
         sentences = list(iter_sentences(side, "stop"))
-        if not sentences:
-            raise ValueError(f"{name} holds no sentences.")
         has_heads = any(sentence.tree.heads is not None for sentence in sentences)
         trees.append([_whole_tree(each) if has_heads else each.tree for each in sentences])
     try:
@@ -240,8 +238,10 @@ def _whole_tree(sentence):
 def _find_difference(true, parsed):
     """Describe the difference of two sentences, one of them perhaps missing, or return None."""
     if true is None or parsed is None:
-        place = describe_place(true or parsed)
-        return f"only one of them has {place}. For text that was split differently, add --raw"
+        return (
+            f"only one of them has {describe_place(true or parsed)}. For text that was split "
+            f"differently, add --raw"
+        )
     if true.tree.forms == parsed.tree.forms:
         return None
     pairs = enumerate(zip_longest(true.tree.forms, parsed.tree.forms), start=1)
@@ -255,7 +255,14 @@ def _find_difference(true, parsed):
 
 
 def _as_json(report, options):
-    rows = [_make_row(*row) for row in zip(*report.breakdown, strict=True)]
+    rows = [
+        {
+            "symbol": symbol,
+            "left": {"correct": int(right[0]), "total": int(total[0])},
+            "right": {"correct": int(right[1]), "total": int(total[1])},
+        }
+        for symbol, right, total in zip(*report.breakdown, strict=True)
+    ]
     return {
         "sentences": report.n_sentences,
         "tokens": report.n_tokens,
@@ -267,11 +274,6 @@ def _as_json(report, options):
         "resamples": report.n_resamples,
         "breakdown": {"by": options.by, "rows": rows},
     }
-
-
-def _make_row(symbol, right, total):
-    sides = zip(("left", "right"), right, total, strict=True)
-    return {"symbol": symbol} | {s: {"correct": int(k), "total": int(n)} for s, k, n in sides}
 
 
 def _print_report(report, options):

@@ -51,8 +51,12 @@ def make_card(files, options, **known):
     card : dict
     """
     treebanks = {each["name"]: each for each in map(_describe_treebank, files)}
-    card = {"treebanks": [*treebanks.values()], **known, "version": __version__}
-    card["date"] = time.strftime("%Y-%m-%d", time.gmtime())
+    card = {
+        "treebanks": [*treebanks.values()],
+        **known,
+        "version": __version__,
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
     for name, path in {"continues": options.continue_, "teacher": options.teacher}.items():
         if path not in (None, STANDARD):
             card[name] = read_card(path)
@@ -86,8 +90,13 @@ def info(options):
         With `model`.
     """
     path = find_model(options.model)
-    about = {"model": " ".join(str(load_model(path)).split()), **find_card(options.model)}
-    print_json(about | {"sha256": hashlib.sha256(read_bytes(path)).hexdigest()})
+    print_json(
+        {
+            "model": " ".join(str(load_model(path)).split()),
+            **find_card(options.model),
+            "sha256": hashlib.sha256(read_bytes(path)).hexdigest(),
+        }
+    )
 
 
 def find_card(name):

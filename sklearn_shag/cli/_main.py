@@ -13,6 +13,7 @@ from importlib import import_module
 
 from sklearn_shag import __version__
 from sklearn_shag.cli._options import (
+    add_annotate,
     add_command,
     add_context,
     add_files,
@@ -159,7 +160,7 @@ def make_parser(prog="sklearn-shag"):
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     of_models = _add_demo, add_train, _add_parse, _add_suggest, _add_evaluate, _add_serve
-    for add in (*of_models, _add_check, _add_draw, _add_info, _add_compile):
+    for add in (*of_models, add_annotate, _add_check, _add_draw, _add_info, _add_compile):
         add(commands)
     return parser
 

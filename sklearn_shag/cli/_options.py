@@ -1,4 +1,4 @@
-"""Options of the command `train`, and options that several commands share."""
+"""Options of the commands `train` and `annotate`, and options that several commands share."""
 
 import argparse
 import ast
@@ -192,6 +192,58 @@ def add_train(commands):
     )
     add_on_error(parser, "leave it out")
     add_n_jobs(parser)
+
+
+def add_annotate(commands):
+    """Correct trees in the browser: after each answer, the rest of the tree is parsed anew.
+
+    examples:
+      %(prog)s english text.txt --input text -o trees.conllu
+      %(prog)s model.npz next.conllu -o next.conllu
+      %(prog)s model.npz parsed.conllu --ignore-heads --by heads-in-sentences -o new.conllu
+    """
+    parser = add_command(commands, "annotate", "cli._annotate", add_annotate)
+    add_model(parser)
+    add_files(parser, "file", "sentences, whose known heads are kept", nargs="+")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        required=True,
+        help="""CoNLL-U file to write, which may be FILE; beside it, OUT.journal holds all answers.
+        The same command goes on from there""",
+    )
+    parser.add_argument(
+        "--input",
+        choices=["conllu", "text", "lines"],
+        default="conllu",
+        help="""format of the input: CoNLL-U, or raw text, whole or one sentence per line, for
+        models of train --text (default: %(default)s)""",
+    )
+    parser.add_argument(
+        "--by",
+        choices=["order", "sentences", "heads-in-sentences"],
+        default="order",
+        help="""order of the list of sentences: as in the file, or first those with the largest
+        expected share (sentences) or number (heads-in-sentences) of wrong heads
+        (default: %(default)s)""",
+    )
+    parser.add_argument(
+        "--ignore-heads",
+        action="store_true",
+        help="treat all heads as guesses, as those that parse wrote (default: they are known)",
+    )
+    parser.add_argument(
+        "--port",
+        type=partial(parse_count, least=0),
+        default=0,
+        help="port to listen at on this computer (default: any that is free)",
+    )
+    parser.add_argument(
+        "--no-browser",
+        action="store_true",
+        help="only print the address of the page (default: open it in the browser)",
+    )
 
 
 def add_command(commands, name, module, function):

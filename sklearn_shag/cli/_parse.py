@@ -126,7 +126,7 @@ class PieceParser(NamedTuple):
             return []
         keeps, found = self.options["keep_heads"], []
         trees = list(map(forget_heads, trees)) if keeps else trees
-        for pairs, columns in parse_trees(self.opened, trees, **self.options):
+        for pairs, columns, _ in parse_trees(self.opened, trees, **self.options):
             if self.form == CONLLU:
                 predicted = "head", *columns
                 pairs = [(clear_marks(tree, predicted), proba) for tree, proba in pairs]
@@ -192,8 +192,9 @@ class Output:
         self.is_json, self.skips, self.model = work.is_json, work.skips, model
         self.has_documents = isinstance(work.form, SplitterFormat)
         self.counts, self.empty, self._text, self.path = Counter(), [], [], None
-        shares = (share for n_known, share in MOST_UNSEEN if len(work.known) >= n_known)
-        self.most_unseen = min(shares, default=1)
+        self.most_unseen = min(
+            (share for n_known, share in MOST_UNSEEN if len(work.known) >= n_known), default=1
+        )
 
     def add(self, pieces, found):
         """Yield the output of pieces, of which a PieceParser has found so much."""
@@ -362,9 +363,14 @@ def _make_work(options, model):
         "keep_heads": options.keep_heads,
         "unique_relations": "auto" if groups == [("auto",)] else groups,
     }
-    form = choose_form(options, model)
-    skips = options.on_error == "skip"
-    return PieceParser(opened, form, answers, skips, is_json, _list_known(parser))
+    return PieceParser(
+        opened,
+        choose_form(options, model),
+        answers,
+        skips=options.on_error == "skip",
+        is_json=is_json,
+        known=_list_known(parser),
+    )
 
 
 def _list_known(parser):
@@ -438,10 +444,12 @@ def _describe_run(options, files):
     if options.resume and STANDARD in (options.model, *files):
         raise ValueError("--resume needs names of files, and not standard input.")
     given = {name: each for name, each in vars(options).items() if name not in OTHERS}
-    given["version"] = __version__
     context = Path(expand_user(options.context)).iterdir() if options.context else ()
-    model = [options.model, *sorted(context)]
-    return {"the model": _stamp(model), "the options": given, "the inputs": _stamp(files)}
+    return {
+        "the model": _stamp([options.model, *sorted(context)]),
+        "the options": given | {"version": __version__},
+        "the inputs": _stamp(files),
+    }
 
 
 def _stamp(paths):

@@ -219,7 +219,8 @@ class Recipe:
         """
         if self.continue_ is not None:
             return self._load_learner()
-        model, learner = self._make_parser()
+        model = self._make_parser()
+        learner = open_member(model).parser
         learner.set_params(**dict(self.set))
         learner._validate_params()  # before anything is read
         if self.raw_text is not None:
@@ -254,19 +255,18 @@ class Recipe:
         return model, learner
 
     def _make_parser(self):
-        """Make a parser of the kind that is wanted, and return it with the learner in it."""
+        """Make a parser of the kind that is wanted."""
         if self.model != "ensemble":
             return self._make_part(self.model, self.seed)
         networks = [
-            (f"network{k}", self._make_part("biaffine", self.seed + k)[0])
-            for k in range(N_NETWORKS)
+            (f"network{k}", self._make_part("biaffine", self.seed + k)) for k in range(N_NETWORKS)
         ]
-        linear = "linear", self._make_part("crf", self.seed)[0]
-        average = AveragedParser([*networks, linear], n_jobs=self.n_jobs)
-        return average, average
+        return AveragedParser(
+            [*networks, ("linear", self._make_part("crf", self.seed))], n_jobs=self.n_jobs
+        )
 
     def _make_part(self, kind, seed):
-        """Make a parser, alone or a member of an ensemble, and return it with its learner."""
+        """Make a parser, alone or a member of an ensemble."""
         is_member = self.model == "ensemble"
         counts = self._list_given("min_count")
         n_jobs = None if is_member else self.n_jobs  # an ensemble shares its members out
@@ -284,28 +284,26 @@ class Recipe:
         if self.tags is not None:
             tags = self.tags.split(",") if "," in self.tags else self.tags
             if kind == "biaffine":
-                return learner.set_params(tags=tags), learner
+                return learner.set_params(tags=tags)
             # Few folds are enough for a linear model beside networks.
             folds = {"cv": 3} if is_member else {}
             tagger = Tagger(tags, random_state=seed, n_jobs=n_jobs, **folds, **counts)
-            return make_parser_pipeline(tagger, learner), learner
+            return make_parser_pipeline(tagger, learner)
         if kind in OF_COLUMNS:
-            return learner, learner
+            return learner
         first, *others = ["upos"] if self.symbols is None else self.symbols.split(",")
-        feature = TokenFeature(first, others or None, **counts)
-        return make_parser_pipeline(feature, learner), learner
+        return make_parser_pipeline(TokenFeature(first, others or None, **counts), learner)
 
     def _provide_teacher(self):
         """Load the teacher of a student, or make the model that is learned without raw text."""
         if self.teacher is not None:
             return FrozenEstimator(load_model(self.teacher, embeddings=self.open_context()))
         if not self.helpers:
-            return replace(self, model="ensemble")._make_parser()[0]
+            return replace(self, model="ensemble")._make_parser()
         # Words, letters and other columns of other languages would mislead it.
         shared = [name for name in self.tags.split(",") if name in ("upos", "feats")]
         of_all = replace(self, columns="shape", tags=",".join(shared) or None)
-        teacher, _ = of_all._make_part("biaffine", self.seed)
-        return teacher.set_params(calibrate=False)
+        return of_all._make_part("biaffine", self.seed).set_params(calibrate=False)
 
     def open_context(self):
         """Open the transformer that gives vectors in context, or return None if none is named."""

@@ -36,7 +36,12 @@ def serve(options):
         answering=options.answering,
     )
     server = AppServer(app, options.host, options.port, options.threads)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, server.stop)
+    heed_signals(server)
     print(f"{', '.join(models)}: http://{options.host}:{server.port}", flush=True)
     server.run()
+
+
+def heed_signals(server):
+    """Let SIGTERM and Ctrl-C stop a server."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, server.stop)

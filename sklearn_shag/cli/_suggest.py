@@ -237,7 +237,7 @@ def _write_for_annotators(options, opened, found):
     written = []
     rows = parse_trees(opened, list(read.values()), keep_heads=True, confidence=True)
     for own, tokens, row in zip(read.values(), asked.values(), rows, strict=True):
-        ((tree, _),), columns = row
+        ((tree, _),), columns, _ = row
         guesses, given, words = find_guesses(own), find_given(own), np.arange(len(own))
         guesses |= {name: ~given[name] for name in given.keys() & columns}
         guesses["head"] = np.isin(words, find_unknown(own))

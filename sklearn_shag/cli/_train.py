@@ -72,7 +72,7 @@ def train(options):
     training = Training(recipe, treebank, others, told)
     with log_progress():
         expected = training.fit()
-    card = make_card(files, options, trees=treebank.n_sentences, tokens=treebank.n_tokens)
+    card = make_card(files, options, trees=treebank.seen["trees"], tokens=treebank.seen["tokens"])
     if options.output != STANDARD:  # scores may take a while, and belong to the card
         save_model(training.model, options.output, card=card)
     training.print_kind()
@@ -218,10 +218,11 @@ class Training:
 
     def print_kind(self):
         """Print the share of arcs that are not projective, if any, and the trees of sums."""
-        if not self.treebank.n_nonprojective:
+        seen = self.treebank.seen
+        if not seen["nonprojective"]:
             return
         parser = open_member(self.model).parser
-        share = self.treebank.n_nonprojective / self.treebank.n_arcs
+        share = seen["nonprojective"] / seen["arcs"]
         about = tell_trees(parser.trees_, share, getattr(parser, "trees_scores_", self._tried))
         if "trees" not in parser.get_params(deep=False):
             about = about.replace("sums are", f"sums of {type(parser).__name__} are always")
@@ -298,7 +299,7 @@ class Training:
         count, _ = self.treebank.count_learned(self.learner)
         return (
             f"{type(self.learner).__name__} from {count} sentences{several} with "
-            f"{self.treebank.n_tokens} words and {n_relations} relations"
+            f"{self.treebank.seen['tokens']} words and {n_relations} relations"
         )
 
     def tell_left_out(self):

@@ -18,6 +18,7 @@ from sklearn_shag.treebank import (
     check_marks,
     forget_guesses,
     iter_horizontal,
+    known_heads,
     leave_out_rest,
     list_sources,
     nonprojective_arcs,
@@ -62,8 +63,10 @@ def find_treebanks(options):
     if every is None:
         is_checked = options.raw_text is not None or len(options.file) > 1
         every = EVERY_OF_FEW if options.helpers else EVERY if is_checked else 0
-    treebank = Treebank(options.file, options.weight, every, options.on_error)
-    return treebank, Treebank(options.helpers or [], on_error=options.on_error)
+    return (
+        Treebank(options.file, options.weight, every, options.on_error),
+        Treebank(options.helpers or [], on_error=options.on_error),
+    )
 
 
 class Treebank:
@@ -88,8 +91,10 @@ class Treebank:
         Whether a tree that lacks heads is refused.
     set_aside : list of lists of DependencyTree
         By name, of the last reading.
-    n_sentences, n_tokens, n_arcs, n_nonprojective : int
-        Of the last reading, without what was set aside.
+    seen : Counter
+        Of the last reading, without what was set aside: trees, tokens, arcs, nonprojective arcs,
+        trees without any head, and partial trees that are impossible to complete without crossing
+        arcs. Trees that are unconfirmed are not among the trees.
 
     Raises
     ------
@@ -106,7 +111,7 @@ class Treebank:
             raise ValueError(
                 f"--weight needs a number for each FILE, {len(names)}, got {len(weights)}."
             )
-        self.needs_heads, self.n_sentences, self.kept = False, 0, []
+        self.needs_heads, self.kept = False, []
         self.is_file = all(p != STANDARD and os.path.isfile(expand_user(p)) for p in self.files)
 
     def __iter__(self):
@@ -115,7 +120,7 @@ class Treebank:
         else:
             for tree in self.read():
                 self.kept.append(tree)
-                if self.n_sentences > MOST_TREES and self.is_file:
+                if self.seen["trees"] > MOST_TREES and self.is_file:
                     self.kept = []
                 yield tree
 
@@ -128,9 +133,7 @@ class Treebank:
 
     def read(self):
         """Read the files once, and yield their trees after checking them for the learner."""
-        self.n_sentences = self.n_without = self.n_impossible = self.n_unconfirmed = 0
-        self.n_arcs = self.n_nonprojective = self.n_tokens = 0
-        self.invalid, self.counts = LeftOut(), [0] * len(self.names)
+        self.seen, self.invalid, self.counts = Counter(), LeftOut(), [0] * len(self.names)
         self.set_aside = [[] for _ in self.names]
         pairs = [(k, path) for k, paths in enumerate(self.files_of) for path in paths]
         with progress("Reading", len(self.files), "files", choose_verbosity()) as advance:
@@ -141,7 +144,7 @@ class Treebank:
                     check_marks(tree, path, sentence.line)
                     sentence = sentence._replace(tree=forget_guesses(tree))
                     if sentence.tree is None:
-                        self.n_unconfirmed += 1
+                        self.seen["unconfirmed"] += 1
                         continue
                     lack = find_lack(sentence)
                     if lack and self.needs_heads:
@@ -152,29 +155,31 @@ class Treebank:
                         self.set_aside[k].append(sentence.tree)
                         continue
                     self.counts[k] += 1
-                    self.n_sentences += 1
-                    self.n_tokens += len(sentence.tree)
-                    self.n_without += lack == "no heads"
-                    if lack != "no heads":
-                        self.n_arcs += int(np.count_nonzero(sentence.tree.heads > UNKNOWN))
-                        self.n_nonprojective += len(nonprojective_arcs(sentence.tree))
-                    if lack == "words without heads":
-                        (possible,) = has_projective_completion([sentence.tree.heads])
-                        self.n_impossible += not possible
+                    heads = known_heads(sentence.tree)
+                    is_partial = lack == "words without heads"
+                    self.seen.update(
+                        trees=1,
+                        tokens=heads.size,
+                        arcs=int(np.count_nonzero(heads > UNKNOWN)),
+                        nonprojective=len(nonprojective_arcs(sentence.tree)),
+                        without=int(lack == "no heads"),
+                        impossible=int(is_partial and not has_projective_completion([heads])[0]),
+                    )
                     yield sentence.tree
                 advance()
         if not self.files:  # there are helpers
             return
         self.invalid.tell(self.files)
+        if self.seen["without"] < self.seen["trees"]:
+            return
         names = " and ".join(self.files)
-        if self.n_unconfirmed and self.n_without == self.n_sentences:
+        if self.seen["unconfirmed"]:
             raise ValueError(
-                f"{names}: nobody has confirmed a head: {self.n_unconfirmed} sentences are as the "
-                f"command suggest wrote them. Correct them, and remove Predicted=Yes from words, "
-                f"or write '# checked = yes' above sentences that are done."
+                f"{names}: nobody has confirmed a head: {self.seen['unconfirmed']} sentences are "
+                f"as the command suggest wrote them. Correct them, and remove Predicted=Yes from "
+                f"words, or write '# checked = yes' above sentences that are done."
             )
-        if self.n_without == self.n_sentences:
-            _refuse_file(names, Counter({"no heads": self.n_without}), 0)
+        _refuse_file(names, Counter({"no heads": self.seen["without"]}), 0)
 
     def list_held_out(self):
         """List the trees set aside and the test sets, with words and the treebank's name before."""
@@ -199,12 +204,12 @@ class Treebank:
         """
         members = [learner, *getattr(learner, "estimators_", ())]
         left_out = [getattr(open_member(each).parser, "n_left_out_", 0) for each in members]
-        n_impossible = self.n_impossible if learner.trees_ == "projective" else 0
+        n_impossible = self.seen["impossible"] if learner.trees_ == "projective" else 0
         counts = {
             "invalid": self.invalid.n_left_out,
-            "not confirmed": self.n_unconfirmed,
+            "not confirmed": self.seen["unconfirmed"],
             "set aside": sum(map(len, self.set_aside)),
-            "without heads": self.n_without,
+            "without heads": self.seen["without"],
             "of no use to the model": max(n_impossible, *left_out),
         }
         n_read, reasons = self.invalid.n_read, [f"{n} {why}" for why, n in counts.items() if n]
@@ -222,8 +227,9 @@ def _refuse_file(path, found, n_whole):
             f", but this model learns from whole trees only. Leave them out, complete them with a "
             f"model of other files (parse --keep-heads), or choose --model {' or '.join(others)}"
         )
-    n_sentences = n_whole + found.total()
-    raise ValueError(f"{path}: {found[lacking]} of {n_sentences} sentences have {lacking}{advice}.")
+    raise ValueError(
+        f"{path}: {found[lacking]} of {n_whole + found.total()} sentences have {lacking}{advice}."
+    )
 
 
 def read_helpers(treebank):

@@ -6,7 +6,6 @@ The names that other folders use are listed here.
 from sklearn_shag.conditional._base import (
     ArcLabeller,
     ArcParser,
-    ConditionalParser,
     KnownTrees,
     count_known_labels,
     mask_scores,

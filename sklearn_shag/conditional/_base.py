@@ -63,17 +63,10 @@ MANY_TOKENS, SET_ASIDE = 100_000, 0.02
 FEW_CROSSING, MANY_CROSSING, TRIED_ON = 0.01, 0.03, 0.1
 
 
-class ConditionalParser(Parser):
-    """Parser of the probability of trees given their sentences; sentences have no probability."""
+class ArcParser(WatchedMixin, CalibratedMixin, Parser):
+    """Parser with a score for each arc, trained in passes over sentences.
 
-    _needs_whole_trees = None  # unknown heads are summed over
-
-    loss_curve_: list[float]
-    n_iter_: int
-
-
-class ArcParser(WatchedMixin, CalibratedMixin, ConditionalParser):
-    """Conditional parser with a score for each arc, trained in passes over sentences.
+    It knows the probability of trees given their sentences; sentences have none.
 
     A subclass has the parameters below, `min_count` and `random_state`. Its `_start` returns the
     start of training, from the sentences or from an earlier fit. `_learn_weights` trains from
@@ -81,7 +74,7 @@ class ArcParser(WatchedMixin, CalibratedMixin, ConditionalParser):
     """
 
     _parameter_constraints = {
-        **ConditionalParser._parameter_constraints,
+        **Parser._parameter_constraints,
         "columns": [StrOptions({"auto"}), list, tuple],
         "trees": [StrOptions({"auto", *TREES})],
         "nonprojective": [StrOptions({"lift", "drop"})],
@@ -93,6 +86,7 @@ class ArcParser(WatchedMixin, CalibratedMixin, ConditionalParser):
     }
 
     _deterministic = True
+    _needs_whole_trees = None  # unknown heads are summed over
 
     columns_: tuple[str, ...]
     vocabulary_: dict[str, list[str]]

@@ -1,7 +1,7 @@
 """Training in passes over sentences, some of which may be set aside for early stopping."""
 
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -95,9 +95,7 @@ class Examples(NamedTuple):
 
 def find_places(lessons, labels, tag_values):
     """Find the labels and tags of a student among its teacher's, for the field `places`."""
-    names = {}
-    for lesson in filter(None, lessons):
-        names |= lesson.names
+    names = dict(chain.from_iterable(each.names.items() for each in filter(None, lessons)))
     own = {"labels": ("labels", labels), **dict(enumerate(tag_values.items()))}
     found = {}
     for key, (kind, values) in own.items():

@@ -94,8 +94,12 @@ def load_english(
     heads = [tree.heads for tree in trees]
     if return_X_y:
         return trees, heads
-    description = (folder / "descr" / "english.rst").read_text(encoding="utf-8")
-    return BundledTreebank(data=trees, target=heads, DESCR=description, filename=str(path))
+    return BundledTreebank(
+        data=trees,
+        target=heads,
+        DESCR=(folder / "descr" / "english.rst").read_text(encoding="utf-8"),
+        filename=str(path),
+    )
 
 
 @overload
@@ -218,9 +222,8 @@ def _with_moves(automata, share):
 def _mean_length(automata, roots):
     """Compute the expected number of tokens of a sentence; 1e9 if it is infinite."""
     n_symbols = automata.A.shape[2]
-    visits = expected_visits(automata)
     # children[h, a]: expected number of modifiers a of head h on both sides (theory, eq. 29)
-    children = np.einsum("hdaij,hdj->ha", automata.A, visits)[:n_symbols]
+    children = np.einsum("hdaij,hdj->ha", automata.A, expected_visits(automata))[:n_symbols]
     if np.abs(np.linalg.eigvals(children)).max() >= 1.0 - 1e-9:
         return 1e9
     return roots @ np.linalg.solve(np.eye(n_symbols) - children, np.ones(n_symbols))

@@ -99,8 +99,7 @@ def load_parser(
     ('The', 'cat', 'sat', 'on', 'my', 'mat', '.') [2 3 0 6 6 3 3]
     ('It', 'slept', '.') [2 0 2]
     """
-    path = find_parser(name, known_hash, data_home)
-    return sklearn_shag.load_model(path, dictionary=dictionary)  # imports learners
+    return sklearn_shag.load_model(find_parser(name, known_hash, data_home), dictionary=dictionary)
 
 
 def find_parser(name, known_hash=None, data_home=None):

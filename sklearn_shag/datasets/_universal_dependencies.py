@@ -208,9 +208,11 @@ def find_treebank(name, data_home=None, version=None, download_if_missing=True, 
     folder = next((folder for folder in folders if find_files(folder)), None)
     if folder is None:
         if not download_if_missing:
-            looked_in = " and ".join(map(str, folders))
             raise OSError(
-                printable(f"The treebank {name} is not in {looked_in}; allow its download.")
+                printable(
+                    f"The treebank {name} is not in {' and '.join(map(str, folders))}; allow its "
+                    f"download."
+                )
             )
         folder = released
         _check_target(folder)
@@ -242,8 +244,13 @@ def _check_target(folder):
 def retrieve(address, path, known_hash=None, progressbar=True, timeout=60.0):
     """Download a file by pooch, which puts it at its path when it is complete and checked."""
     pooch = import_optional("pooch", "fetch", "A download")
-    downloader = pooch.HTTPDownloader(progressbar=progressbar, timeout=timeout)
-    return pooch.retrieve(address, known_hash, path.name, path.parent, downloader=downloader)
+    return pooch.retrieve(
+        address,
+        known_hash,
+        path.name,
+        path.parent,
+        downloader=pooch.HTTPDownloader(progressbar=progressbar, timeout=timeout),
+    )
 
 
 def _fetch_release(name, version, folder, *, max_bytes=MAX_BYTES, **download):

@@ -178,8 +178,10 @@ class TextParser(StatelessTransformer):
         """
         if hasattr(X, "columns") or getattr(X, "ndim", 1) != 1:
             raise TypeError("X must hold texts, got columns. Pass one: frame['text'], or X[:, 0].")
-        options = {"lines": self.lines, "on_error": self.on_error, "n_jobs": self.n_jobs}
-        return object_array(self._opened_parser().parse_texts(self._fill_missing(X), **options))
+        parsed = self._opened_parser().parse_texts(
+            self._fill_missing(X), lines=self.lines, on_error=self.on_error, n_jobs=self.n_jobs
+        )
+        return object_array(parsed)
 
     def _fill_missing(self, X):
         """Return texts without missing ones, which become empty or are refused."""
@@ -187,7 +189,9 @@ class TextParser(StatelessTransformer):
             return X
         texts = list(X)
         for row, text in enumerate(texts):
-            is_missing = _is_missing(text)
+            is_missing = not isinstance(text, str) and (  # as data frames have it
+                text is None or is_scalar_nan(text) or is_pandas_na(text)
+            )
             if is_missing and self.missing == "empty":
                 texts[row] = ""
             elif is_missing and self.on_error == "raise":
@@ -226,12 +230,6 @@ class TextParser(StatelessTransformer):
     def __sklearn_clone__(self) -> Self:
         # The parser is fitted, and the usual clone of it would not be.
         return deepcopy(self, {id(self.parser): self.parser})
-
-
-def _is_missing(text):
-    """Tell whether a value stands for a text that is missing, as data frames have it."""
-    is_text = isinstance(text, str)
-    return not is_text and (text is None or is_scalar_nan(text) or is_pandas_na(text))
 
 
 @lru_cache(maxsize=4)
@@ -398,8 +396,7 @@ class DependencyVectorizer(TreeTransformer):
                 f"kind must be one or more of {', '.join(FEATURE_KINDS)}, got {self.kind!r}."
             )
         names = (self.nodes,) if isinstance(self.nodes, str) else self.nodes
-        length = 0 if "paths" not in kinds else self.max_length
-        analyze = partial(_list_of_document, (kinds, names, self.paths, length))
+        analyze = partial(_list_of_document, (kinds, names, self.paths, self.max_length))
         options = {name: getattr(self, name) for name in COUNTING}
         vectorizer = CountVectorizer(analyzer=analyze, lowercase=False, **options)
         counts = vectorizer.fit_transform(iter_documents(X))
@@ -522,9 +519,12 @@ def _list_of_tree(tree, number, kinds, names, paths, max_length):
         found += [f"-{r}->" for h, r in zip(heads, deprels, strict=True) if h != UNKNOWN]
     names = [ROOT_FORM, *nodes]
     if "arcs" in kinds:
-        rows = zip(heads, deprels, nodes, strict=True)
-        found += [f"{names[h]} -{r}-> {m}" for h, r, m in rows if h != UNKNOWN]
-    if max_length:
+        found += [
+            f"{names[h]} -{r}-> {m}"
+            for h, r, m in zip(heads, deprels, nodes, strict=True)
+            if h != UNKNOWN
+        ]
+    if "paths" in kinds:
         ways = [list_way_up(heads, token, max_length) for token in range(1, len(heads) + 1)]
         if paths == "root":
             found += [_name_way((), way, names, deprels) for way in ways if way[-1] == 0]
@@ -545,8 +545,7 @@ def _find_path(up, down, max_length, names, deprels):
 
 def _name_way(up, down, names, deprels):
     """Name a path of arcs up, from their modifiers, and then down, from the last token up."""
-    parts = [f"{names[token]} <-{deprels[token - 1]}- " for token in up]
     *below, top = down
-    parts.append(names[top])
-    parts += [f" -{deprels[token - 1]}-> {names[token]}" for token in reversed(below)]
-    return "".join(parts)
+    climb = [f"{names[token]} <-{deprels[token - 1]}- " for token in up]
+    descent = [f" -{deprels[token - 1]}-> {names[token]}" for token in reversed(below)]
+    return "".join([*climb, names[top], *descent])

@@ -189,7 +189,6 @@ def _count_document(number, trees):
         words = [k for k, tag in enumerate(tags) if tag != "PUNCT"]
         arcs = [heads[k] - k - 1 for k in words if heads[k]]
         clauses = _list_clauses(heads, relations, tags)
-        rows = list(zip(heads, relations, strict=True))
         counts.update(tags)
         counts.update(
             tokens=len(tree),
@@ -202,7 +201,10 @@ def _count_document(number, trees):
             subordinate=sum(relations[k] in SUBORDINATE for k in clauses),
             passives=len({h for h, r in zip(heads, deprels, strict=True) if r in PASSIVE}),
             nouns=sum(tag in NOUNS for tag in tags),
-            modifiers=sum(h and tags[h - 1] in NOUNS and r in OF_NOUNS for h, r in rows),
+            modifiers=sum(
+                h and tags[h - 1] in NOUNS and r in OF_NOUNS
+                for h, r in zip(heads, relations, strict=True)
+            ),
         )
         types.update(tree.forms[k].lower() for k in words)
     counts["types"] = len(types)
@@ -211,9 +213,12 @@ def _count_document(number, trees):
 
 def _list_clauses(heads, relations, tags):
     """List the places of the words that head clauses."""
-    rows = enumerate(zip(heads, relations, strict=True))
-    found = [k for k, (h, r) in rows if not h or r in SUBORDINATE or r == "parataxis"]
+    rows = list(zip(heads, relations, tags, strict=True))
+    found = [k for k, (h, r, _) in enumerate(rows) if not h or r in SUBORDINATE or r == "parataxis"]
     for clause in found:  # it grows by their conjuncts
-        rows = enumerate(zip(heads, relations, tags, strict=True))
-        found += [k for k, (h, r, t) in rows if h == clause + 1 and r == "conj" and t in PREDICATES]
+        found += [
+            k
+            for k, (h, r, t) in enumerate(rows)
+            if h == clause + 1 and r == "conj" and t in PREDICATES
+        ]
     return found

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import chain, compress, repeat
 from operator import or_
 from typing import NamedTuple
@@ -176,9 +177,8 @@ def split_features(names, sentences):
     """
     feats = set().union(*(getattr(s, "feats", None) or () for s in sentences)) - {MISSING}
     found = {pair.partition("=")[0] for value in feats for pair in value.split("|")}
-    split = []
-    for name in names:
-        split += [f"feats.{f}" for f in sorted(found)] if name == "feats" and found else [name]
+    columns = [f"feats.{feature}" for feature in sorted(found)] or ["feats"]
+    split = chain.from_iterable(columns if name == "feats" else [name] for name in names)
     return tuple(dict.fromkeys(split))
 
 
@@ -204,18 +204,14 @@ def check_name(name, parameter="columns"):
     """Raise a ValueError if no column has this name."""
     kind, _, length = name.partition(".") if isinstance(name, str) else ("", "", "")
     is_affix = kind in AFFIXES and length.isdecimal() and int(length) > 0
-    if is_affix or name in (*AFFIXES, "shape"):
-        return
-    try:
-        attribute, _ = check_column_name(name)
-    except ValueError:
-        attribute = None
-    if attribute in (None, "deprels"):
-        raise ValueError(
-            f"{parameter}: {name!r} is not a column of tokens that a parser can read. Choose from "
-            f"{', '.join(TAGS)}, feats, feats.Case and the like, form, lemma, prefix, suffix, "
-            f"shape, and letters for a network; prefix.2 has two letters."
-        )
+    with suppress(ValueError):
+        if is_affix or name in (*AFFIXES, "shape") or check_column_name(name)[0] != "deprels":
+            return
+    raise ValueError(
+        f"{parameter}: {name!r} is not a column of tokens that a parser can read. Choose from "
+        f"{', '.join(TAGS)}, feats, feats.Case and the like, form, lemma, prefix, suffix, "
+        f"shape, and letters for a network; prefix.2 has two letters."
+    )
 
 
 def _read_columns(names, readers, sentences):
@@ -273,8 +269,7 @@ def _read_source(source, sentences):
     elif source == "form":
         distinct = compose_words(distinct)
     elif source == "lemma":
-        lemmas = compose_words([lemma for lemma, _ in distinct])
-        distinct = list(zip(lemmas, compose_words([form for _, form in distinct]), strict=True))
+        distinct = list(zip(*map(compose_words, zip(*distinct, strict=True)), strict=True))
     if len(places) > FEW_TOKENS:
         places = np.array(places)
     return ColumnValues(distinct, places, own != {MISSING})
@@ -283,19 +278,11 @@ def _read_source(source, sentences):
 def _make_reader(name):
     """Make the ColumnReader of a column."""
     kind, _, detail = name.partition(".")
-    if kind in ("form", LETTERS):
-        return ColumnReader("form", lambda forms: list(map(str.lower, forms)))
     if kind in AFFIXES:
         part = slice(int(detail)) if kind == "prefix" else slice(-int(detail), None)
         return ColumnReader("form", lambda forms: [form.lower()[part] for form in forms])
-    if kind == "shape":
-        return ColumnReader("form", _list_shapes)
-    if kind == VECTOR:
-        return ColumnReader("form", list)
-    if kind == "lemma":  # beside its form
-        return ColumnReader(
-            "lemma", lambda pairs: [form.lower() if own == MISSING else own for own, form in pairs]
-        )
+    if kind in _READERS:
+        return _READERS[kind]
     _, feature = check_column_name(name)
     if feature is None:
         return ColumnReader(kind, list)
@@ -329,6 +316,18 @@ def _list_shapes(forms):
         + str(min(len(form), LONGEST_SHAPE))
         for form in forms
     ]
+
+
+_LOWERED = ColumnReader("form", lambda forms: list(map(str.lower, forms)))
+_READERS = {
+    "form": _LOWERED,
+    LETTERS: _LOWERED,
+    VECTOR: ColumnReader("form", list),
+    "shape": ColumnReader("form", _list_shapes),
+    "lemma": ColumnReader(  # beside its form
+        "lemma", lambda pairs: [form.lower() if own == MISSING else own for own, form in pairs]
+    ),
+}
 
 
 def list_values(names, sentences, min_count):

@@ -138,12 +138,11 @@ def split_embeddings(embeddings):
         None if there are none.
     in_context : callable, object with `transform`, or None
     """
-    parts = embeddings if isinstance(embeddings, list | tuple) and len(embeddings) == 2 else ()
-    kinds = list(map(_is_in_context, parts))
     if _is_in_context(embeddings):
         return None, embeddings
-    if sum(kinds) == 1:
-        return parts[kinds.index(False)], parts[kinds.index(True)]
+    is_pair = isinstance(embeddings, list | tuple) and len(embeddings) == 2
+    if is_pair and sum(map(_is_in_context, embeddings)) == 1:
+        return tuple(sorted(embeddings, key=_is_in_context))
     return embeddings, None
 
 
@@ -175,10 +174,8 @@ def ask_vectors(source, sentences, verbose=0):
 
 def _are_same(one, other):
     """Tell whether two sources return the same vectors, as copies of an estimator do."""
-    if one is other:
-        return True
-    is_copy = isinstance(one, BaseEstimator) and type(one) is type(other)
-    return is_copy and hash_of(one.get_params()) == hash_of(other.get_params())
+    are_alike = isinstance(one, BaseEstimator) and type(one) is type(other)
+    return one is other or (are_alike and hash_of(one.get_params()) == hash_of(other.get_params()))
 
 
 def name_source(source):

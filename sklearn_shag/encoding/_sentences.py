@@ -121,9 +121,8 @@ def encode_trees(X, y=None, sample_weight=None, learner=None, *, partial=False):
     if not kept.all():
         heads = heads[np.repeat(kept, [len(sentence) for sentence in symbols])]
         symbols, labels = list(compress(symbols, kept)), list(compress(labels, kept))
-    known = sorted(set().union(*symbols))
+    known = np.array(sorted(set().union(*symbols)), dtype=object)
     codes, indptr = encode_sentences(symbols, known)
-    known = np.array(known, dtype=object)
     known_labels = collect_labels(labels)
     return EncodedTrees(
         symbols=known,
@@ -436,8 +435,9 @@ def encode_labels(labels, known):
         -1 for unknown relations.
     """
     code_of = {label: code for code, label in enumerate(known)}
-    codes = map(code_of.get, chain.from_iterable(labels), repeat(-1))
-    return np.fromiter(codes, np.int64, sum(map(len, labels)))
+    return np.fromiter(
+        map(code_of.get, chain.from_iterable(labels), repeat(-1)), np.int64, sum(map(len, labels))
+    )
 
 
 def check_trees(X, y=None, *, partial=True):
@@ -537,8 +537,9 @@ def encode_sentences(symbols, known, check=True):
     code_of = {symbol: code for code, symbol in enumerate(known)}
     unknown = Alphabet(len(code_of)).unknown_modifier
     indptr = np.fromiter(accumulate(map(len, symbols), initial=0), np.int64, len(symbols) + 1)
-    codes = map(code_of.get, chain.from_iterable(symbols), repeat(unknown))
-    codes = np.fromiter(codes, dtype=np.int64, count=indptr[-1])
+    codes = np.fromiter(
+        map(code_of.get, chain.from_iterable(symbols), repeat(unknown)), np.int64, indptr[-1]
+    )
     if check:
         meaningless = (codes == unknown) | (codes == code_of.get(MISSING, unknown))
         check_share(np.count_nonzero(meaningless), codes.size, symbols, known)

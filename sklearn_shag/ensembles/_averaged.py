@@ -549,8 +549,10 @@ def learn_taggers(members, sentences, sample_weight, n_jobs):
     ones = np.ones(len(sentences))
     tasks = [delayed(each.tagger._tag_folds)(sentences, ones) for each in piped]
     firsts, group = group_equal(list(map(_key_of, taken)))
-    for each in (taken[k] for k in firsts):
-        tasks.append(delayed(each.tagger.fit)(sentences, sample_weight=each.sample_weight))
+    tasks += [
+        delayed(each.tagger.fit)(sentences, sample_weight=each.sample_weight)
+        for each in (taken[k] for k in firsts)
+    ]
     done = run_parallel(tasks, n_jobs)
     keys = list(map(_as_key, sentences))
     for each, tagged in zip(piped, done[: len(piped)], strict=True):

@@ -20,7 +20,7 @@ from sklearn_shag.encoding import (
 )
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._arrays import is_collection
-from sklearn_shag.utils._estimators import BaseComposition, open_member, weight_name
+from sklearn_shag.utils._estimators import BaseComposition, name_members, open_member, weight_name
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
     LARGEST_NUMBER,
@@ -219,9 +219,7 @@ class Ensemble(ComposedParser):
         ]
         with progress("Learning", len(tasks), "estimators", self.verbose) as advance:
             fitted = run_parallel(tasks, self.n_jobs, advance)
-        named = Bunch()  # its __init__ would refuse the name self
-        named.update(zip(names, fitted, strict=True))
-        return {"named_estimators_": named}
+        return {"named_estimators_": name_members(zip(names, fitted, strict=True))}
 
     def _encode(self, sentences, symbols, indptr):
         """Encode sentences by each member with a weight; return MemberCodes."""

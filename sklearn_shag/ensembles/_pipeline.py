@@ -34,37 +34,22 @@ Options = ParamSpec("Options")
 Result = TypeVar("Result")
 
 
-def _with_sentences(transform, X, *args):
-    return transform(X), *args
-
-
-def _with_one_sentence(transform, sentence, *args):
-    return transform([sentence])[0], *args
-
-
-def _without_sentences(_, *args):
-    return args
-
-
-# Functions that make the arguments of a parser's method from the transformation by the steps before
-# the parser and the given arguments. A table, since mypy loses overloads behind a second parameter.
-CONVERTERS = {"sample": _without_sentences, "explain": _with_one_sentence}
-
-
 def of_parser(
     method: Callable[Concatenate[Any, Options], Result],
 ) -> Callable[Concatenate[Any, Options], Result]:
     """Let a pipeline have a method of its parser, if that has it, with its signature."""
-    convert = CONVERTERS.get(method.__name__, _with_sentences)
 
     @available_if(lambda self: hasattr(open_member(self).parser, method.__name__))
     @wraps(method)
     def forwarded(self, *args, **options):
         check_is_fitted(self)
         transform, parser = open_member(self)
-        given = {name: options.pop(name) for name in ("X", "sentence") if name in options}
-        args = convert(transform, *given.values(), *args)
-        return getattr(parser, method.__name__)(*args, **options)
+        given = [options.pop(name) for name in ("X", "sentence") if name in options] + list(args)
+        if method.__name__ == "explain":
+            given[:1] = transform(given[:1])
+        elif method.__name__ != "sample":  # which takes no sentences
+            given[:1] = map(transform, given[:1])
+        return getattr(parser, method.__name__)(*given, **options)
 
     return forwarded
 

@@ -11,7 +11,7 @@ from sklearn_shag.encoding import RIGHT, all_arcs
 from sklearn_shag.ensembles._base import Ensemble
 from sklearn_shag.learning import GenerativeMixin
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import Potentials, Scored, pack_grammar, packed_unit_grammar
+from sklearn_shag.parsing import Potentials, Scored, grammar_of_arcs, pack_grammar
 from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
@@ -283,7 +283,7 @@ def _multiply_members(factors, with_states, indptr):
     with_states : None or pair of Scored and float
     indptr : int ndarray of shape (n_sentences + 1,)
     """
-    grammar, potentials = packed_unit_grammar(), None
+    grammar, potentials = grammar_of_arcs("projective"), None
     if factors:
         parts = [_take_memory(scored, indptr) for scored, _ in factors]
         potentials = multiply_potentials(parts, [weight for _, weight in factors])

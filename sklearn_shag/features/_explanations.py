@@ -110,9 +110,8 @@ def top_features(weights, templates, columns, batch, arcs, n_features):
     found = []
     for s, (begin, end) in enumerate(pairwise(batch.indptr)):
         hash_tokens(batch.codes, begin, end - begin, templates.atoms, memory.hashes)
-        for a in range(arcs.begins[s], arcs.begins[s + 1]):
-            if arcs.heads[a] < 0:  # not known
-                continue
+        known = [a for a in range(arcs.begins[s], arcs.begins[s + 1]) if arcs.heads[a] >= 0]
+        for a in known:
             arc = arcs.heads[a], arcs.modifiers[a]
             n = list_features(memory, n_of_arcs, *arc, _ALL_PLACES)
             keys = memory.places[:n].copy()
@@ -192,15 +191,14 @@ def _show_values(templates, columns, codes, modifier, head, between=None):
     """Return the text of each feature of an arc, with all tokens between its ends or one."""
     direction = "right" if modifier > head else "left"
     distance = f"{direction} {bucket_of(abs(modifier - head))}"
+    inside = range(min(head, modifier) + 1, max(head, modifier)) if between is None else [between]
     texts = []
     for t, template in enumerate(templates.texts):
         parts = [] if template == BIAS else template.split()
         values, atoms = [], templates.atoms[templates.atoms[:, 0] == t]
         for part, (_, side, offset, column) in zip(parts, atoms, strict=True):
-            places = [(head if side == HEAD else modifier) + offset]
-            if side == BETWEEN:
-                places = range(min(head, modifier) + 1, max(head, modifier))
-                places = places if between is None else [between]
+            end = head if side == HEAD else modifier
+            places = inside if side == BETWEEN else [end + offset]
             names = [name_of(columns, codes, place, column) for place in places]
             values.append(f"{part}={','.join(names)}")
         texts += [" ".join([*values, direction]), " ".join([*values, distance])]

@@ -9,8 +9,8 @@ from typing import Literal, Self
 
 import numpy as np
 
+from sklearn_shag._parser import Parser
 from sklearn_shag.automata import Expected, climb_to_the_end, warn_of_limit
-from sklearn_shag.conditional import ConditionalParser
 from sklearn_shag.encoding import RIGHT, Alphabet, all_arcs, observed_arcs
 from sklearn_shag.induction._text import RawTextMixin, check_root_symbols
 from sklearn_shag.induction._valence import normalise_outcomes
@@ -97,7 +97,7 @@ def as_grammar(probabilities):
     return complete_grammar(automata, probabilities[-1, RIGHT])
 
 
-class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
+class ConcaveParser(RawTextMixin, OperatorMixin, Parser):
     """Parser learned from raw text by a concave model, with the same result for any start of EM.
 
     Each token chooses its head independently, as words choose their source words in IBM Model 1, by
@@ -187,7 +187,7 @@ class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
     """
 
     _parameter_constraints = {
-        **ConditionalParser._parameter_constraints,
+        **Parser._parameter_constraints,
         **RawTextMixin._parameter_constraints,
         "root_symbols": [None, list, tuple],
         "max_iter": [Interval(Integral, 0, None, closed="left")],

@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata import Expected, climb_to_the_end, warn_of_limit
@@ -21,6 +20,7 @@ from sklearn_shag.operators import Operators, complete_grammar, direct_sum, root
 from sklearn_shag.parsing import chart
 from sklearn_shag.sequences import TreebankStatistics, merge_labels
 from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._estimators import name_members
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
@@ -347,20 +347,18 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
         found = self._mix(grammars, raw.text)
         if not found.converged:
             warn_of_limit(self.max_iter, "; scores need not improve")
-        named = Bunch()  # its __init__ would refuse the name self
-        named.update(self.estimators)
         return self._take_over(
             raw,
             [mix_grammars(each, found.parameters) for each in (grammars, fallbacks)],
             found,
             labels=_learn_labels(raw.separate, symbols, helpers),
-            named_estimators_=named,
+            named_estimators_=name_members(self.estimators),
             weights_=np.array(found.parameters),
         )
 
     def _mix(self, grammars, text):
         """Run EM from uniform weights (eq. 48), or compute the likelihood of the given weights."""
-        learns, start = self._is("em"), self._member_weights(len(grammars))
+        learns, start = self._learns_weights, self._member_weights(len(grammars))
         start = np.broadcast_to(
             (start / start.sum())[:, None, None], (start.size, *grammars[0].alpha_1.shape[:2])
         )
@@ -397,13 +395,13 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
             )
         return text._replace(weights=np.where(possible, text.weights, 0.0))
 
-    def _is(self, name):
-        return isinstance(self.weights, str) and self.weights == name
+    @property
+    def _learns_weights(self):
+        return isinstance(self.weights, str) and self.weights == "em"
 
     def _member_weights(self, n_members):
-        if self._is("em") or self._is("uniform"):
-            return np.ones(n_members)
-        return super()._member_weights(n_members)
+        has_name = isinstance(self.weights, str)
+        return np.ones(n_members) if has_name else super()._member_weights(n_members)
 
     def _check_members(self):
         opened = super()._check_members()
@@ -421,7 +419,7 @@ class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
                     f"kind, but learns no weights; a pipeline goes around the mixture."
                 )
             check_is_fitted(parser)
-            if self._is("em") and min(part.min() for part in parser.operators_) < 0:
+            if self._learns_weights and min(part.min() for part in parser.operators_) < 0:
                 raise ValueError(
                     f"The helper {name!r} has negative operators, as {type(parser).__name__} "
                     f"learns them: weights='em' needs probabilities. Take EMSHAG, "

@@ -131,15 +131,12 @@ def _add_harmonic(counts, codes, weights):
     for direction, sides in enumerate((np.tril, np.triu)):
         on_side = sides(closeness.T, -1 if direction == 0 else 1)  # [h, m] with m < h, or m > h
         none, expected = np.prod(1.0 - on_side, axis=1), on_side.sum(axis=1)
-        stops = [[none, 1.0 - none], [1.0 - none, expected - (1.0 - none)]]
-        for state, outcomes in enumerate(stops):
-            for outcome, values in enumerate(outcomes):
-                place = codes, direction, state, outcome
-                np.add.at(counts.stops, place, weights[:, None] * np.maximum(values, 0.0))
+        stops = np.array([[none, 1.0 - none], [1.0 - none, expected - (1.0 - none)]])
+        outcomes = np.maximum(np.moveaxis(stops, -1, 0), 0.0)  # of each token, by state
+        np.add.at(counts.stops, (codes, direction), weights[:, None, None, None] * outcomes)
         h, m = np.nonzero(on_side)
-        for condition in range(counts.moves.shape[2]):
-            place = codes[:, h], direction, condition, codes[:, m], 0
-            np.add.at(counts.moves, place, weights[:, None] * on_side[h, m])
+        place = codes[:, h], direction, slice(None), codes[:, m], 0  # under all conditions
+        np.add.at(counts.moves, place, (weights[:, None] * on_side[h, m])[..., None])
 
 
 def split_states(distributions, form, rng):

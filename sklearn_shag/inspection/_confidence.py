@@ -157,11 +157,10 @@ def look_up_confidence(y_true, marginals, y_pred=None):
     right : bool ndarray of shape (n_known,)
     probabilities : float ndarray of shape (n_known,)
     """
-    given = {"y_true": y_true, "marginals": marginals, "y_pred": y_pred}
-    if y_pred is None:
-        del given["y_pred"]
-    for name, values in given.items():
-        given[name] = as_list(values, name, "a list with those of each sentence")
+    given = {"y_true": y_true, "marginals": marginals}
+    given |= {} if y_pred is None else {"y_pred": y_pred}
+    expected = "a list with those of each sentence"
+    given = {name: as_list(values, name, expected) for name, values in given.items()}
     sizes = {name: len(values) for name, values in given.items()}
     if len(set(sizes.values())) > 1 or not given["y_true"]:
         raise ValueError(
@@ -194,9 +193,8 @@ def fill_bins(right, probabilities, n_bins, strategy):
     -------
     bins : CalibrationBins
     """
-    edges = np.linspace(0.0, 1.0, n_bins + 1)
-    if strategy == "quantile":
-        edges = np.quantile(probabilities, edges)
+    even = np.linspace(0.0, 1.0, n_bins + 1)
+    edges = even if strategy == "uniform" else np.quantile(probabilities, even)
     places = np.searchsorted(edges[1:-1], probabilities)
     counts, sums, hits = (
         np.bincount(places, weights, n_bins) for weights in (None, probabilities, right)

@@ -22,7 +22,7 @@ from sklearn_shag.inspection._tables import shown_as_table, table_html, to_dataf
 from sklearn_shag.operators import pair_automaton, write_dot
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences, new_graph
-from sklearn_shag.utils._arrays import is_collection, rows_of
+from sklearn_shag.utils._arrays import group_equal, is_collection, rows_of
 from sklearn_shag.utils._messages import join_first, printable, shorten
 from sklearn_shag.utils._param_validation import COUNT, Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
@@ -269,8 +269,7 @@ class ApproximateDFA(NamedTuple):
             double border if sequences stop there. An edge is labelled with the symbols that lead
             from one state to the other, and their probabilities.
         """
-        stops = zip(self.states.stop_probabilities, self.states.stops, strict=True)
-        states = [(f"\nSTOP {share:.2f}", n_stops) for share, n_stops in stops]
+        states = [(f"\nSTOP {stop:.2f}", n) for _, n, stop, _ in rows_of(self.states)]
         return write_dot([("start", 0, "")], states, self._label_arrows())
 
     def _label_arrows(self, min_probability=0.0, n_letters=np.inf):
@@ -294,13 +293,16 @@ class ApproximateDFA(NamedTuple):
             f"sequences"
         ]
         for state, (visits, _, stop, prefixes) in enumerate(rows_of(self.states)):
-            lines.append(f"state {state}, visits {visits}, after {name_prefixes(prefixes)}")
-            lines.append(f"    {stop:.2f} STOP")
-            lines.extend(
+            moves = [
                 f"    {probability:.2f} {symbol} -> {target}"
                 for source, symbol, target, _, probability in rows_of(self.transitions)
                 if source == state
-            )
+            ]
+            lines += [
+                f"state {state}, visits {visits}, after {name_prefixes(prefixes)}",
+                f"    {stop:.2f} STOP",
+                *moves,
+            ]
         return "\n".join(printable(line, max_length=None) for line in lines)
 
 
@@ -452,7 +454,7 @@ def approximate_dfa(
         )
     clusters = _cluster_vectors(vectors[nodes], n_clusters)
     parent, symbol = np.searchsorted(nodes, tree.parent[nodes[1:]]), tree.symbol[nodes[1:]]
-    states = _in_order(_merge_states(clusters, parent, symbol))
+    _, states = group_equal(_merge_states(clusters, parent, symbol))
     targets = np.full((states.max() + 2, symbols.size + 1), -1)  # last, of no state: -1
     targets[states[parent], symbol] = states[1:]
     by_count = np.argsort(-passing[nodes], kind="stable")
@@ -560,22 +562,14 @@ def _merge_states(states, parent, symbol):
         states = merged[states]
 
 
-def _in_order(states):
-    """Renumber states in the order of their first occurrence."""
-    _, first, inverse = np.unique(states, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
-
-
 def _list_prefixes(tree, symbols, nodes, states):
     """List the prefixes of each state, tuples of symbols, in the order of `nodes`."""
     known = [*symbols, None]  # no node in `nodes` has an unknown symbol
     names = [()]
     for parent, symbol in zip(tree.parent[1:], tree.symbol[1:], strict=True):
         names.append((*names[parent], known[symbol]))
-    prefixes = [[] for _ in range(states.max() + 1)]
-    for node, state in zip(nodes, states, strict=True):
-        prefixes[state].append(names[node])
-    return np.fromiter(map(tuple, prefixes), dtype=object)
+    of_states = (nodes[states == state] for state in range(states.max() + 1))
+    return np.fromiter((tuple(names[k] for k in own) for own in of_states), dtype=object)
 
 
 def _count_uses(tree, passing, targets, symbols, prefixes):

@@ -166,13 +166,11 @@ class AutomatonDisplay(Display):
         ValueError
             If `min_probability` is out of range.
         """
-        plt = self._import_pyplot()
         labels = self.dfa._label_arrows(min_probability, _LETTERS)
         layers = _layer_states(labels)
-        n_rows = max(map(len, layers))
         n_states = sum(map(len, layers))
         spaces = np.array([_SPACE, _ROW]) * max(1.0, 0.85 + 0.1 * len(labels) / n_states)
-        extent = spaces * [len(layers) - 1, n_rows - 1] + 2 * _BORDER
+        extent = spaces * [len(layers) - 1, max(map(len, layers)) - 1] + 2 * _BORDER
         width, height = max(extent[0], 4.8), extent[1]
         below = _LINE * 1.3 * (n_states + 1)
         self._make_canvas(ax, width, height + below + 0.15)
@@ -181,18 +179,21 @@ class AutomatonDisplay(Display):
             for row, state in enumerate(layer):
                 place = k - (len(layers) - 1) / 2, (len(layer) - 1) / 2 - row
                 centres[state] = [width / 2, below + height / 2] + spaces * place
-        self._draw_states(plt, centres)
+        self._draw_states(centres)
         lowest = {layer[-1] for layer in layers if len(layer) > 1}
         self._draw_arrows(labels, centres, lowest)
         self._describe(width / 2, below + height + 0.15, min_probability)
         return self
 
-    def _draw_states(self, plt, centres):
+    def _draw_states(self, centres):
+        from matplotlib import colormaps
+        from matplotlib.patches import Circle
+
         self.states_ = {}
         for state, centre in centres.items():
             stop = self.dfa.states.stop_probabilities[state]
-            color = plt.get_cmap("Blues")(0.55 * stop)  # pale enough to read black on it
-            circle = plt.Circle(
+            color = colormaps["Blues"](0.55 * stop)  # pale enough to read black on it
+            circle = Circle(
                 centre,
                 _RADIUS,
                 zorder=3,

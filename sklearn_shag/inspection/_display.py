@@ -21,9 +21,8 @@ class Display:
 
         A figure leaves room for the labels of its axes with ``layout="constrained"``.
         """
-        plt = self._import_pyplot()
         if ax is None:
-            _, ax = plt.subplots(figsize=figsize, **options)
+            _, ax = self._import_pyplot().subplots(figsize=figsize, **options)
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.encoding import (
+    LEFT,
     RIGHT,
     Alphabet,
     arcs_of_heads,
@@ -260,23 +262,18 @@ def top_modifiers(
     if head is not None:
         is_root = isinstance(head, str) and head == ROOT_NAME
         codes = [root if is_root else head_code(head, symbols)]
+    pairs = [pair for pair in product(codes, (LEFT, RIGHT)) if pair != (root, LEFT)]
     parts = []
-    for code in codes:
-        for side, direction in enumerate(DIRECTIONS):
-            if code == root and side != RIGHT:
-                continue
-            uses = _count_root_modifiers if code == root else _count_modifiers
-            probabilities, counts = uses(pair_automaton(grammar.operators_, code, side))
-            ends, sides = np.full_like(symbols, names[code]), np.full(symbols.size, direction)
-            table = ArcTable(ends, sides, symbols, probabilities, counts)
-            parts.append(largest_first(table, counts, n))
+    for code, side in pairs:
+        automaton = pair_automaton(grammar.operators_, code, side)
+        if code == root:  # with one modifier, so that its count is its probability
+            probabilities = counts = automaton.alpha_inf @ automaton.A @ automaton.alpha_1
+        else:
+            probabilities, counts = _count_modifiers(automaton)
+        ends, sides = np.full_like(symbols, names[code]), np.full(symbols.size, DIRECTIONS[side])
+        table = ArcTable(ends, sides, symbols, probabilities, counts)
+        parts.append(largest_first(table, counts, n))
     return ArcTable(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-def _count_root_modifiers(automaton):
-    """Return the probability of each modifier of the root, and its count, which is the same."""
-    probabilities = automaton.alpha_inf @ automaton.A @ automaton.alpha_1
-    return probabilities, probabilities
 
 
 def _count_modifiers(automaton: Operators):

@@ -158,11 +158,10 @@ def top_refinements(
     NOUN.3        0.048  word                   one                                    0.067   6.875
     NOUN.3        0.048  example                Any [questions] ?                      1.000  20.824
     """
-    opened = open_grammar(estimator)
-    grammar = opened.parser
+    transform, grammar = open_grammar(estimator)
     _require_refinements(grammar)
     head_code(symbol, grammar.symbols_)
-    sentences = list(opened.transform(X))
+    sentences = list(transform(X))
     trees = encode_trees(sentences, y)
     if symbol not in trees.symbols:
         raise ValueError(f"No token of X has the symbol {symbol!r}; give trees that contain it.")
@@ -190,8 +189,7 @@ def top_refinements(
             numbers = counts[row, refinement], ratios[row, refinement]
             table.append((*name, relations[row], others[row], *numbers))
         examples = _find_examples(trees, code, posteriors[:, refinement], words, n_examples)
-        for posterior, text in examples:
-            table.append((*name, "example", text, posterior, posterior / shares[refinement]))
+        table += [(*name, "example", text, p, p / shares[refinement]) for p, text in examples]
     types, columns = (object, float, str, object, float, float), zip(*table, strict=True)
     return RefinementTable(*map(np.array, columns, types))
 

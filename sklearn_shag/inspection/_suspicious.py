@@ -154,9 +154,11 @@ def suspicious_arcs(
         for s, found in zip(held_out, judged, strict=True):
             for column, table in found.items():
                 sums[s][column] = sums[s].get(column, 0.0) + table / N_READINGS
-    rows = []
-    for s, (tree, known, each) in enumerate(zip(trees, heads, sums, strict=True)):
-        rows += _list_rows(s, tree, known, values, each)
+    rows = [
+        row
+        for s, (tree, known, each) in enumerate(zip(trees, heads, sums, strict=True))
+        for row in _list_rows(s, tree, known, values, each)
+    ]
     types = (np.int64, np.int64, object, object, object, float, float, float)
     columns = [[row[k] for row in rows] for k in range(len(types))]
     found = SuspiciousArcs(*map(np.array, columns, types))

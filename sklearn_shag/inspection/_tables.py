@@ -41,8 +41,8 @@ def table_html(table):
     columns, n_rows = [], len(table[0])
     for (name, *cells), is_number in _format_columns(table, _N_ROWS):
         style = f'style="text-align: {"right" if is_number else "left"}"'
-        column = [f"<th {style}>{escape(name)}</th>"]
-        columns.append(column + [f"<td {style}>{escape(cell)}</td>" for cell in cells])
+        body = (f"<td {style}>{escape(cell)}</td>" for cell in cells)
+        columns.append([f"<th {style}>{escape(name)}</th>", *body])
     rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*columns, strict=True))
     rest = f"<p>The first {_N_ROWS:,} of {n_rows:,} rows.</p>" if n_rows > _N_ROWS else ""
     return f"<table>{rows}</table>{rest}"

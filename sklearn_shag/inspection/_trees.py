@@ -214,9 +214,10 @@ class DependencyTreeDisplay(Display):
         top = baseline - 0.06
         colors = "black", "#5a6270", "#5a6270"
         for row, size, color, height in zip(rows, _FONTS, colors, heights, strict=False):
-            style = {"color": color, "ha": "center", "va": "top", "rotation": rotation}
             for centre, text in zip(centres, row, strict=True):
-                self._add_text(centre, top, text, size, **style)
+                self._add_text(
+                    centre, top, text, size, color=color, ha="center", va="top", rotation=rotation
+                )
             top -= height
 
     def _explain(self):
@@ -366,15 +367,15 @@ class ArcMarginalsDisplay(Display):
         side = max(_CELL * len(words), _SMALLEST)
         ax = self._make_axes(ax, figsize=(side + 2.4, side + 1.8), layout="constrained")
         self.im_ = ax.imshow(self.marginals, vmin=0.0, vmax=1.0, cmap=cmap)
-        self.marks_ = None
+        self.marks_, circles = None, ""
         if self.heads is not None:
+            circles = " (circles: those of the tree)"
             known = np.flatnonzero(self.heads != UNKNOWN)
             (self.marks_,) = ax.plot(self.heads[known], known, "o", mfc="none", mec="#d55e00", ms=5)
         style = {"fontsize": 8, "parse_math": False}
         ax.set_xticks(range(len(words) + 1), [ROOT_NAME, *words], rotation=90, **style)
         ax.set_yticks(range(len(words)), words, **style)
         ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=2)
-        circles = "" if self.heads is None else " (circles: those of the tree)"
         ax.set(xlabel=f"head{circles}", ylabel="modifier")
         ax.xaxis.set_label_position("top")
         self.figure_.colorbar(self.im_, ax=ax, label="probability", fraction=0.03, aspect=40)

@@ -320,11 +320,11 @@ class TreeLearner(BaseSHAG):
         self._learn_statistics(count_trees(trees, sequences), trees, sequences)
         return self
 
-    def _learn_statistics(self, statistics, trees=None, sequences=None, **others):
-        """Learn the grammar, and set it and `others`, learned attributes by name.
+    def _learn_statistics(self, statistics, trees=None, sequences=None):
+        """Learn the grammar and set it, all attributes at once.
 
-        All attributes are set at once: an estimator whose fit fails, or is interrupted, or warns
-        where warnings are errors, is left as it was.
+        An estimator whose fit fails, or is interrupted, or warns where warnings are errors, is left
+        as it was.
         """
         vars(self).update(
             symbols_=statistics.symbols,
@@ -332,14 +332,14 @@ class TreeLearner(BaseSHAG):
             label_counts_=statistics.label_counts,
             fallback_operators_=fallback_grammar(statistics.statistics),
             **self._learn_operators(statistics, trees, sequences),
-            **others,
         )
 
 
 class IncrementalMixin:
     """Mixin of learners that need trigram counts of trees alone, which can be added up.
 
-    In its hook ``_learn_operators``, `trees` and `sequences` may be None.
+    In its hook ``_learn_operators``, `trees` and `sequences` may be None, and the `statistics` are
+    among the fitted attributes.
     """
 
     statistics_: TreebankStatistics
@@ -426,6 +426,3 @@ class IncrementalMixin:
     def _fit_parts(self, parts):
         """Learn from an iterator of lists of trees, of which counts alone stay in memory."""
         return self.fit_statistics(merge_statistics(map(count_treebank, parts)))
-
-    def _learn_statistics(self, statistics, trees=None, sequences=None):
-        super()._learn_statistics(statistics, trees, sequences, statistics_=statistics)

@@ -157,4 +157,4 @@ class DeterministicSHAG(IncrementalMixin, TreeLearner):
     def _learn_operators(self, statistics, trees, sequences):
         learn = partial(deterministic_automaton, automaton=self.automaton)
         operators = learn_grammar(statistics.statistics, learn, self.smoothing, self.n_jobs)
-        return {"operators_": operators}
+        return {"operators_": operators, "statistics_": statistics}

@@ -372,8 +372,6 @@ class EMSHAG(HiddenStatesMixin, WatchedMixin, TreeLearner):
         "n_iter_no_change": COUNT,
     }
 
-    loss_curve_: list[float]
-    n_iter_: int
     converged_: bool
 
     def __init__(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import partial
 from itertools import compress
 from numbers import Integral, Real
 from typing import Literal, NamedTuple, Self
-from warnings import catch_warnings, simplefilter
+from warnings import catch_warnings
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -449,9 +449,8 @@ class RefinedSHAG(HiddenStatesMixin, OperatorMixin, GenerativeMixin, Parser):
                 f"{', '.join(map(str, sizes))}."
             )
         place = sizes.index(n_refinements)
-        model = clone(self).set_params(n_refinements=n_refinements)
-        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        vars(model).update(fitted, stages_=stages[:place], refined_operators_=stages[place])
+        model = copy(self).set_params(n_refinements=n_refinements)
+        vars(model).update(stages_=stages[:place], refined_operators_=stages[place])
         return model
 
     @fit_context
@@ -638,9 +637,10 @@ def _complete_trees(trees, learner):
     is_partial = np.array([UNKNOWN in tree.heads for tree in decoded])
     partial, whole = (list(compress(decoded, chosen)) for chosen in (is_partial, ~is_partial))
     allowed = arcs_left_by([tree.heads for tree in partial])
-    with catch_warnings():
-        simplefilter("ignore", ConvergenceWarning)
-        simplefilter("ignore", UnknownSymbolWarning)
+    with (
+        catch_warnings(action="ignore", category=ConvergenceWarning),
+        catch_warnings(action="ignore", category=UnknownSymbolWarning),
+    ):
         learner.fit(whole, sample_weight=trees.weights[~is_partial])
         found = iter(learner.predict(partial, allowed=allowed))
     return np.concatenate([next(found) if UNKNOWN in t.heads else t.heads for t in decoded])

@@ -260,4 +260,5 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
             "operators_": join_automata(operators, statistics.statistics.roots),
             "singular_values_": values.reshape(-1, 2, values.shape[1]),
             "effective_rank_": shares.sum(axis=1).reshape(-1, 2),
+            "statistics_": statistics,
         }

@@ -22,7 +22,7 @@ from sklearn_shag.lexical._statistics import (
     merge_words,
     number_words,
 )
-from sklearn_shag.parsing import Scored, packed_unit_grammar
+from sklearn_shag.parsing import Scored, grammar_of_arcs
 from sklearn_shag.sequences import add_in_pairs, count_labels
 from sklearn_shag.treebank import MISSING, DependencyTree, Heads, Sentences, check_column_name
 from sklearn_shag.utils._estimators import keep
@@ -279,7 +279,9 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         _, tables = self._tables()
         potentials = lexical_potentials(tables, batch.codes, batch.indptr)
         tags = self.statistics_.lexicon.all_tags[batch.codes]
-        return Scored(packed_unit_grammar(), potentials, self._labeller(batch._replace(codes=tags)))
+        return Scored(
+            grammar_of_arcs("projective"), potentials, self._labeller(batch._replace(codes=tags))
+        )
 
     def _tables(self):
         """Return the code of each known pair of tag and word, and the BackOff tables."""

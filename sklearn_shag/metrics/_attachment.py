@@ -92,9 +92,11 @@ def lay_out(true, pred, lengths):
 
 def list_sentences(items, name):
     """Check that `items` is a sequence, of trees or of heads of sentences, and list it."""
-    advice = ""
-    if hasattr(items, "predict"):  # scikit-learn's tools call a scorer with the estimator
-        advice = " Pass uas_scorer or another scorer as scoring= to scikit-learn's tools."
+    advice = (  # scikit-learn's tools call a scorer with the estimator
+        " Pass uas_scorer or another scorer as scoring= to scikit-learn's tools."
+        if hasattr(items, "predict")
+        else ""
+    )
     return as_list(items, name, "a list of trees, or of the heads of each sentence", advice)
 
 

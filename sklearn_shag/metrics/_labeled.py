@@ -7,7 +7,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_shag.metrics._attachment import Ignored, align_heads, join_all, list_sentences
+from sklearn_shag.metrics._attachment import (
+    AlignedHeads,
+    Ignored,
+    align_heads,
+    join_all,
+    list_sentences,
+)
 from sklearn_shag.treebank import MISSING, DependencyTree, require_trees
 from sklearn_shag.utils._heads import UNKNOWN, follow_heads
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
@@ -282,16 +288,13 @@ def labeled_breakdown(
     """
     if by not in ("relation", "length", "depth"):
         raise ValueError(f"by must be 'relation', 'length' or 'depth', got {by!r}.")
-    y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
     tokens = _compare_trees(y_true, y_pred, sample_weight, ignore, max_length, subtypes)
-    counted, weights = tokens.weights > 0, tokens.weights
+    heads, counted = tokens.heads, tokens.weights > 0
     if by == "relation":
         true, predicted = tokens.true, tokens.predicted
     else:
         measure = _measure_lengths if by == "length" else _measure_depths
-        true, predicted = (
-            np.concatenate([measure(tree.heads) for tree in trees]) for trees in (y_true, y_pred)
-        )
+        true, predicted = measure(heads, heads.true), measure(heads, heads.pred)
         counted &= true != UNKNOWN
         if not counted.any():
             raise ValueError(
@@ -301,14 +304,16 @@ def labeled_breakdown(
     both = np.concatenate([true[counted], predicted[counted]])
     values, rows = np.unique(both, return_inverse=True)
     true, predicted = np.split(rows, 2)
-    right_heads, right_labels = tokens.right_heads[counted], tokens.right_labels[counted]
-    cells = true, predicted, true, true, true
-    chosen = 1.0, 1.0, right_heads, right_labels, right_heads & right_labels
-    columns = [
-        np.bincount(of_rows, weights=weights[counted] * share, minlength=values.size)
-        for of_rows, share in zip(cells, chosen, strict=True)
-    ]
-    return LabeledBreakdown(values, *columns)
+    weights, right_heads = tokens.weights[counted], heads.right[counted]
+    of_labels = weights * tokens.right_labels[counted]
+    cells = (
+        (true, weights),
+        (predicted, weights),
+        (true, weights * right_heads),
+        (true, of_labels),
+        (true, of_labels * right_heads),
+    )
+    return LabeledBreakdown(values, *(np.bincount(*each, values.size) for each in cells))
 
 
 def _score(name, *sides):
@@ -334,9 +339,9 @@ def count_compared(tokens):
     counts : dict of pairs of ndarrays of shape (n_tokens,)
         For "las", "clas" and "label_accuracy": terms of numerator and denominator.
     """
-    weights, right = tokens.weights, tokens.right_heads & tokens.right_labels
+    weights, right = tokens.weights, tokens.heads.right & tokens.right_labels
     true, predicted = (
-        np.array([_drop_subtype(label) in CONTENT_RELATIONS for label in labels], dtype=bool)
+        np.array([drop_subtype(label) in CONTENT_RELATIONS for label in labels], dtype=bool)
         for labels in (tokens.true, tokens.predicted)
     )
     return {
@@ -348,9 +353,9 @@ def count_compared(tokens):
 
 
 class ComparedTokens(NamedTuple):
-    """The tokens of all sentences: right heads, relations and weights, each (n_tokens,)."""
+    """The tokens of all sentences: heads, relations and weights, each (n_tokens,)."""
 
-    right_heads: np.ndarray
+    heads: AlignedHeads
     right_labels: np.ndarray
     weights: np.ndarray  # 0 for tokens that do not count
     true: np.ndarray  # relations, as they are compared
@@ -400,24 +405,25 @@ def compare_labels(heads, weights, y_true, y_pred, subtypes=False):
     """
     true, predicted = (_list_labels(trees, subtypes) for trees in (y_true, y_pred))
     weights = weights * (true != MISSING)
-    return ComparedTokens(heads.right, true == predicted, weights, true, predicted)
+    return ComparedTokens(heads, true == predicted, weights, true, predicted)
 
 
 def _list_labels(trees, subtypes):
     labels = join_all(tree.deprels or (MISSING,) * len(tree) for tree in trees)
-    return labels if subtypes else np.array(list(map(_drop_subtype, labels)), dtype=object)
+    return labels if subtypes else np.array(list(map(drop_subtype, labels)), dtype=object)
 
 
-def _drop_subtype(label):
+def drop_subtype(label):
     """Return a relation without its subtype."""
     return label.partition(":")[0]
 
 
-def _measure_lengths(heads):
-    return np.where(heads > 0, np.abs(heads - np.arange(1, heads.size + 1)), 0)
+def _measure_lengths(heads, chosen):
+    """Return the distance of each token of AlignedHeads from its chosen head; 0 for roots."""
+    return np.where(chosen > 0, np.abs(chosen - heads.tokens), 0)
 
 
-def _measure_depths(heads):
+def _measure_depths(heads, chosen):
     """Count the arcs from the root to each token; -1 if a head on the way is unknown."""
-    depths, ends = follow_heads(heads)
+    depths, ends = follow_heads(np.where(chosen > 0, heads.begins + chosen, chosen))
     return np.where(ends == UNKNOWN, UNKNOWN, depths)

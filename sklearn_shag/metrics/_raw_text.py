@@ -3,11 +3,13 @@
 import unicodedata
 from collections.abc import Iterable
 from functools import cache
-from itertools import chain
+from itertools import chain, takewhile
+from math import inf
+from operator import eq
 from typing import NamedTuple
 
 from sklearn_shag.encoding import read_column
-from sklearn_shag.metrics._labeled import CONTENT_RELATIONS
+from sklearn_shag.metrics._labeled import CONTENT_RELATIONS, drop_subtype
 from sklearn_shag.treebank import (
     MISSING,
     DependencyTree,
@@ -42,6 +44,7 @@ SCORED_COLUMNS = {
 }
 OF_CONTENT = ("CLAS", "MLAS", "BLEX")
 ROOT_PLACE, NOT_ALIGNED = -1, -2
+BEHIND_ALL = inf, inf
 N_SHOWN = 20  # characters from the first difference on
 
 
@@ -83,8 +86,8 @@ class TextSide(NamedTuple):
     characters: str
     sentences: list  # spans: begin and end
     tokens: list  # spans
-    spans: list  # the span of the token of each word
-    is_multiword: list  # whether the token of each word has a line of its own
+    spans: list  # the span of the token of each word, and one behind all words
+    is_multiword: list  # whether the token of each word, or behind all, has a line of its own
     forms: list  # of words, in lower case
     # Lists with a value for each word; heads, if any, are places of words, or ROOT_PLACE.
     columns: dict
@@ -147,11 +150,9 @@ def raw_text_scores(
     true, predicted = _read_side(y_true, "y_true"), _read_side(y_pred, "y_pred")
     _check_characters(true.characters, predicted.characters)
     pairs, names = list(_align_words(true, predicted)), _list_scores(true, predicted)
-    true_of = dict.fromkeys(range(len(predicted.forms)), NOT_ALIGNED)
-    true_of |= {own: other for other, own in pairs} | {ROOT_PLACE: ROOT_PLACE}
     if "UAS" in names:
-        _map_heads(true.columns, {k: k for k in (ROOT_PLACE, *range(len(true.forms)))})
-        _map_heads(predicted.columns, true_of)
+        _map_heads(true.columns, {k: k for k in range(len(true.forms))})
+        _map_heads(predicted.columns, {own: other for other, own in pairs})
     for other, own in pairs:
         if true.columns["lemma"][other] == MISSING:  # whatever was predicted is right
             predicted.columns["lemma"][own] = MISSING
@@ -197,18 +198,24 @@ def _read_side(trees, name):
         own = [] if tree.heads is None else tree.heads.tolist()
         heads += [first + head - 1 if head else ROOT_PLACE for head in own]
         sentences.append((begin, n))
-
-    def read(column):
-        return [value for tree in trees for value in read_column(tree, column)]
-
-    columns = {column: read(column) for column in ("upos", "xpos", "lemma")}
+    columns = {
+        name: [value for tree in trees for value in read_column(tree, name)]
+        for name in ("upos", "xpos", "lemma", "feats", "deprel")
+    }
     columns |= {
         "head": heads,
-        "label": [label.partition(":")[0] for label in read("deprel")],
-        "feats": list(map(_keep_universal, read("feats"))),
+        "label": list(map(drop_subtype, columns["deprel"])),
+        "feats": list(map(_keep_universal, columns["feats"])),
     }
-    forms = [form.lower() for tree in trees for form in tree.forms]
-    return TextSide("".join(texts), sentences, tokens, spans, is_multiword, forms, columns)
+    return TextSide(
+        "".join(texts),
+        sentences,
+        tokens,
+        spans=[*spans, BEHIND_ALL],
+        is_multiword=[*is_multiword, False],
+        forms=[form.lower() for tree in trees for form in tree.forms],
+        columns=columns,
+    )
 
 
 def _list_scores(*sides):
@@ -224,8 +231,7 @@ def _list_scores(*sides):
 
 
 def _without_spaces(text):
-    visible = remove_invisible(text)
-    return "".join(sign for sign in visible if unicodedata.category(sign) != "Zs")
+    return "".join(sign for sign in remove_invisible(text) if unicodedata.category(sign) != "Zs")
 
 
 @cache
@@ -234,9 +240,10 @@ def _keep_universal(feats):
     return "|".join(sorted(pair for pair in pairs if pair.split("=")[0] in UNIVERSAL_FEATURES))
 
 
-def _map_heads(columns, true_of):
+def _map_heads(columns, aligned):
     """Replace heads by the aligned true words, and add the function words of each word."""
     labels, functional = columns["label"], [[] for _ in columns["head"]]
+    true_of = dict.fromkeys(range(len(labels)), NOT_ALIGNED) | {ROOT_PLACE: ROOT_PLACE} | aligned
     for k, head in enumerate(columns["head"]):
         if head != ROOT_PLACE and labels[k] in FUNCTIONAL:
             of_word = true_of[k], labels[k], columns["upos"][k], columns["feats"][k]
@@ -246,28 +253,24 @@ def _map_heads(columns, true_of):
 
 
 def _check_characters(true, predicted):
-    if true == predicted:
-        return
-    pairs = enumerate(zip(true, predicted, strict=False))
-    shorter = min(len(true), len(predicted))
-    place = next((k for k, (one, other) in pairs if one != other), shorter)
-    shown = [shorten(text[place : place + N_SHOWN]) for text in (true, predicted)]
-    raise ValueError(
-        f"The texts of y_true and y_pred differ by more than spaces, the first time after "
-        f"{place:,} characters without spaces: {shown[0]} is {shown[1]} in the prediction."
-    )
+    if true != predicted:
+        place = sum(takewhile(bool, map(eq, true, predicted)))
+        shown = [shorten(text[place : place + N_SHOWN]) for text in (true, predicted)]
+        raise ValueError(
+            f"The texts of y_true and y_pred differ by more than spaces, the first time after "
+            f"{place:,} characters without spaces: {shown[0]} is {shown[1]} in the prediction."
+        )
 
 
 def _align_words(true, predicted):
     """Yield pairs of indices of aligned words, the true and the predicted one."""
     sides, at = (true, predicted), [0, 0]
-    sizes = [len(side.spans) for side in sides]
-    while at[0] < sizes[0] and at[1] < sizes[1]:
+    while at[0] < len(true.forms) and at[1] < len(predicted.forms):
         spans = [side.spans[k] for side, k in zip(sides, at, strict=True)]
         multiword = [side.is_multiword[k] for side, k in zip(sides, at, strict=True)]
         if any(multiword):
             first = _skip_before(at, spans, multiword)
-            at = _end_of_multiword(sides, sizes, first, spans[0 if multiword[0] else 1][1])
+            at = _end_of_multiword(sides, first, spans[0 if multiword[0] else 1][1])
             yield from _align_forms(true.forms, predicted.forms, first, at)
         elif spans[0] == spans[1]:
             yield tuple(at)
@@ -283,21 +286,16 @@ def _skip_before(at, spans, multiword):
     return [k + (is_before and side != own) for side, k in enumerate(at)]
 
 
-def _end_of_multiword(sides, sizes, first, end):
+def _end_of_multiword(sides, first, end):
     """Return, for each side, the first word behind all overlapping multiword tokens."""
     at = list(first)
 
     def is_behind(k):
-        if at[k] >= sizes[k]:
-            return True
         begin, own_end = sides[k].spans[at[k]]
         return begin >= end if sides[k].is_multiword[at[k]] else own_end > end
 
     while not (is_behind(0) and is_behind(1)):
-        is_true = at[0] < sizes[0] and (
-            at[1] >= sizes[1] or sides[0].spans[at[0]][0] <= sides[1].spans[at[1]][0]
-        )
-        k = 0 if is_true else 1
+        k = 0 if sides[0].spans[at[0]][0] <= sides[1].spans[at[1]][0] else 1
         if sides[k].is_multiword[at[k]]:
             end = max(end, sides[k].spans[at[k]][1])
         at[k] += 1

@@ -186,8 +186,8 @@ def _true_trees(sentences, y):
     y = list(y)
     true = check_heads(sentences, y, partial=True)
     parts = np.split(true, np.cumsum([len(sentence) for sentence in sentences])[:-1])
-    rows = zip(parts, list_labels(sentences, true, y), strict=True)
-    return [DependencyTree(labels, part, deprels=labels) for part, labels in rows]
+    labels = list_labels(sentences, true, y)
+    return [DependencyTree(own, part, deprels=own) for own, part in zip(labels, parts, strict=True)]
 
 
 def _true_and_predicted(estimator, X, y):

@@ -72,6 +72,11 @@ class Archive:
     max_bytes : None or int
         Largest total size of the arrays that are read, unpacked; None is no limit.
 
+    Attributes
+    ----------
+    max_bytes : float
+        Infinity if there is no limit.
+
     Raises
     ------
     ModelFileError
@@ -88,9 +93,11 @@ class Archive:
         )
         require(is_archive, "it is no .npz archive, as save_model and the command train write it.")
         # zipfile makes objects of all entries, a hundred times as large, before any can be counted.
-        n_entries = data.count(_ENTRY)
-        require(n_entries <= _MAX_MEMBERS, f"its directory has more than {_MAX_MEMBERS:,} entries.")
-        self._max_bytes = self._left = math.inf if max_bytes is None else max_bytes
+        require(
+            data.count(_ENTRY) <= _MAX_MEMBERS,
+            f"its directory has more than {_MAX_MEMBERS:,} entries.",
+        )
+        self.max_bytes = self._left = math.inf if max_bytes is None else max_bytes
         self.same = {}  # arrays that are stored under the name of an equal one
         self._archive = zipfile.ZipFile(io.BytesIO(data))
         self._members = {info.filename: info for info in self._archive.infolist()}
@@ -109,7 +116,7 @@ class Archive:
             "it is an archive without a header, which all files of save_model and the command "
             "train have.",
         )
-        text = self.read(HEADER, np.uint8, self._max_bytes * _HEADER_SHARE)
+        text = self.read(HEADER, np.uint8, self.max_bytes * _HEADER_SHARE)
         check_shape(text, (None,), "its header")
         header = json.loads(text.tobytes())
         nested = [[header]]
@@ -145,7 +152,7 @@ class Archive:
         )
         require(
             info.file_size <= min(self._left, max_bytes),
-            f"it holds more than max_bytes={self._max_bytes:,} unpacked, or more than "
+            f"it holds more than max_bytes={self.max_bytes:,} unpacked, or more than "
             f"{_HEADER_SHARE:.0%} of that in its header. If you trust it, load it with a "
             f"larger max_bytes, or None.",
         )

@@ -126,8 +126,10 @@ def check_value(value, annotation, key):
     ------
     ModelFileError
     """
-    name = getattr(annotation, "__name__", annotation)
-    require(_fits_type(value, annotation), f"{key} is not of type {name}")
+    require(
+        _fits_type(value, annotation),
+        f"{key} is not of type {getattr(annotation, '__name__', annotation)}",
+    )
 
 
 def _fits_type(value, annotation):
@@ -143,9 +145,8 @@ def _fits_type(value, annotation):
     if annotation is float:
         # Whole numbers may have any number of digits; the loss of what is impossible is infinite.
         return type(value) in (int, float) and (abs(value) <= _LARGEST_DOUBLE or value == np.inf)
-    if annotation is int:
-        return type(value) is int and value >= 0  # all are counts
-    return type(value) is annotation
+    # All whole numbers are counts.
+    return type(value) is annotation and (annotation is not int or value >= 0)
 
 
 def _all_fit(values, annotation):
@@ -170,7 +171,7 @@ def check_model(model, key, max_bytes):
         No pipeline, and not frozen.
     key : str
         Its name in messages.
-    max_bytes : None or int
+    max_bytes : float
         Largest size of tables that the estimator would make of its attributes.
 
     Raises
@@ -194,7 +195,7 @@ def check_model(model, key, max_bytes):
     for kind, check in CHECKS.items():
         if isinstance(model, kind):
             check(model, key)
-    if isinstance(model, LexicalizedSHAG) and max_bytes is not None:
+    if isinstance(model, LexicalizedSHAG):
         _check_size_of_tables(model, key, max_bytes)
 
 

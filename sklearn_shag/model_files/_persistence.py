@@ -24,6 +24,7 @@ from sklearn_shag.operators import RefinedOperators
 from sklearn_shag.sequences import TreebankStatistics
 from sklearn_shag.treebank import MAX_BYTES, Dictionary, TokenFeature
 from sklearn_shag.utils._arrays import check_finite
+from sklearn_shag.utils._estimators import name_members
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._typing import FilePath, FloatArray, IntArray, ObjectArray, StrArray
@@ -71,7 +72,6 @@ class FileSource(NamedTuple):
     dictionaries: dict  # by their texts
     places: list  # of the estimators restored so far
     networks: list  # restored estimators that may read vectors in context, or tag words
-    max_bytes: int | None
 
 
 def save_model(model: BaseEstimator, path: FilePath, *, card: dict[str, Any] | None = None) -> None:
@@ -282,7 +282,7 @@ def _load_archive(data, max_bytes):
     )
     archive.same = header.get("same", {})
     check_value(archive.same, dict[str, str], "same")
-    source = FileSource(archive, {}, {}, [], [], max_bytes)
+    source = FileSource(archive, {}, {}, [], [])
     model = _restore_model(header.get("model"), "model", source, True)
     return model, source.networks, _take_item({"card": {}} | header, "card", dict, "its header")
 
@@ -292,13 +292,10 @@ def _keep_once(arrays):
 
     Return the arrays that stay, and for each other one the name of that which it is equal to.
     """
-    first, same = {}, {}
-    for name, array in arrays.items():
-        if array.nbytes < _WORTH_SHARING:
-            continue
-        kept = first.setdefault(hash_of(array), name)
-        if kept != name:
-            same[name] = kept
+    large = {name: array for name, array in arrays.items() if array.nbytes >= _WORTH_SHARING}
+    first = {}
+    kept = {name: first.setdefault(hash_of(array), name) for name, array in large.items()}
+    same = {name: equal for name, equal in kept.items() if equal != name}
     return {name: array for name, array in arrays.items() if name not in same}, same
 
 
@@ -361,8 +358,7 @@ def _describe_model(model, key, contents, fitted):
                 model.estimator, f"{key}/estimator", contents, True
             )
         return described
-    params = model.get_params(deep=False)
-    params |= dict.fromkeys(getattr(cls, "_unsaved_params", ()))
+    params = model.get_params(deep=False) | dict.fromkeys(getattr(cls, "_unsaved_params", ()))
     if params.get("memory") is not None:
         raise TypeError("Pipeline memory, a folder of pickles, cannot be saved; set memory=None.")
     of_steps = fitted and issubclass(cls, Pipeline)
@@ -413,9 +409,8 @@ def _describe_attribute(kind, value, key, contents):
             {f"{key}/{field}": array for field, array in record._asdict().items()}
         )
         return None
-    if kind == "strings":
-        value = value.tolist()  # strings in the header have no fixed width
-    return _to_json(value, key, contents, True)
+    # Strings in the header have no fixed width.
+    return _to_json(value.tolist() if kind == "strings" else value, key, contents, True)
 
 
 def _to_json(value, key, contents, fitted):
@@ -481,8 +476,9 @@ def _restore_model(description, key, source, fitted):
     cls = _find_classes()[name]
     if cls is FrozenEstimator:
         if "estimator" in description:
-            estimator = _restore_model(description["estimator"], f"{key}/estimator", source, True)
-            source.frozen[key] = FrozenEstimator(estimator)
+            source.frozen[key] = FrozenEstimator(
+                _restore_model(description["estimator"], f"{key}/estimator", source, True)
+            )
         return source.frozen[_take_item(description, "key", str, key)]
     of_steps = fitted and issubclass(cls, Pipeline)
     params = {
@@ -499,7 +495,7 @@ def _restore_model(description, key, source, fitted):
     if fitted and not of_steps:
         stored = _take_item(description, "attributes", dict, key)
         vars(model).update(_restore_attributes(cls, stored, key, source))
-        check_model(model, key, source.max_bytes)
+        check_model(model, key, source.archive.max_bytes)
         if isinstance(model, TagLearner):
             source.networks.append(model)
     return model
@@ -517,9 +513,9 @@ def _restore_attributes(cls, stored, key, source):
     # Attributes whose checks need other attributes come after these.
     order = {kind: place for place, kind in enumerate((*RECORDS, "stages"), start=1)}
     for name in sorted(stored, key=lambda name: order.get(expected[name], 0)):
-        place = f"{key}/{name}"
-        kind, annotation = expected[name], hints[name]
-        restored[name] = _restore_attribute(kind, annotation, stored[name], place, source, known)
+        restored[name] = _restore_attribute(
+            expected[name], hints[name], stored[name], f"{key}/{name}", source, known
+        )
     return restored
 
 
@@ -534,11 +530,9 @@ def _restore_attribute(kind, annotation, value, key, source, others):
         parts = (f"{key}/{k}" for k in range(value))
         return [_restore_record("refined", annotation, part, source, others) for part in parts]
     if kind == "members":
-        named = Bunch()
-        named.update(value)
-        return named
+        return name_members(value)
     if kind == "strings":
-        return _restore_strings(value, annotation, key, source.max_bytes)
+        return _restore_strings(value, annotation, key, source.archive.max_bytes)
     check_value(value, annotation, key)
     return value
 
@@ -583,6 +577,7 @@ def _restore_strings(values, annotation, key, max_bytes):
         return np.array(values, dtype=object)
     # Each string takes the room of the longest.
     n_bytes = 4 * len(values) * max(map(len, values), default=0)
-    if max_bytes is not None and n_bytes > max_bytes:
-        raise ModelFileError(f"{key} takes {n_bytes:,} bytes, more than max_bytes={max_bytes:,}")
+    require(
+        n_bytes <= max_bytes, f"{key} takes {n_bytes:,} bytes, more than max_bytes={max_bytes:,}"
+    )
     return np.array(values, dtype=np.str_)

@@ -107,8 +107,8 @@ class OpenNetwork(NamedTuple):
 class NetworkLearner(WatchedMixin, BaseEstimator):
     """Estimator with a network that is trained.
 
-    A subclass has the parameters below and `n_jobs` and `verbose`, and learns `vocabulary_` and
-    `weights_`.
+    A subclass has the parameters below and `n_jobs` and `verbose`, and learns `vocabulary_`,
+    `tag_values_` and `weights_`.
     """
 
     _parameter_constraints = {
@@ -128,8 +128,7 @@ class NetworkLearner(WatchedMixin, BaseEstimator):
     _schedule = SCHEDULE
 
     vocabulary_: dict[str, list[str]]
-    loss_curve_: list[float]
-    n_iter_: int
+    tag_values_: dict[str, list[str]]
     weights_: NetworkWeights
 
     def __init__(
@@ -239,8 +238,7 @@ class NetworkLearner(WatchedMixin, BaseEstimator):
 class TagLearner(NetworkLearner):
     """Estimator with a network that reads columns of tokens, and may learn their tags.
 
-    A subclass has the parameter `tags` too, and learns `tag_values_`, and if arcs are scored
-    `labels_`.
+    A subclass has the parameter `tags` too, and if arcs are scored it learns `labels_`.
     """
 
     _parameter_constraints = {
@@ -254,7 +252,6 @@ class TagLearner(NetworkLearner):
     # Model files hold the vectors of words, or moments of vectors in context, instead.
     _unsaved_params = ("embeddings",)
 
-    tag_values_: dict[str, list[str]]
     tag_factors_: dict[str, list[float]] = {}
     lemmas_, tag_combinations_ = {}, []  # if none are learned
     embeddings_name_: str | None = None

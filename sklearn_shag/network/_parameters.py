@@ -254,23 +254,19 @@ VECTOR_GROUP = (0.3, 0.2)
 CONTEXT_GROUP = (0.3, 0.0)
 
 
-def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0, n_in_context=0):
-    """Group columns, and compute the Sizes of a network.
+def sizes_of(weights, vocabulary, labels=None, tag_values=None):
+    """Group columns, and compute the Sizes of the network of some weights.
 
     Parameters
     ----------
+    weights : NetworkWeights
+        Whose values may be None.
     vocabulary : dict of list of str
-        The known values of each column.
-    hidden : sequence of int
-        Units per direction of each recurrent layer.
-    n_labels : int or None
-        None if arcs are not scored either.
-    n_tags : sequence of int
-        Number of tags of each learned column.
-    n_dimensions : int, default=0
-        Dimensions of given vectors of words.
-    n_in_context : int, default=0
-        Dimensions of vectors in context.
+        The known values of each column that is read.
+    labels : None or ndarray
+        Known relations; None if arcs are not scored either.
+    tag_values : None or dict
+        The values of each column that is learned; None if none is.
 
     Returns
     -------
@@ -287,34 +283,14 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0, n_in_contex
         for (kind, settings), of_group in members.items()
     ]
     if VECTOR in vocabulary:  # a group of its own, and the last one
-        groups[-1] = groups[-1]._replace(width=n_dimensions, fixed=True)
+        groups[-1] = groups[-1]._replace(width=weights.vectors.shape[1], fixed=True)
+    n_in_context = weights.moments.shape[1]
     if n_in_context:
         groups.append(Group((), (), *CONTEXT_GROUP, n_in_context, fixed=True, in_context=True))
-    arc = 0 if n_labels is None else ARC
-    return Sizes(tuple(groups), tuple(map(int, hidden)), n_labels or 0, tuple(n_tags), arc=arc)
-
-
-def sizes_of(weights, vocabulary, labels=None, tag_values=None):
-    """Compute the Sizes of the network of some weights, whose values may be None.
-
-    Parameters
-    ----------
-    weights : NetworkWeights
-    vocabulary : dict
-        The known values of each column that is read.
-    labels : None or ndarray
-        Known relations; None if arcs are not scored.
-    tag_values : None or dict
-        The values of each column that is learned; None if none is.
-
-    Returns
-    -------
-    sizes : Sizes
-    """
-    n_labels = None if labels is None else labels.size
-    n_tags = map(len, (tag_values or {}).values())
-    dimensions = weights.vectors.shape[1], weights.moments.shape[1]
-    return list_sizes(vocabulary, weights.hidden_layer_sizes, n_labels, n_tags, *dimensions)
+    hidden = tuple(map(int, weights.hidden_layer_sizes))
+    n_tags = tuple(map(len, (tag_values or {}).values()))
+    n_labels, arc = (0, 0) if labels is None else (labels.size, ARC)
+    return Sizes(tuple(groups), hidden, n_labels, n_tags, arc=arc)
 
 
 def _group_of(name, tagged):

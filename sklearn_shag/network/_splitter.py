@@ -49,6 +49,7 @@ from sklearn_shag.treebank import (
     iter_text,
     leave_out_invisible,
     list_paragraphs,
+    list_sources,
     list_tokens,
     remove_invisible,
     require_trees,
@@ -235,7 +236,6 @@ class Splitter(TreeTransformer, NetworkLearner):
         (np.inf, 2000, 5, 0.1),
     )
 
-    tag_values_: dict[str, list[str]]
     spaces_: list[str]
     patterns_: list[str]
     words_: dict[str, list[str]]
@@ -391,7 +391,8 @@ class Splitter(TreeTransformer, NetworkLearner):
             If a file cannot be read, or no file is given.
         """
         check_is_fitted(self)
-        numbers, pieces = count(1), iter_text(path_or_file)
+        numbers, sources = count(1), list_sources(path_or_file, ".txt")
+        pieces = chain.from_iterable(map(iter_text, sources))
         split = (self._split_pieces([piece], numbers, lines) for piece in pieces)
         return chain.from_iterable(chain.from_iterable(split))
 
@@ -401,30 +402,19 @@ class Splitter(TreeTransformer, NetworkLearner):
         Pieces are whole documents, with their own numbers, or get `numbers`. With `lines`, each
         line is one sentence.
         """
-        visible = [leave_out_invisible(piece.text) for piece in pieces]
-        joined = "\n\n".join(text for text, _ in visible)
+        visible = [remove_invisible(piece.text) for piece in pieces]
+        joined = "\n\n".join(visible)
         if not joined.strip():
             yield from ([] for _ in pieces)
             return
-        lengths = np.array([len(text) for text, _ in visible])
+        lengths = np.array(list(map(len, visible)))
         begins = np.cumsum(lengths + 2) - lengths - 2
         stops = (begins + lengths - 1)[lengths > 0] if len(pieces) > 1 else None
         ends = self._find_ends(joined, lines, stops)
-        for piece, (text, places), begin in zip(pieces, visible, begins.tolist(), strict=True):
-            name = None if piece.document is None else str(piece.document)
+        for piece, text, begin in zip(pieces, visible, begins.tolist(), strict=True):
+            name = piece.document
             own = numbers if name is None else map(partial("{}-{}".format, name), count(1))
-            yield to_trees(
-                text,
-                ends[begin : begin + len(text)],
-                self._words_of,
-                own,
-                piece.n_characters,
-                piece.begins_paragraph,
-                document=name,
-                tells_end=piece.tells_end,
-                source=piece.text,
-                places=places,
-            )
+            yield to_trees(piece, ends[begin : begin + len(text)], self._words_of, own)
 
     def _find_ends(self, text, lines=False, stops=None):
         """Predict the kind of end at each character, int8 (n_characters,).

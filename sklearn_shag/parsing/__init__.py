@@ -17,10 +17,10 @@ from sklearn_shag.parsing._chart import (
     TREES,
     ChartResults,
     chart,
+    grammar_of_arcs,
     name_tree,
     pack_grammar,
     pack_refined,
-    packed_unit_grammar,
 )
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
 from sklearn_shag.parsing._forest import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -222,6 +222,12 @@ def cut_chunks(lengths, chunk_cost):
     return [order[start:stop] for start, stop in pairwise(cuts.tolist())]
 
 
+def join_in_order(chunks, parts):
+    """List the results of the sentences of chunks, which are lists, in the order of sentences."""
+    results = dict(zip(np.concatenate(chunks).tolist(), chain.from_iterable(parts), strict=True))
+    return [results[s] for s in range(len(results))]
+
+
 def run_charts(
     grammar, factors, with_uses=True, of_memory=False, weights=None, counts=None, which=None
 ):
@@ -268,9 +274,8 @@ def run_charts(
 def _has_only_arcs(call):
     """Whether trees are worth the product of the scores of their arcs, and no more is asked for."""
     factors = call.factors
-    if not (call.grammar.is_unit and factors.arcs.size):
-        return False
-    return not (factors.arc_memory.size or factors.stop_memory.size or call.counts.A.size)
+    has_others = factors.arc_memory.size or factors.stop_memory.size or call.counts.A.size
+    return call.grammar.is_unit and factors.arcs.size > 0 and not has_others
 
 
 def _sum_scores_of_arcs(call, which):
@@ -449,9 +454,6 @@ class AllTrees:
     is_signed, trees = False, "all"
 
 
-ALL_TREES = AllTrees()
-
-
 def pack_grammar(operators):
     """Lay out the operators of a grammar as the charts need them, as a PackedGrammar."""
     # Contiguous, for kernels that are compiled for this layout.
@@ -464,22 +466,16 @@ def pack_refined(grammar, unrefined):
     return PackedRefined(grammar.refined, refined_tables(grammar), unrefined)
 
 
-def unit_grammar():
-    """Make the grammar that gives every tree the value 1, for sentences of one symbol."""
-    ones = np.ones((3, 2, 1))
-    return Operators(ones, ones, np.ones((3, 2, 2, 1, 1)))
-
-
-@cache
-def packed_unit_grammar():
-    """Return the PackedGrammar of :func:`unit_grammar`, made once."""
-    return pack_grammar(unit_grammar())
-
-
 @cache
 def grammar_of_arcs(trees):
-    """Return the grammar of learners that score each arc by itself, for "projective" or "all"."""
-    return ALL_TREES if trees == "all" else packed_unit_grammar()
+    """Return the grammar of learners that score each arc by itself, for "projective" or "all".
+
+    It gives every tree the value 1; projective ones by operators, for sentences of one symbol.
+    """
+    if trees == "all":
+        return AllTrees()
+    ones = np.ones((3, 2, 1))
+    return pack_grammar(Operators(ones, ones, np.ones((3, 2, 2, 1, 1))))
 
 
 def check_grammar(grammar, potentials, trees="projective"):
@@ -506,17 +502,16 @@ def check_grammar(grammar, potentials, trees="projective"):
     """
     if trees not in TREES:
         raise ValueError(f"trees must be 'projective' or 'all', got {trees!r}.")
-    if trees == "all":
-        if grammar is None:
-            potentials = check_potentials(potentials, None)
-        if grammar is not None or any(part is not None for part in potentials[3:]):
-            raise ValueError(
-                "trees='all' sums over trees whose arcs may cross, for scores of arcs alone. Leave "
-                "grammar and memory out, or sum over projective trees."
-            )
-        return ALL_TREES, potentials
     if grammar is None:
-        return packed_unit_grammar(), check_potentials(potentials, None)
+        potentials = check_potentials(potentials, None)
+    has_others = grammar is not None or any(part is not None for part in potentials[3:])
+    if trees == "all" and has_others:
+        raise ValueError(
+            "trees='all' sums over trees whose arcs may cross, for scores of arcs alone. Leave "
+            "grammar and memory out, or sum over projective trees."
+        )
+    if grammar is None:
+        return grammar_of_arcs(trees), potentials
     check_operators(grammar)
     return pack_grammar(grammar), check_potentials(potentials, grammar.A.shape[2])
 

@@ -23,6 +23,7 @@ from sklearn_shag.parsing._chart import (
     PackedGrammar,
     cut_chunks,
     grammar_of_arcs,
+    join_in_order,
     run_charts,
 )
 from sklearn_shag.parsing._decoders import SMALLEST_MARGINAL, find_arborescences, find_best, repair
@@ -353,7 +354,7 @@ class Mixture(Forest):
     """
 
     def __init__(self, members, shares, scored, batch):
-        super().__init__(lambda _: scored, batch)
+        super().__init__(partial(_score_first, scored), batch)
         self.batch, self.members, self.shares = batch, members, shares
 
     @cached_property
@@ -481,11 +482,9 @@ def ask(parser, want, batch, make=None):
         tasks = (delayed(_ask_chunk)(make, want, batch.take(part)) for part in chunks)
         with progress("Parsing", lengths.size, "sentences", verbose) as advance:
             parts = run_parallel(tasks, parser.n_jobs, advance, map(np.size, chunks))
-        results = [None] * lengths.size
-        for chosen, (part, _) in zip(chunks, parts, strict=True):
-            for s, result in zip(chosen.tolist(), part, strict=True):
-                results[s] = result
-        n_out, n_drawn = np.sum([counts for _, counts in parts], axis=0)
+        found, *counts = zip(*parts, strict=True)
+        results = join_in_order(chunks, found)
+        n_out, n_drawn = map(sum, counts)
     if n_out:
         warn(
             f"Values of {n_out} of {lengths.size} sentences leave the range of doubles, or may do "
@@ -516,7 +515,7 @@ def _ask_chunk(make, want, batch):
     forest = make(batch)
     if batch.crossing is not None:
         forest = SpanningForest(forest, batch)
-    return want(forest), _count_exceptions(forest)
+    return want(forest), *_count_exceptions(forest)
 
 
 def _count_exceptions(forest):

@@ -70,10 +70,9 @@ def fast_grammar(operators):
 
 def make_writable(grammar):
     """Copy read-only arrays, as joblib sends them: kernels would be compiled for their type."""
-    for part in grammar:
-        if not part.flags.writeable:
-            return type(grammar)(*(_pad_states(part, part.shape) for part in grammar))
-    return grammar
+    if all(part.flags.writeable for part in grammar):
+        return grammar
+    return type(grammar)(*(_pad_states(part, part.shape) for part in grammar))
 
 
 def _pad_states(values, leading):

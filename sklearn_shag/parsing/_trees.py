@@ -436,6 +436,8 @@ def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options)
         empty if they are not wanted.
     columns : list of str
         The columns of tags that were predicted.
+    answer : Answer
+        Of which the trees are made.
     """
     transform, parser = opened
     # Steps before the parser change tags, which are written, and symbols, which are not. The parser
@@ -452,7 +454,8 @@ def parse_trees(opened, trees, *, keep_heads=False, confidence=False, **options)
         if keep_heads:
             found = [keep_given(each, tree) for each in found]
         proba = list_probabilities(answer, found) if beside else [{}] * len(found)
-        yield list(zip(found, proba, strict=True)), [*transform.list_columns(), *answer.columns]
+        columns = [*transform.list_columns(), *answer.columns]
+        yield list(zip(found, proba, strict=True)), columns, answer
 
 
 def _with_confidence(tree, marginals):

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._arborescence_draws import best_all_trees
-from sklearn_shag.parsing._chart import CHUNK_COST, check_grammar, cut_chunks
+from sklearn_shag.parsing._chart import CHUNK_COST, check_grammar, cut_chunks, join_in_order
 from sklearn_shag.parsing._decoders import push_entry
 from sklearn_shag.parsing._potentials import Potentials, as_factors, classes_of, take_potentials
 from sklearn_shag.utils._arrays import log_of
@@ -503,11 +503,8 @@ def best_trees(
             )
     chunks = cut_chunks(np.diff(potentials.indptr), CHUNK_COST)
     tasks = (delayed(_find_best)(packed, take_potentials(potentials, part)) for part in chunks)
-    heads, scores = [None] * (potentials.indptr.size - 1), np.empty(potentials.indptr.size - 1)
-    for chosen, results in zip(chunks, run_parallel(tasks, n_jobs), strict=True):
-        for s, of_sentence, score in zip(chosen.tolist(), *results, strict=True):
-            heads[s], scores[s] = of_sentence, score
-    return heads, scores
+    found = join_in_order(chunks, run_parallel(tasks, n_jobs))
+    return [heads for heads, _ in found], np.array([score for _, score in found])
 
 
 def _find_best(grammar, potentials):
@@ -515,4 +512,4 @@ def _find_best(grammar, potentials):
     heads = np.empty((1, factors.codes.size), dtype=np.int64)
     scores = np.empty((1, factors.indptr.size - 1))
     rank_trees(grammar, factors, heads, scores)
-    return np.split(heads[0], factors.indptr[1:-1]), scores[0]
+    return list(zip(np.split(heads[0], factors.indptr[1:-1]), scores[0], strict=True))

@@ -397,8 +397,7 @@ def assemble_trees(
     """
     indptr = check_indptr(indptr, sequences.modifiers.size, "indptr", "modifiers")
     _check_breadth_first(sequences.indptr, indptr, sequences.modifiers.size)
-    order = np.empty(sequences.modifiers.size, dtype=np.int64)
-    heads = np.empty(sequences.modifiers.size, dtype=np.int64)
+    order, heads = np.empty((2, sequences.modifiers.size), dtype=np.int64)
     _linearise_trees(indptr, sequences.indptr, order, heads)
     return sequences.modifiers[order], heads
 
@@ -451,8 +450,7 @@ def collapse_sequences(sequences: HeadModifierSequences) -> HeadModifierSequence
     ends, chosen, inverse = np.unique(node, return_index=True, return_inverse=True)
     weights = np.bincount(inverse, weights=sequences.weights)
     by_pair = np.argsort(pair[ends], kind="stable")
-    chosen, weights = chosen[by_pair], weights[by_pair]
-    return take_sequences(sequences, chosen)._replace(weights=weights)
+    return take_sequences(sequences, chosen[by_pair])._replace(weights=weights[by_pair])
 
 
 def take_sequences(sequences, chosen):

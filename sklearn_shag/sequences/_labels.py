@@ -92,8 +92,14 @@ def check_labels(counts, name, symbols, labels):
     if bool(n_rows) != bool(labels.size):
         raise ValueError(f"{name} holds {n_rows} counts of {labels.size} labels.")
     check_shapes(counts, [(n_rows,)] * len(counts), name)
-    check_codes(counts, name, heads=Alphabet(symbols.size).root, directions=RIGHT)
-    check_codes(counts, name, modifiers=symbols.size - 1, labels=labels.size - 1)
+    check_codes(
+        counts,
+        name,
+        heads=Alphabet(symbols.size).root,
+        directions=RIGHT,
+        modifiers=symbols.size - 1,
+        labels=labels.size - 1,
+    )
     check_positive(counts.counts, f"{name}.counts")
 
 
@@ -189,9 +195,8 @@ def tabulate_labels(counts, symbols):
     contexts = np.concatenate([*contexts, np.full(counts.labels.size, EVERYTHING)])
     labels, n_labels = np.tile(counts.labels, n_pools), counts.labels.max() + 1
     contexts, inverse = np.unique(contexts, return_inverse=True)
-    cells, inverse = np.unique(inverse * n_labels + labels, return_inverse=True)
-    sums = np.bincount(inverse, weights=np.tile(counts.counts, n_pools))
-    of_cells, labels = np.divmod(cells, n_labels)
+    rows = inverse, labels, np.tile(counts.counts, n_pools)
+    of_cells, labels, sums = add_up((contexts.size, n_labels), *rows)
     begins = np.searchsorted(of_cells, np.arange(contexts.size + 1))
     return LabelTable(n_symbols, contexts, begins, labels, sums)
 

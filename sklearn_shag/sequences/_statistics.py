@@ -184,8 +184,15 @@ def check_trigrams(statistics, name, symbols):
     )
     check_indptr(statistics.indptr, n_trigrams, f"{name}.indptr", "trigrams")
     beside = alphabet.n_contexts - 1
-    check_codes(statistics, name, first=beside, middle=symbols.size - 1, last=beside)
-    check_codes(statistics, name, roots=np.inf, n_sequences=np.inf)
+    check_codes(
+        statistics,
+        name,
+        first=beside,
+        middle=symbols.size - 1,
+        last=beside,
+        roots=np.inf,
+        n_sequences=np.inf,
+    )
     check_positive(statistics.counts, f"{name}.counts")
 
 
@@ -464,18 +471,17 @@ def _merge_parts(parts):
         n_sequences[heads] += statistics.n_sequences
         pairs = pair_of(heads[:, None], [LEFT, RIGHT]).ravel()
         codes = np.concatenate([own, [alphabet.boundary], alphabet.further(own)])
-        pairs = np.repeat(pairs, np.diff(statistics.indptr))
         recoded.append(
             (
-                pairs,
+                np.repeat(pairs, np.diff(statistics.indptr)),
                 codes[statistics.first],
                 codes[statistics.middle],
                 codes[statistics.last],
                 statistics.counts,
             )
         )
-    trigrams = _add_up_trigrams(n_symbols, *map(np.concatenate, zip(*recoded, strict=True)))
-    statistics = SequenceStatistics(roots, n_sequences, *trigrams)
+    columns = map(np.concatenate, zip(*recoded, strict=True))
+    statistics = SequenceStatistics(roots, n_sequences, *_add_up_trigrams(n_symbols, *columns))
     return TreebankStatistics(known, statistics, *merge_labels(parts, own_codes, n_symbols))
 
 

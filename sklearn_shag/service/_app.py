@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import traceback
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +45,8 @@ PAGE = {
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/tree.js": ("tree.js", "text/javascript; charset=utf-8"),
 }
+_READING = "GET, HEAD, OPTIONS"  # methods
+_NUMBER = re.compile(r"(?<=/)[0-9]+(?=/|$)")  # in an address
 # Of all answers. Editors that are web pages may ask, too.
 HEADERS = {
     "Access-Control-Allow-Origin": "*",
@@ -73,45 +76,53 @@ class ParserApp:
     ones.
     """
 
+    headers, statuses = HEADERS, STATUSES
+
     def __init__(self, models, confidence, max_bytes, answering):
         self.models, self.confidence = models, confidence
         self.max_bytes, self.answering = max_bytes, answering
         # By their addresses, methods and what answers, or the answer itself.
-        forms, reading = "GET, HEAD, POST, OPTIONS", "GET, HEAD, OPTIONS"
+        forms = "GET, HEAD, POST, OPTIONS"
         self.routes = {
             "/models": (forms, self.list_models),
             "/process": (forms, self.process),
             "/trees": ("POST, OPTIONS", self.list_trees),
-            "/health": (reading, _say("The models are ready.", 200)),
+            "/health": (_READING, _say("The models are ready.", 200)),
         }
-        for address, (name, kind) in PAGE.items():
-            content = files(__package__).joinpath("page", name).read_bytes()
-            self.routes[address] = reading, (200, {"Content-Type": kind}, content)
+        self._add_files("page", PAGE)
+
+    def _add_files(self, folder, page):
+        """Add the files of a page to the routes."""
+        for address, (name, kind) in page.items():
+            content = files(__package__).joinpath(folder, name).read_bytes()
+            self.routes[address] = _READING, (200, {"Content-Type": kind}, content)
 
     def __call__(self, environ, start_response):
         """Answer a request, or refuse it with a line of text."""
         try:
-            status, headers, body = self._reply_to(environ)
+            status, headers, body = self.reply_to(environ)
         except Exception as error:
-            status, reason = next(STATUSES[kind] for kind in STATUSES if isinstance(error, kind))
+            kinds = (kind for kind in self.statuses if isinstance(error, kind))
+            status, reason = self.statuses[next(kinds)]
             if status == 500:
                 traceback.print_exc(file=environ["wsgi.errors"])
             status, headers, body = _say(reason or printable(error), status)
-        headers = HEADERS | headers | {"Content-Length": str(len(body))}
+        headers = self.headers | headers | {"Content-Length": str(len(body))}
         start_response(f"{status} {HTTPStatus(status).phrase}", list(headers.items()))
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
-    def _reply_to(self, environ):
+    def reply_to(self, environ):
         """Return a status, headers and a body."""
         path, method = environ.get("PATH_INFO", ""), environ["REQUEST_METHOD"]
+        path = _NUMBER.sub("N", path.replace("N", "n"))  # no route has another N
         if path not in self.routes:
             return _say(f"There is only {', '.join(self.routes)}.", 404)
         methods, answer = self.routes[path]
-        allowed = {"Allow": methods, "Access-Control-Allow-Methods": methods}
         if method == "OPTIONS":
+            allowed = {"Access-Control-Allow-Methods": methods, "Allow": methods}
             return _say(methods, 200, allowed | {"Access-Control-Allow-Headers": "Content-Type"})
         if method not in methods.split(", "):
-            return _say(f"The methods of {path} are {methods}.", 405, allowed)
+            return _say(f"The methods of {path} are {methods}.", 405, {"Allow": methods})
         return answer if isinstance(answer, tuple) else answer(environ)
 
     def list_models(self, environ):

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -76,13 +77,14 @@ class ServedModel(NamedTuple):
         found : list of list of pairs of a DependencyTree and a dict
         """
         found = parse_trees(self.opened, given, confidence=confidence, n_best=n_best)
-        return [pairs for pairs, _ in found]
+        return [pairs for pairs, *_ in found]
 
     def _compile(self, examples):
         """Run all code once that analyses need."""
         if self.splitter is not None:
             list(self.split("It is ready."))
-        self.find_trees("all", 2, examples[:2])
+        with suppress(ValueError):  # grammars with negative values have no list of best trees
+            self.find_trees("all", 2, examples[:2])
         self.find_trees(False, None, examples)
 
 

@@ -24,14 +24,26 @@ class AppServer:
     ----------
     port : int
         Where it listens from now on.
+
+    Raises
+    ------
+    ImportError
+        If waitress is not installed.
+    OSError
+        If it cannot listen there, as where another program does.
     """
 
     def __init__(self, app, host, port, threads):
         waitress = import_optional("waitress", "service", "serve")
+        try:
+            listening = socket.create_server((host, port))
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", error)
+            raise OSError(f"The server cannot listen at {host}:{port}: {reason}") from None
         logging.getLogger("waitress").setLevel(logging.ERROR)  # not of clients that leave
         self._server = waitress.create_server(
             app,
-            sockets=[socket.create_server((host, port))],
+            sockets=[listening],
             threads=threads,
             ident=None,
             connection_limit=500,

@@ -19,6 +19,7 @@ from sklearn_shag.treebank._columns import (
     UNKNOWN_FEATS,
     WITHHELD,
     UnknownSymbolWarning,
+    check_column,
     check_column_name,
     check_share,
     columns_of,
@@ -61,6 +62,7 @@ from sklearn_shag.treebank._graphemes import (
 )
 from sklearn_shag.treebank._guesses import (
     ASKED,
+    CHECKED,
     check_marks,
     clear_marks,
     find_given,
@@ -72,7 +74,13 @@ from sklearn_shag.treebank._guesses import (
     mark_words,
     words_guessed,
 )
-from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
+from sklearn_shag.treebank._lines import (
+    EmptyNode,
+    MultiwordToken,
+    find_comment,
+    name_comment,
+    set_comment,
+)
 from sklearn_shag.treebank._pieces import MAX_BYTES, iter_pieces, leave_out_rest
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,

@@ -156,14 +156,12 @@ def check_column(name, values, n_tokens):
     if values is None:
         return None
     column = check_strings(name, values, n_tokens)
-    if all(column) and not _SEPARATORS.search(" ".join(column)):
-        return column
-    for token, value in enumerate(column, start=1):
-        if not value or _SEPARATORS.search(value):
-            raise ValueError(
-                f"{name} has {shorten(value)} for token {token}: CoNLL-U can hold neither an empty "
-                "string nor a tab or line end"
-            )
+    if not all(column) or _SEPARATORS.search(" ".join(column)):
+        wrong = next(k for k, value in enumerate(column) if not value or _SEPARATORS.search(value))
+        raise ValueError(
+            f"{name} has {shorten(column[wrong])} for token {wrong + 1}: CoNLL-U can hold neither "
+            "an empty string nor a tab or line end"
+        )
     return column
 
 
@@ -174,7 +172,7 @@ def check_misc(name, values, n_tokens):
             f"name={shorten(name)} is not valid in MISC: it must be a str without spaces, '=' "
             "or '|', such as 'Gloss'"
         )
-    values = tuple(as_tuple(name, values))
+    values = as_tuple(name, values)
     column = check_column(name, [MISSING if v is None else v for v in values], n_tokens)
     for token, value in enumerate(column, start=1):
         if "|" in value:

@@ -104,8 +104,7 @@ def read_conllu(
     >>> trees[0].symbols
     ('NOUN|NNS', 'VERB|VBP')
     """
-    trees = CONLLU.trees(list_sources(path_or_file), on_error, max_bytes=max_bytes)
-    return list(_choose_symbols(trees, symbols))
+    return list(_iter_trees(CONLLU, path_or_file, symbols, on_error, max_bytes=max_bytes))
 
 
 @validate_params({**_CHECKED, "max_sentence_bytes": _SIZE})
@@ -155,8 +154,7 @@ def iter_conllu(
     >>> sum(len(tree) for tree in iter_conllu(load_english().filename))
     4802
     """
-    trees = CONLLU.trees(list_sources(path_or_file), on_error, longest=max_sentence_bytes)
-    return _choose_symbols(trees, symbols)
+    return _iter_trees(CONLLU, path_or_file, symbols, on_error, longest=max_sentence_bytes)
 
 
 @validate_params({**_CHECKED, "max_bytes": _SIZE})
@@ -211,8 +209,7 @@ def read_jsonl(
     >>> read_jsonl(io.StringIO(json.dumps(tree.to_dict())))
     [DependencyTree('Dogs bark', heads=[2, 0])]
     """
-    trees = JSON_LINES.trees(list_sources(path_or_file, ".jsonl"), on_error, max_bytes=max_bytes)
-    return list(_choose_symbols(trees, symbols))
+    return list(_iter_trees(JSON_LINES, path_or_file, symbols, on_error, max_bytes=max_bytes))
 
 
 @validate_params({**_CHECKED, "max_sentence_bytes": _SIZE})
@@ -261,8 +258,7 @@ def iter_jsonl(
     >>> [len(tree) for tree in iter_jsonl(lines)]
     [2, 1]
     """
-    sources = list_sources(path_or_file, ".jsonl")
-    return _choose_symbols(JSON_LINES.trees(sources, on_error, longest=max_sentence_bytes), symbols)
+    return _iter_trees(JSON_LINES, path_or_file, symbols, on_error, longest=max_sentence_bytes)
 
 
 def _parse_json(path, number, line):
@@ -285,8 +281,11 @@ def _list_sentences(content):
         first = sentences[0]
         comments = [f"# newdoc id = {name}", *first["comments"]]
         if "text" in first and not content.get("text", " ")[-1:].isspace():
-            comments += [f"# {key} = {first[key]}" for key in ("sent_id", "text")]
-            comments.append(NO_SPACE_BEHIND)
+            comments += [
+                f"# sent_id = {first['sent_id']}",
+                f"# text = {first['text']}",
+                NO_SPACE_BEHIND,
+            ]
         first["comments"] = comments
     return [{"sent_id": name, **sentence} for sentence in sentences]
 
@@ -306,16 +305,16 @@ def describe_tree(tree, probabilities):
 JSON_LINES = TextFormat(".jsonl", b"\n", split_lines, _parse_json, unit="line")
 
 
-def _choose_symbols(trees, symbols):
-    """Replace the symbols of trees, which are read with UPOS, by the chosen columns."""
+def _iter_trees(form, path_or_file, symbols, on_error, **limits):
+    """Iterate over the trees of files in a format, with the chosen columns as symbols."""
+    trees = form.trees(list_sources(path_or_file, form.suffix), on_error, **limits)
     names = (symbols,) if isinstance(symbols, str) else tuple(symbols)
     if not names:
         raise ValueError("symbols must name at least one column, got none")
     for name in names:
         check_column_name(name)
-    if names == ("upos",):
-        return trees
-    return (tree.with_symbols(join_columns(tree, names)) for tree in trees)
+    chosen = (tree.with_symbols(join_columns(tree, names)) for tree in trees)
+    return trees if names == ("upos",) else chosen
 
 
 def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextIO) -> None:
@@ -373,10 +372,10 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
     blocks = _format_trees(trees)
     if hasattr(path_or_file, "write"):
         _write_open_file(path_or_file, list(blocks))
-        return
-    with write_text(path_or_file) as write:
-        for block in blocks:
-            write(block.encode())
+    else:
+        with write_text(path_or_file) as write:
+            for block in blocks:
+                write(block.encode())
 
 
 def _write_open_file(file, blocks):

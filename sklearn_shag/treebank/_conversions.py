@@ -85,17 +85,17 @@ def to_dataframe(trees: Iterable[DependencyTree], *, extended: bool = False) -> 
     for place, tree in enumerate(trees):
         content = tree.to_dict()
         columns = (content[name] for name in DEFAULT_FIELDS[1:])
-        for token, cells in enumerate(zip(*columns, strict=True), start=1):
-            rows.append((place, content["sent_id"], token, *cells))
-    table = pd.DataFrame(rows, columns=["sentence", "sent_id", *DEFAULT_FIELDS])
-    table = table.astype({"head": "Int64"})
+        of_tokens = enumerate(zip(*columns, strict=True), start=1)
+        rows += [(place, content["sent_id"], token, *cells) for token, cells in of_tokens]
+    names = ["sentence", "sent_id", *DEFAULT_FIELDS]
+    table = pd.DataFrame(rows, columns=names).astype({"head": "Int64"})
     if extended:
         table.insert(0, "document", [trees[k].document for k in table["sentence"]])
         of_heads = table[["sentence", "id", "form", "lemma", "upos"]].add_prefix("head_")
         keys = ["head_sentence", "head_id"]
         table = table.merge(of_heads, "left", left_on=["sentence", "head"], right_on=keys)
-        pairs = (split_pairs(cell) for cell in table["feats"])
-        table = table.drop(columns=keys).join(pd.DataFrame(list(pairs)).add_prefix("feats."))
+        features = pd.DataFrame(list(map(split_pairs, table["feats"])))
+        table = table.drop(columns=keys).join(features.add_prefix("feats."))
     return table
 
 
@@ -180,9 +180,12 @@ def to_token_list(tree: DependencyTree) -> conllu.TokenList:
     ('Dogs', 2)
     """
     # The parsers of conllu drop comments without "=", and text after a second "=".
-    metadata = {"__fallback__": lambda key, value: (key, value)}
-    parsers = {"metadata_parsers": metadata, "field_parsers": {"feats": _as_dict, "misc": _as_dict}}
-    return conllu.parse(f"{tree._written()}\n\n", fields=DEFAULT_FIELDS, **parsers)[0]
+    return conllu.parse(
+        f"{tree._written()}\n\n",
+        fields=DEFAULT_FIELDS,
+        field_parsers={"feats": _as_dict, "misc": _as_dict},
+        metadata_parsers={"__fallback__": lambda key, value: (key, value)},
+    )[0]
 
 
 def _as_dict(cells, place):
@@ -271,8 +274,8 @@ def _from_span(span):
     heads = None
     if "deprels" in columns:
         heads = [0 if t.head.i == t.i else position[t.head.i] for t in tokens]
-        names = ["root" if h == 0 else t.dep_ for t, h in zip(tokens, heads, strict=True)]
-        columns["deprels"] = [name or MISSING for name in names]
+        pairs = zip(tokens, heads, strict=True)
+        columns["deprels"] = [t.dep_ or MISSING if head else "root" for t, head in pairs]
     tree = DependencyTree([t.text for t in tokens], heads, **columns)
     spaces = [None if t.whitespace_ else "No" for t in tokens]
     if any(spaces):

@@ -147,7 +147,8 @@ def draw_text(forms, symbols, heads=None, deprels=None):
 def _draw_branches(heads):
     depths = (follow_heads(heads)[0] - 1).tolist()  # 0 for roots and unknown heads
     rows = [bytearray(b" ") * (_INDENT * depth) for depth in depths]
-    for head, dependents in _group_dependents(heads).items():
+    for head in dict.fromkeys(head for head in heads if head > 0):
+        dependents = [token for token, above in enumerate(heads, start=1) if above == head]
         column, first, last = _INDENT * depths[head - 1], dependents[0], dependents[-1]
         for token in range(min(head, first), max(head, last) + 1):
             # Neither words nor arms of arcs that cross are hidden by lines that pass.
@@ -160,15 +161,6 @@ def _draw_branches(heads):
         if last > head:
             rows[last - 1][column] = ord("`")
     return [row.decode() for row in rows]
-
-
-def _group_dependents(heads):
-    """Return a dict from each head to its dependents in order, both numbered from 1."""
-    dependents = {}
-    for head, token in known_arcs(heads):
-        if head:
-            dependents.setdefault(head, []).append(token)
-    return dependents
 
 
 def _make_printable(column):
@@ -252,17 +244,18 @@ def draw_svg(forms, symbols, heads=None, deprels=None, marked=(), colors=False, 
     baseline = _MARGIN + step * layout.n_levels
     height = baseline + _FORM_SIZE + _SYMBOL_SIZE + 2 * _MARGIN
     arcs, texts = [], []
-    for token, head in enumerate(heads, start=1):
-        position = layout.centres[token - 1]
-        form, symbol, label = forms[token - 1], symbols[token - 1], labels[token - 1]
+    words = enumerate(zip(heads, layout.centres, forms, symbols, labels, strict=True), start=1)
+    for token, (head, position, form, symbol, label) in words:
         # A sum of letters, since hashes of str differ between processes.
         own = _COLORS[sum(map(ord, label.partition(":")[0])) % len(_COLORS)] if colors else None
         if token in marked:
             side = round(0.31 * _FORM_SIZE * display_width(form)) + 3
             box = f'x="{position - side}" y="{baseline + 4}" width="{2 * side}" height="19"'
             arcs.insert(0, f'<rect {box} rx="4" fill="{_MARK}"/>')
-        texts.append(_svg_text(position, baseline + 18, _FORM_SIZE, form, _BLACK))
-        texts.append(_svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, _PLAIN))
+        texts += [
+            _svg_text(position, baseline + 18, _FORM_SIZE, form, _BLACK),
+            _svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, _PLAIN),
+        ]
         if head != UNKNOWN:
             points = layout.curve(head, token, baseline, -step, aside=5)
             arcs.append(_svg_arc(points, own or _PLAIN, 2.4 if token in marked else 1.2))
@@ -300,10 +293,9 @@ def make_displacy(forms, symbols, heads, deprels=None):
 def _svg_arc(points, color, weight):
     (start, bottom), (_, control), _, (end, _) = points
     curve = f"M{start} {bottom - 2}C{start} {control:g} {end} {control:g} {end} {bottom - 6}"
-    arrow = f"M{end} {bottom}l-3.5 -7h7z"
     return (
         f'<path d="{curve}" fill="none" stroke="{color}" stroke-width="{weight}"/>'
-        f'<path d="{arrow}" fill="{color}"/>'
+        f'<path d="M{end} {bottom}l-3.5 -7h7z" fill="{color}"/>'
     )
 
 

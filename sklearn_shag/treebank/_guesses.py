@@ -26,7 +26,7 @@ WORDS = "words"  # in the comment, of words and boundaries; older files name col
 ROOT = unspecified_relation(0)
 _FLAGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 # The values that marks may have, by their names in lower case.
-_IN_MISC = {"predicted": _FLAGS, "guessed": LEARNED, "givendeprel": _FLAGS}
+_IN_MISC = {"predicted": _FLAGS, "guessed": (*LEARNED, RELATION), "givendeprel": _FLAGS}
 _IN_COMMENTS = {CHECKED: _FLAGS, GUESSED_SENTENCE: (WORDS, *LEARNED)}
 
 
@@ -104,7 +104,7 @@ def keep_given(tree, own):
 def forget_heads(tree):
     """Remove heads and relations of a tree that are only guessed; their marks stay."""
     guesses = find_guesses(tree)
-    if not guesses["head"].any() or tree.heads is None:
+    if tree.heads is None or not (guesses["head"] | guesses[RELATION]).any():
         return tree
     heads = np.where(guesses["head"], UNKNOWN, tree.heads)
     deprels = np.where(guesses[RELATION], MISSING, tree.deprels).tolist()
@@ -160,11 +160,15 @@ def mark_guesses(tree, guesses):
     if {*of_sentence} & {*LEARNED} or (_is_set(marks, CHECKED) and np.any(list(guesses.values()))):
         tree = tree.with_comments([each for each in tree.comments if not _read_marks(each)])
         tree = mark_words(tree) if WORDS in of_sentence else tree
-    columns = zip(*map(guesses.get, LEARNED), strict=True)
+    # Relations to guessed heads need no mark of their own.
+    guessed = guesses | {RELATION: guesses[RELATION] & ~guesses["head"]}
+    columns = zip(*map(guessed.get, _IN_MISC["guessed"]), strict=True)
     values = {
         GUESSED: np.where(guesses["head"], "Yes", None),
         GIVEN_RELATION: np.where(guesses["head"] & ~guesses[RELATION], "Yes", None),
-        GUESSED_COLUMNS: [",".join(compress(LEARNED, of_word)) or None for of_word in columns],
+        GUESSED_COLUMNS: [
+            ",".join(compress(_IN_MISC["guessed"], of_word)) or None for of_word in columns
+        ],
     }
     for name, of_words in values.items():
         as_written = re.compile(rf"(?i)(?:^|(?<=\|)) *{name} *=")

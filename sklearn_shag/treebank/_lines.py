@@ -2,7 +2,6 @@
 
 import re
 import sys
-from bisect import bisect
 from functools import lru_cache
 from itertools import repeat
 from typing import NamedTuple
@@ -451,8 +450,9 @@ def replace_misc(text, name, values):
         items = [] if misc == MISSING else misc.split("|")
         kept = [item for item in items if not item.startswith(f"{name}=")]
         if value is not None:
-            place = bisect(kept, name.lower(), key=lambda item: item.partition("=")[0].lower())
-            kept.insert(place, f"{name}={value}")
+            names = [item.partition("=")[0].lower() for item in kept]
+            larger = (place for place, each in enumerate(names) if each > name.lower())
+            kept.insert(next(larger, len(kept)), f"{name}={value}")
         lines[k] = f"{others}\t{'|'.join(kept) or MISSING}"
     return "\n".join(lines)
 

@@ -215,8 +215,9 @@ def iter_pieces(
             elif longest is not None and len(held) > longest:
                 raise _too_long(path, n_lines + 1, longest)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        line = 1 + n_lines + held.count(b"\n")
-        raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
+        raise ConlluError(
+            path, 1 + n_lines + held.count(b"\n"), f"cannot be decompressed further: {error}"
+        ) from error
     except UnicodeDecodeError as error:  # `object` holds lines not yet returned
         line = 1 + n_lines + held.count(b"\n") + error.object.count(b"\n", 0, error.start)
         raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None

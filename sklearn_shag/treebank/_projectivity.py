@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from itertools import compress
+from itertools import accumulate, compress
 
 import numpy as np
 
@@ -291,17 +291,18 @@ def lift(heads: SentenceHeads) -> IntArray:
 
 def _find_lift(heads):
     """Return the dependent of the shortest arc that is not projective, or None."""
-    arcs = enumerate(heads, start=1)
-    lengths = ((abs(token - head), token) for token, head in arcs if _skips(heads, token, head))
+    lengths = (
+        (abs(token - head), token)
+        for token, head in enumerate(heads, start=1)
+        if _skips(heads, token, head)
+    )
     return min(lengths, default=(None, None))[1]
 
 
 def _skips(heads, token, head):
     """Tell whether an arc spans a token that does not descend from its head."""
-    if head <= 0:
-        return False
     between = range(min(token, head) + 1, max(token, head))
-    return not all(_may_be_below(heads, k, head) for k in between)
+    return head > 0 and not all(_may_be_below(heads, k, head) for k in between)
 
 
 def _may_be_below(heads, token, ancestor):
@@ -319,10 +320,9 @@ def _copy_heads(heads, where):
 
 def marks_punctuation(symbol):
     """Tell whether a symbol, a str, stands for punctuation."""
-    if symbol in ("", MISSING):
-        return False
-    return symbol.split("|")[0] == "PUNCT" or all(
-        unicodedata.category(character)[0] == "P" for character in symbol
+    return symbol not in ("", MISSING) and (
+        symbol.split("|")[0] == "PUNCT"
+        or all(unicodedata.category(character)[0] == "P" for character in symbol)
     )
 
 
@@ -395,9 +395,7 @@ def _keep_tokens(tree, kept):
 
 def _attach_to_kept(heads, kept):
     """Return the new heads of the kept tokens: their nearest kept ancestors, renumbered."""
-    places = [0]
-    for is_kept in kept:
-        places.append(places[-1] + is_kept)
+    places = list(accumulate(kept, initial=0))
     climbed = []
     for head in compress(heads, kept):
         while head > 0 and not kept[head - 1]:

@@ -53,9 +53,7 @@ def list_sources(path_or_file, suffix=".conllu"):
             + (". Wrap them in a file: io.StringIO(data.decode())." if wrap else "")
         )
     path = expand_user(path_or_file)
-    if path == STANDARD:
-        return [path]
-    if os.path.exists(path):  # so that a name with brackets is no pattern
+    if path == STANDARD or os.path.exists(path):  # so that a name with brackets is no pattern
         return _list_files(path, suffix)
     if "\n" in path or "\t" in path:
         raise ValueError(
@@ -70,7 +68,7 @@ def list_sources(path_or_file, suffix=".conllu"):
 
 def _list_files(folder, suffix):
     """List the files in a folder that end in `suffix`, or the path itself if it is a file."""
-    if not os.path.isdir(folder):
+    if folder == STANDARD or not os.path.isdir(folder):
         return [folder]
     names, seen, unread = [], set(), []
     for path, folders, files in os.walk(folder, onerror=unread.append, followlinks=True):
@@ -78,9 +76,8 @@ def _list_files(folder, suffix):
         is_new = place not in seen  # else a link has led there, perhaps in a circle
         seen.add(place)
         folders[:] = sorted(name for name in folders if is_new and not name.startswith("."))
-        if is_new:
-            files = [name for name in files if name.endswith((suffix, f"{suffix}.gz"))]
-            names += [os.path.join(path, name) for name in files]
+        found = [name for name in files if is_new and name.endswith((suffix, f"{suffix}.gz"))]
+        names += [os.path.join(path, name) for name in found]
     twice = set(names) & {f"{name}.gz" for name in names}
     if twice:
         place, name = os.path.split(min(twice))

@@ -13,8 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING
-from sklearn_shag.treebank._graphemes import find_joined, measure_invisible, remove_invisible
-from sklearn_shag.treebank._lines import split_sentences
+from sklearn_shag.treebank._graphemes import (
+    find_joined,
+    leave_out_invisible,
+    measure_invisible,
+    remove_invisible,
+)
+from sklearn_shag.treebank._lines import MultiwordToken, split_sentences
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._sources import ConlluError, decode_lines, list_sources, refuse_mark
 from sklearn_shag.treebank._tokens import split_pairs
@@ -190,57 +195,52 @@ class TextPiece(NamedTuple):
     tells_end: bool | None = None
 
 
-def iter_text(path_or_file, **reading):
-    """Read text files piece by piece.
+def iter_text(source, **reading):
+    """Read a text file piece by piece.
 
     Parameters
     ----------
-    path_or_file : str, os.PathLike, text file, or list or tuple of them
+    source : str or text file
+        One of :func:`list_sources`.
     **reading : dict
         `raw` and `encoding`, as for :func:`iter_pieces`.
 
-    Returns
-    -------
-    pieces : iterator of TextPiece
-        Each ends with a blank line, or, within a paragraph of more than 128 kilobytes, with a line
-        or a word. Together the pieces of a file are its text, with "\n" as line end.
+    Yields
+    ------
+    piece : TextPiece
+        It ends with a blank line, or, within a paragraph of more than 128 kilobytes, with a line or
+        a word. Together the pieces are the text of the file, with "\\n" as line end.
     """
-    return _read_pieces(list_sources(path_or_file, ".txt"), reading)
-
-
-def _read_pieces(sources, reading):
-    for source in sources:
-        held = None  # invisible characters behind it belong to it
-        try:
-            for part in _decode_pieces(source, reading):
-                if held is None:
-                    visible = remove_invisible(part.text) or part.text
-                    held = part._replace(tells_end=_ends_with_word(source, visible, reading))
-                    continue
-                own = part.text
-                if _is_visible(held.text) and _is_visible(own):
-                    own = own[: measure_invisible(own)]
-                held = held._replace(text=held.text + own)
-                if len(own) == len(part.text):
-                    held = held._replace(n_read=held.n_read + part.n_read)
-                    continue
-                yield held
-                before, behind = map(remove_invisible, (held.text, part.text))
-                space = before[len(before.rstrip()) :] + behind[: -len(behind.lstrip())]
-                begins = _BLANK_LINES.search(space) is not None
-                held = part._replace(
-                    n_lines=part.n_lines + own.count("\n"),
-                    n_characters=held.n_characters + len(held.text),
-                    text=part.text[len(own) :],
-                    begins_paragraph=begins,
-                    tells_end=held.tells_end,
-                )
-        except (ConlluError, OSError):
-            if held is not None:
-                yield held
-            raise
+    held = None  # invisible characters behind it belong to it
+    try:
+        for part in _decode_pieces(source, reading):
+            if held is None:
+                visible = remove_invisible(part.text) or part.text
+                held = part._replace(tells_end=_ends_with_word(source, visible, reading))
+                continue
+            own = part.text
+            if _is_visible(held.text) and _is_visible(own):
+                own = own[: measure_invisible(own)]
+            held = held._replace(text=held.text + own)
+            if len(own) == len(part.text):
+                held = held._replace(n_read=held.n_read + part.n_read)
+                continue
+            yield held
+            before, behind = map(remove_invisible, (held.text, part.text))
+            space = before[len(before.rstrip()) :] + behind[: -len(behind.lstrip())]
+            held = part._replace(
+                n_lines=part.n_lines + own.count("\n"),
+                n_characters=held.n_characters + len(held.text),
+                text=part.text[len(own) :],
+                begins_paragraph=_BLANK_LINES.search(space) is not None,
+                tells_end=held.tells_end,
+            )
+    except (ConlluError, OSError):
         if held is not None:
             yield held
+        raise
+    if held is not None:
+        yield held
 
 
 def _is_visible(text):
@@ -410,17 +410,14 @@ def _find_tokens(tree):
     forms = ["".join(token.form.split()) for token in tokens]
     lengths, kinds = [], []
     for token, form in zip(tokens, forms, strict=True):
-        is_joined = is_spelled(form, token.words)
-        if is_joined:
-            lengths += map(len, token.words)
-            kinds += [WORD] * (len(token.words) - 1)
-        else:
-            lengths.append(len(form))
-        kinds.append(TOKEN if is_joined or len(token.words) == 1 else MULTIWORD)
+        parts = token.words if is_spelled(form, token.words) else (form,)
+        lengths += map(len, parts)
+        kinds += [WORD] * (len(parts) - 1)
+        kinds.append(TOKEN if len(parts) == len(token.words) else MULTIWORD)
     text = " ".join((tree.text or "").split())
     if "".join(text.split()) != "".join(forms):
-        pairs = [(" ".join(token.form.split()), _space_behind(token.misc)) for token in tokens]
-        text = "".join(form + (" " if space else "") for form, space in pairs).rstrip()
+        shown = (" ".join(token.form.split()) + _space_behind(token.misc) for token in tokens)
+        text = "".join(shown).rstrip()
     # Tokens have the letters of the text, in their order.
     letters = np.flatnonzero([not sign.isspace() for sign in text])
     return text, letters[np.cumsum(lengths) - 1], kinds
@@ -443,16 +440,12 @@ class TextToken(NamedTuple):
 def list_tokens(tree):
     """List the tokens of the text of a tree: words and multiword tokens, in order."""
     ranges = {token.first: token for token in tree.multiword_tokens}
-    found, position, misc = [], 0, tree.misc
-    while position < len(tree):
-        token = ranges.get(position + 1)
-        if token is None:
-            words = tree.forms[position : position + 1]
-            found.append(TextToken(*words, misc[position], words, False))
-        else:
-            words = tree.forms[position : token.last]
-            found.append(TextToken(token.form, token.misc, words, True))
-        position += len(found[-1].words)
+    found, last, misc = [], 0, tree.misc
+    while last < len(tree):
+        first = last + 1
+        word = MultiwordToken(first, first, tree.forms[last], misc[last])
+        _, last, form, of_token = ranges.get(first, word)
+        found.append(TextToken(form, of_token, tree.forms[first - 1 : last], first in ranges))
     return found
 
 
@@ -571,45 +564,21 @@ def cut_sentences(ends, likely, max_tokens):
             ends[places[first - 1]] = SENTENCE
 
 
-def to_trees(
-    text,
-    ends,
-    words_of,
-    numbers,
-    first_character=0,
-    begins_paragraph=True,
-    document=None,
-    tells_end=None,
-    source=None,
-    places=None,
-):
+def to_trees(piece, ends, words_of, numbers):
     """Make trees of a text.
 
     Parameters
     ----------
-    text : str
-    ends : int8 ndarray of shape (n_characters,)
-        The kind of end at each character, corrected.
+    piece : TextPiece
+        Its invisible characters come back: inside a token they are part of its form, but not of
+        several words, and elsewhere of the space around it.
+    ends : int8 ndarray of shape (n_visible,)
+        The kind of end at each visible character, corrected.
     words_of : callable
         Takes a token, whether it seems to have several words, and where words end inside it;
         returns its words, or None if it is a single word.
     numbers : iterator of int or str
         Numbers of the sentences, for sent_id.
-    first_character : int, default=0
-        Position of the first character in the whole text.
-    begins_paragraph : bool, default=True
-        Whether the first sentence begins a paragraph.
-    document : None or str, default=None
-        Name of the document that the first sentence begins.
-    tells_end : None or bool, default=None
-        Whether the first sentence of the whole text tells that nothing follows its last token,
-        which then has no SpaceAfter=No. None is for a text that is whole if it has the first
-        character.
-    source : None or str, default=None
-        The text with its invisible characters, which come back: inside a token they are part of
-        its form, but not of several words, and elsewhere of the space around it.
-    places : None or list of int, default=None
-        Places of the characters in `source`, from :func:`leave_out_invisible`.
 
     Yields
     ------
@@ -617,11 +586,13 @@ def to_trees(
         With forms, multiword tokens, sent_id, text, and in MISC the characters of each token and
         the white space around it.
     """
+    source, first_character = piece.text, piece.n_characters
+    begins_paragraph, tells_end = piece.begins_paragraph, piece.tells_end
+    text, places = leave_out_invisible(source)
+    document = None if piece.document is None else str(piece.document)
     last = np.flatnonzero(ends >= TOKEN)
     cuts = np.flatnonzero(ends == WORD)
     spans = pairwise([0, *np.searchsorted(cuts, last).tolist()])  # of the cuts in each token
-    if source is None:
-        source, places = text, range(len(text) + 1)
     begin = len(text) - len(text.lstrip())
     first = places[begin]  # in the source
     before = f"SpacesBefore={_escape_spaces(source[:first])}|" if first else ""
@@ -644,19 +615,22 @@ def to_trees(
         shown += [form, " " if stop < behind else ""]
         inside = (cuts[slice(*span)] + 1 - begin).tolist() if span[0] < span[1] else []
         words = words_of(text[begin:stop], kind == MULTIWORD, inside)
+        number = len(forms) + 1
         if words is None or _SPACE.search(form):  # a token with white space is a single word
             words = [form]
         else:
-            n_words = len(forms)
-            rows.append(_format_row(f"{n_words + 1}-{n_words + len(words)}", form, misc))
+            rows.append(_format_row(f"{number}-{len(forms) + len(words)}", form, misc))
             misc = MISSING
-        for word in words:
-            forms.append(word)
-            rows.append(_format_row(len(forms), word, misc))
+        rows += [_format_row(k, word, misc) for k, word in enumerate(words, start=number)]
+        forms += words
         begin, first, before = behind, following, ""
         if kind == SENTENCE:
-            comments = [*opening, *(["# newpar"] if begins_paragraph else [])]
-            comments += [f"# sent_id = {next(numbers)}", f"# text = {''.join(shown).rstrip()}"]
+            comments = [
+                *opening,
+                *(["# newpar"] if begins_paragraph else []),
+                f"# sent_id = {next(numbers)}",
+                f"# text = {''.join(shown).rstrip()}",
+            ]
             yield _make_split_tree(tuple(forms), "\n".join([*comments, *closing, *rows]), document)
             opening = closing = ()
             begins_paragraph = _BLANK_LINES.search(text, stop, behind) is not None
@@ -711,9 +685,9 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     for tree, is_end in zip(trees, find_document_ends(trees), strict=True):
         for form, misc, *_ in list_tokens(tree):
             given = split_pairs(misc)
-            space = " " if _space_behind(misc) else ""
-            parts += [_unescape_spaces(given.get("SpacesBefore", "")), form]
-            parts.append(_unescape_spaces(given.get("SpacesAfter", space)))
+            before = given.get("SpacesBefore", "")
+            behind = given.get("SpacesAfter", _space_behind(misc))
+            parts += [_unescape_spaces(before), form, _unescape_spaces(behind)]
         if is_end:
             parts[-1] = ""
     return "".join(parts)
@@ -743,7 +717,8 @@ def find_document_ends(trees):
 
 
 def _space_behind(misc):
-    return "SpaceAfter=No" not in misc.split("|")
+    """Return the space behind a token, as SpaceAfter in its MISC tells."""
+    return "" if "SpaceAfter=No" in misc.split("|") else " "
 
 
 def _unescape_spaces(text):

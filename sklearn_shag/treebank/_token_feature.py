@@ -233,16 +233,12 @@ class TokenFeature(TreeTransformer):
         """
         check_is_fitted(self)
         X = _check_collection(X, "__len__")  # `fit` would have used up an iterator
-        all_symbols = [symbols for _, symbols in self._join(X)]
+        joined = list(self._join(X))
         if self.min_count > 1:
             kept = frozenset(self.symbols_.tolist())
-            self._check_rare(all_symbols, kept)
-            all_symbols = [
-                self._replace_rare(tree, symbols, kept)
-                for tree, symbols in zip(X, all_symbols, strict=True)
-            ]
-        trees = [tree.with_symbols(symbols) for tree, symbols in zip(X, all_symbols, strict=True)]
-        return self._as_output(trees)
+            self._check_rare([symbols for _, symbols in joined], kept)
+            joined = [(tree, self._replace_rare(tree, symbols, kept)) for tree, symbols in joined]
+        return self._as_output([tree.with_symbols(symbols) for tree, symbols in joined])
 
     def _names(self):
         others = self.joined_with or ()

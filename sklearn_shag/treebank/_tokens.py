@@ -136,7 +136,7 @@ class Token:
         return self._kept[name]
 
     def _view(self, index):
-        return _make_view(self._tree, index, self._kept)
+        return make_view(self._tree, index, self._kept)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Token) and self._tree is other._tree and self.index == other.index
@@ -148,13 +148,8 @@ class Token:
         return f"Token({self.index}, {self.form!r})"
 
 
-def list_views(tree):
-    """List the tokens of a tree; they share the columns that they have read."""
-    kept = {}
-    return tuple(_make_view(tree, index, kept) for index in range(1, len(tree) + 1))
-
-
-def _make_view(tree, index, kept):
+def make_view(tree, index, kept):
+    """Make the view of a token of a tree; `kept` holds the columns that have been read."""
     token = object.__new__(Token)
     token._tree, token.index, token._kept = tree, index, kept
     return token

@@ -25,7 +25,7 @@ from sklearn_shag.treebank._drawing import draw_svg, draw_text, known_arcs, make
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken
 from sklearn_shag.treebank._pieces import TextFormat
 from sklearn_shag.treebank._sources import ConlluError
-from sklearn_shag.treebank._tokens import Token, list_views
+from sklearn_shag.treebank._tokens import Token, make_view
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN, is_projective, list_way_up
 from sklearn_shag.utils._messages import shorten
@@ -207,9 +207,7 @@ class DependencyTree:
         if values is None:
             present = [key for key, attribute in ATTRIBUTES.items() if getattr(self, attribute)]
             raise ValueError(f"{self!r} has no column {shorten(name)}, only {', '.join(present)}")
-        if feature is None:
-            return values
-        return tuple(get_feature(feats, feature) for feats in values)
+        return values if feature is None else tuple(get_feature(feats, feature) for feats in values)
 
     def with_heads(
         self,
@@ -668,7 +666,8 @@ class DependencyTree:
 
         They are made when they are asked for, and are views: the tree does not keep them.
         """
-        return list_views(self)
+        kept = {}  # columns that have been read, which they share
+        return tuple(make_view(self, index, kept) for index in range(1, len(self) + 1))
 
     @property
     def root(self) -> Token:
@@ -900,8 +899,9 @@ class DependencyTree:
         graph = new_graph("DiGraph")
         graph.add_node(0)
         for token, head in enumerate(heads.tolist(), start=1):
-            row = {name: values[token - 1] for name, values in columns.items() if values}
-            graph.add_node(token, **row)
+            graph.add_node(
+                token, **{name: values[token - 1] for name, values in columns.items() if values}
+            )
             if head != UNKNOWN:
                 graph.add_edge(head, token, **({"deprel": deprels[token - 1]} if deprels else {}))
         return graph

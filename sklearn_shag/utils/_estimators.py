@@ -1,7 +1,7 @@
 """Base classes of estimators, objects kept for fitted parsers, and parsers behind pipelines."""
 
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata
 from operator import is_not
@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Bunch
 
 from sklearn_shag.utils._arrays import unpack_column
 from sklearn_shag.utils._param_validation import Function, _BaseComposition
@@ -102,6 +103,9 @@ UNWATCHED = FitTask()
 class WatchedMixin(CallbackSupportMixin):
     """Mixin of estimators that learn in passes, which callbacks of scikit-learn can watch."""
 
+    loss_curve_: list[float]
+    n_iter_: int
+
     if TYPE_CHECKING:
 
         def set_callbacks(self, *callbacks: Any) -> Self: ...
@@ -179,10 +183,15 @@ class Steps(NamedTuple):
     """The steps of a pipeline before its parser; a call transforms sentences to its input."""
 
     steps: list
+    keep: Any = None  # puts given tags in place of those by a tagger, given their values
 
     def __call__(self, sentences):
+        given = sentences
         for step in self.steps:
             sentences = unpack_column(step.transform(sentences))
+            values = getattr(step, "tag_values_", None)
+            if self.keep is not None and values:
+                sentences = list(map(partial(self.keep, values), sentences, given))
         return sentences
 
     def list_columns(self):
@@ -265,6 +274,13 @@ def open_parser(estimator, method, advice=""):
             f"{advice}"
         )
     return opened
+
+
+def name_members(pairs):
+    """Make a Bunch of members by their names, one of which may be `self`."""
+    named = Bunch()  # its __init__ would refuse that name
+    named.update(pairs)
+    return named
 
 
 def weight_name(member):
