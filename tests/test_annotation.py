@@ -26,6 +26,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import CRFParser, DeterministicSHAG, Tagger
 from sklearn_shag.annotation import Annotation, ConflictError, Guesser, Store, _store
+from sklearn_shag.annotation._draft import Draft
 from sklearn_shag.cli import _annotate, main
 from sklearn_shag.service import AnnotationApp, _annotation_app, open_served
 from sklearn_shag.treebank import (
@@ -722,3 +723,11 @@ def test_answers_outlive_a_file_that_cannot_be_written(open_anew, tmp_path, monk
         file.write("# by an editor\n1" + "\t_" * 9 + "\n\n")
     with pytest.raises(ValueError, match="changed by another program"):
         open_anew()
+
+
+@over("deps", ["9:dep|2:x", "2.1:x", "2", "x"])
+def test_arcs_of_the_enhanced_graph_that_are_not_valid_stay(deps):
+    text = f"1\ta\t_\tX\t_\t_\t2\tdep\t{deps}\t_\n2\tb\t_\tX\t_\t_\t0\troot\t0:root\t_\n\n"
+    draft = Draft(DependencyTree.from_conllu(text))
+    assert draft.answer({"upos": {"2": "NOUN"}}) == []
+    assert draft.write().to_conllu() == text.replace("b\t_\tX", "b\t_\tNOUN")

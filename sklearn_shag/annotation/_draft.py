@@ -50,9 +50,11 @@ class Row:
         if dash:
             self.first, self.last = rows[first], rows[last]
         self.head, own = rows.get(self.cells[_HEAD]), ":".join(self.cells[_HEAD : _DEPREL + 1])
-        for arc in filter(MISSING.__ne__, self.cells[_DEPS].split("|")):
-            head, _, relation = arc.partition(":")
-            self.arcs.append((None if arc == own else rows.get(head, self), relation))
+        arcs = [arc.partition(":") for arc in self.cells[_DEPS].split("|") if arc != MISSING]
+        if all(head in rows and colon for head, colon, _ in arcs):  # else they stay as they are
+            for head, _, relation in arcs:
+                is_own = f"{head}:{relation}" == own
+                self.arcs.append((None if is_own else rows[head], relation))
 
     def is_word(self):
         """Tell whether it is neither an empty node nor a multiword token."""
