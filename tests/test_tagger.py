@@ -14,8 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
 from sklearn_shag import AveragedParser, BiaffineParser, Tagger
 from sklearn_shag.encoding import Batch
-from sklearn_shag.network._estimators import NetworkTagging
-from sklearn_shag.network._tags import open_factors
+from sklearn_shag.network._tags import NetworkTagging, open_factors
 from sklearn_shag.parsing import fit_together
 from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
 from tests.estimators import assert_same_model
@@ -196,7 +195,10 @@ def test_tags_fit_together(trees, english):
 
 
 def test_relations_tell_tags_apart(trees, english):
-    """Values of a parser are the best of probability and of how they go with the relation."""
+    """Values of a parser are the best of probability and of how they go with the relation.
+
+    The probability of the first column is the geometric mean of those of the parser and its tagger.
+    """
     settings = {"hidden_layer_sizes": [8], "max_iter": 4, "calibrate": False, "random_state": 0}
     model, text = BiaffineParser(tags=("feats", "upos"), **settings).fit(trees), english[100:160]
     tagger, n_changed = model.tagger_, 0
@@ -206,6 +208,14 @@ def test_relations_tell_tags_apart(trees, english):
     assert list(tagger.tag_factors_) == sorted(relations)
     tables = np.split(np.array([*tagger.tag_factors_.values()]), [len(tagger.tags_)], axis=1)
     found = NetworkTagging(tagger, Batch(None, indptr, text)).proba()
+    alone = copy(model)
+    alone.tagger_ = None
+    assert alone.tag_values_["feats"] == tagger.tag_values_["feats"]
+    (own,) = alone._score(alone._batch(text)).tagging.proba()
+    mean = np.sqrt(own * found[0])
+    found[0] = mean / mean.sum(axis=1, keepdims=True)
+    mixed, _ = model._score(model._batch(text)).tagging.proba()
+    assert_allclose(mixed, found[0], rtol=1e-4)
     of_tokens = [sorted(relations).index(r) for tree in parsed for r in tree.deprels]
     for name, table, proba in zip(("feats", "upos"), tables, found, strict=True):
         values, columns = tagger.tag_values_[name], [getattr(tree, name) for tree in trees]

@@ -11,8 +11,6 @@ from numpy.testing import assert_array_equal
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag import AveragedParser, BiaffineParser, Tagger, load_model, save_model
-from sklearn_shag.encoding import Batch, check_sentences
-from sklearn_shag.network._estimators import NetworkTagging
 from sklearn_shag.network._tags import (
     apply_script,
     choose_lemmas,
@@ -58,6 +56,8 @@ def test_scripts_say_how_many_letters_go_and_which_come():
         ("Dogs", "dog"): "lower\t0\t\t1\t",
         ("The", "the"): "lower\t0\t\t0\t",
         ("Paris", "Paris"): "kept\t0\t\t0\t",
+        ("PARIS", "Paris"): "title\t0\t\t0\t",
+        ("paris", "Paris"): "title\t0\t\t0\t",
         ("cities", "city"): "lower\t0\t\t3\ty",
         ("gegangen", "gehen"): "lower\t0\t\t6\then",
         ("unseen", "seen"): "lower\t2\t\t0\t",
@@ -235,12 +235,11 @@ def test_averages_fill_in_all_columns(parser, english):
     parsed, columns, sums = average.parse(test), ("upos", "xpos", "feats"), {}
     for name in columns:
         logs = {}
-        for weight, tagger in ((1, parser.tagger_), (3, other.tagger_)):
-            sentences, words = check_sentences(test)
-            batch = Batch(None, np.cumsum([0, *map(len, words)]), sentences)
-            found = NetworkTagging(tagger, batch).proba(np.arange(len(test)))
-            proba = found[list(tagger.tag_values_).index(name)]
-            for value, of_value in zip(tagger.tag_values_[name], proba.T, strict=True):
+        for weight, member in ((1, parser), (3, other)):
+            found = member._score(member._batch(test)).tagging.proba(np.arange(len(test)))
+            known = member.tagger_.tag_values_
+            proba = found[list(known).index(name)]
+            for value, of_value in zip(known[name], proba.T, strict=True):
                 logs.setdefault(value, {})[weight] = np.log(np.maximum(of_value, 1e-6))
         values = sorted(logs)
         own = [sum(w * logs[v].get(w, np.log(1e-6)) for w in (1, 3)) for v in values]

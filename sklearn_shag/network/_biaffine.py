@@ -11,11 +11,11 @@ import numpy as np
 
 from sklearn_shag.conditional import ArcLabeller, ArcParser, Examples, find_places
 from sklearn_shag.encoding import ask_vectors, check_sentences, collect_labels, encode_labels
-from sklearn_shag.network._estimators import NetworkStart, NetworkTagging, TagLearner
+from sklearn_shag.network._estimators import NetworkStart, TagLearner
 from sklearn_shag.network._network import make_network
 from sklearn_shag.network._reading import label_scores, read_sentences
 from sklearn_shag.network._tagger import Tagger
-from sklearn_shag.network._tags import LEARNED, encode_tags, read_tags
+from sklearn_shag.network._tags import LEARNED, NetworkTagging, encode_tags, read_tags
 from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Dictionary, Heads, Sentences
 from sklearn_shag.utils._param_validation import StrOptions, fit_context
@@ -404,12 +404,14 @@ class BiaffineParser(TagLearner, ArcParser):
     def _score(self, batch, rung=0):
         if rung:
             return None
-        network, labeller, tagging = self._network().network, None, None
+        opened, labeller, tagging = self._network(), None, None
+        network = opened.network
         reading = read_sentences(network, batch, with_scores=True)
         if self._has_labels:
             labeller = NetworkLabeller(self, batch, network, reading)
         if self.tagger_ is not None:
-            tagging = NetworkTagging(self._own_tagger(), batch._replace(codes=None))
+            own = opened.tag_values, reading.tag_scores
+            tagging = NetworkTagging(self._own_tagger(), batch._replace(codes=None), others=own)
         elif self.tag_values_:
             tagging = NetworkTagging(self, batch, reading)
         return _score_reading(

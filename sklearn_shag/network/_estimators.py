@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from functools import cached_property, partial
-from itertools import chain
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.conditional import run_passes
@@ -29,7 +27,6 @@ from sklearn_shag.encoding import (
     list_values,
     make_columns,
     name_source,
-    places_of,
     read_column,
     split_embeddings,
     split_features,
@@ -47,19 +44,16 @@ from sklearn_shag.network._parameters import (
     spell_vectors,
     tabulate_embeddings,
 )
-from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.network._tags import (
     LEARNED,
-    TagLookup,
+    NetworkTagging,
     collect_tags,
-    finish_lemmas,
     open_factors,
-    pick_proba,
     weigh_relations,
 )
 from sklearn_shag.network._training import Trainer
-from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
-from sklearn_shag.treebank import Dictionary, Sentences, compose_words
+from sklearn_shag.parsing import Forest, Scored, ask, list_columns
+from sklearn_shag.treebank import Dictionary, Sentences
 from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import BaseEstimator, WatchedMixin, keep
 from sklearn_shag.utils._messages import shorten
@@ -446,77 +440,6 @@ class TagLearner(NetworkLearner):
 
     def _score_tags(self, batch):
         return Scored(tagging=NetworkTagging(self, batch))
-
-
-class NetworkTagging(Tagging):
-    """The columns that the network of a TagLearner finds.
-
-    Parameters
-    ----------
-    learner : TagLearner
-    batch : Batch
-        Without codes, it is encoded when it is read, without checks: its parser has checked it.
-    reading : Reading or None, default=None
-        Of this batch, if it has been read already.
-    """
-
-    def __init__(self, learner, batch, reading=None):
-        opened = learner._network()
-        self.values, self.combinations = opened.tag_values, learner.tag_combinations_
-        self.factors, self._network = opened.factors, opened.network
-        self._learner, self._batch, self._reading = learner, batch, reading
-
-    @cached_property
-    def _encoded(self):
-        if self._batch.codes is not None:
-            return self._batch
-        batch = self._batch
-        codes = self._learner._encode(batch.sentences, None, batch.indptr, check=False)
-        return batch._replace(codes=codes)
-
-    def entries(self):
-        dictionary = self._learner.dictionary
-        if dictionary is None:
-            return ()
-        forms = [getattr(sentence, "forms", sentence) for sentence in self._batch.sentences]
-        return list(map(dictionary.get, compose_words(list(chain.from_iterable(forms)))))
-
-    def find(self, with_proba, relations=()):
-        known = self.values, self._network.combinations
-        lookup = TagLookup(*known, self.entries(), self.factors, relations)
-        reading = self._reading
-        if reading is None:
-            reading = read_sentences(
-                self._network, self._encoded, with_scores=with_proba, look_up=lookup.add
-            )
-        else:
-            lookup.add(self._by_column(reading.tag_scores))
-        found = lookup.join()
-        if not with_proba:
-            return found, {}
-        return found, pick_proba(self.values, found, self._make_proba(reading.tag_scores))
-
-    def proba(self, chosen=None):
-        return self._make_proba(self._read_scores(chosen).astype(np.float64))
-
-    def _read_scores(self, chosen):
-        """Return the scores of all tags, (n_tokens, n_tags), of all sentences or the chosen."""
-        if self._reading is None:
-            batch = self._encoded if chosen is None else self._encoded.take(chosen)
-            return read_sentences(self._network, batch, with_scores=True).tag_scores
-        scores = self._reading.tag_scores
-        return scores if chosen is None else scores[places_of(self._batch.indptr, chosen)[1]]
-
-    def _by_column(self, scores):
-        return [scores[:, part] for part in self._network.tags]
-
-    def _make_proba(self, scores):
-        return [softmax(part, axis=1) for part in self._by_column(np.nan_to_num(scores))]
-
-    def finish(self, found):
-        if "lemma" not in self.values:
-            return found
-        return finish_lemmas(self._learner.lemmas_, self._batch.sentences, found)
 
 
 def _open_learned(vocabulary, labels, tag_values, combinations, factors, weights):
