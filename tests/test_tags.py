@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag import AveragedParser, BiaffineParser, Tagger, load_model, save_model
 from sklearn_shag.network._tags import (
+    SCRIPT,
     apply_script,
     choose_lemmas,
     collect_lemmas,
@@ -47,7 +48,9 @@ def parser(english):
 
 @given(WORDS, WORDS)
 def test_scripts_make_the_lemma_of_the_form(form, lemma):
-    assert apply_script(edit_script(form, lemma), form) == lemma
+    script = edit_script(form, lemma)
+    assert apply_script(script, form) == lemma
+    assert SCRIPT.fullmatch(script)  # so that files hold it
 
 
 def test_scripts_say_how_many_letters_go_and_which_come():

@@ -1,5 +1,6 @@
 """Columns that networks learn and find: tags, features, and lemmas as edits of forms."""
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from difflib import SequenceMatcher
@@ -27,6 +28,10 @@ from sklearn_shag.treebank import (
 NO_VALUES = {MISSING, UNKNOWN_FEATS}
 KEPT, LOWERED, TITLED, WHOLE = "kept", "lower", "title", "whole"
 IN_CASE = {LOWERED: str.lower, KEPT: str, TITLED: str.capitalize}
+SCRIPT = re.compile(  # how a form is edited to its lemma
+    rf"{WHOLE}\t[^\t\n\r]+|(?:{'|'.join(IN_CASE)})(?:\t[0-9]{{1,9}}\t[^\t\n\r]*){{2}}",
+    flags=re.ASCII,
+)
 UNSEEN = -1  # code of values of a dictionary that no training token has
 GIVEN = "given"  # begins a script with the lemmas of a token's entries in a dictionary
 # How much the factor between a value and the relation of its token counts beside log P(value), and
