@@ -133,19 +133,20 @@ def _encode(network, inputs, places, begins):
 @table_kernel
 def _scan_inputs(inputs, places, begins, states):
     """Compute the states of recurrent units; sigmoids are (1 + tanh) / 2."""
-    one, half, n = np.float32(1), np.float32(0.5), states.shape[1]
+    one, half, n = np.float32(1), np.float32(0.5), states.shape[1] // 2
     for s in range(begins.size - 1):
         for side in range(2):
             first, last, step = scan_order(begins, s, side)
-            units = range(side * (n // 2), (side + 1) * (n // 2))
-            row = places[first]
-            for k in units:
-                states[first, k] = (one - (half + half * inputs[row, n + k])) * inputs[row, k]
-            for t in range(first + step, last + step, step):
-                row = places[t]
-                for k in units:
-                    x, f = inputs[row, k], half + half * inputs[row, n + k]
-                    states[t, k] = x + f * (states[t - step, k] - x)
+            begin, end = side * n, (side + 1) * n
+            before = states[first, begin:end]
+            for t in range(first, last + step, step):
+                # Each row has a view, so that several units are computed at once.
+                row, h = inputs[places[t]], states[t, begin:end]
+                x, gates = row[begin:end], row[2 * n + begin : 2 * n + end]
+                for k in range(n):
+                    f = half + half * gates[k]
+                    h[k] = (one - f) * x[k] if t == first else x[k] + f * (before[k] - x[k])
+                before = h
 
 
 @table_kernel
