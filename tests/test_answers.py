@@ -18,7 +18,7 @@ from sklearn_shag import (
     make_parser_pipeline,
 )
 from sklearn_shag.inspection import ArcCalibrationDisplay, least_certain_sentences
-from sklearn_shag.network import _biaffine, _estimators
+from sklearn_shag.network import _biaffine, _tags
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import _forest
 from sklearn_shag.parsing._forest import keep_apart
@@ -389,7 +389,7 @@ class TestForest:
         settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
         model = BiaffineParser(tags=("upos", "xpos", "lemma"), **settings).fit(english[:40])
         read = []
-        for module in (_biaffine, _estimators):
+        for module in (_biaffine, _tags):
             monkeypatch.setattr(
                 module, "read_sentences", partial(self.watch, module.read_sentences, read)
             )

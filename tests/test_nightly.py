@@ -17,7 +17,7 @@ import pytest
 from sklearn_shag import BiaffineParser, save_model
 from sklearn_shag.cli import _parse, main
 from sklearn_shag.datasets import load_parser
-from sklearn_shag.network import _biaffine, _estimators
+from sklearn_shag.network import _biaffine, _tags
 from sklearn_shag.parsing import head_probabilities
 from sklearn_shag.treebank import join_text, read_conllu, read_jsonl, write_conllu
 from sklearn_shag.treebank._text import NO_SPACE_BEHIND
@@ -169,13 +169,13 @@ def test_probabilities_are_those_of_the_library(run, tmp_path, bundled, english)
 
 def test_probabilities_take_no_other_pass(run, tmp_path, monkeypatch, english):
     write_conllu(english[:12], tmp_path / "in.conllu")
-    read, n_calls = _estimators.read_sentences, []
+    read, n_calls = _tags.read_sentences, []
 
     def count(*arguments, **options):
         n_calls.append(1)
         return read(*arguments, **options)
 
-    monkeypatch.setattr(_estimators, "read_sentences", count)
+    monkeypatch.setattr(_tags, "read_sentences", count)
     monkeypatch.setattr(_biaffine, "read_sentences", count)
     run("in.conllu", "--output-format", "conllu")
     n_plain = len(n_calls)

@@ -69,6 +69,7 @@ def _learned_axes(model):
 
 _IN_COLUMNS = re.compile(r"[^\t\n\r]+")  # values that CoNLL-U can hold
 _FORM_AND_TAG = re.compile(r"[^\t\n\r]+\t[^\t\n\r]*")
+_SCRIPT = re.compile(SCRIPT, flags=re.ASCII)
 _LARGEST_DOUBLE = float(np.finfo(float).max)  # float, since numpy's cannot be compared with all int
 # Numbers outside of records, by attribute: their shape, or a function of the model that returns it,
 # in which None is any size, and their smallest and largest value.
@@ -239,7 +240,7 @@ def _check_vocabulary(model, key):
 def _check_network(model, key):
     _check_vocabulary(model, key)
     for name, values in model.tag_values_.items():
-        pattern = SCRIPT if name == "lemma" else _IN_COLUMNS
+        pattern = _SCRIPT if name == "lemma" else _IN_COLUMNS
         require(
             name in LEARNED
             and values

@@ -373,7 +373,7 @@ class BiaffineParser(TagLearner, ArcParser):
         labels = [trees.labels[s] for s in chosen] if self.labels else []
         columns = self._learned_along()
         tags = [read_tags(columns, sentence) for sentence in sentences]
-        return self._new_start(sentences, collect_labels(labels), columns, tags, rng)
+        return self._new_start(sentences, collect_labels(labels), columns, tags, rng, labels)
 
     def _encode_examples(self, trees, start, rng):
         tags = [read_tags(start.tag_values, sentence) for sentence in trees.sentences]

@@ -285,8 +285,11 @@ class TagLearner(NetworkLearner):
             )
         return columns
 
-    def _new_start(self, sentences, labels, tag_columns, tags, rng):
-        """Return a NetworkStart for sentences, relations (None without arcs) and tags."""
+    def _new_start(self, sentences, labels, tag_columns, tags, rng, relations):
+        """Return a NetworkStart for sentences with tags, and with the relations of their tokens.
+
+        The different ones, `labels`, are None if arcs are not scored.
+        """
         tag_values = collect_tags(tag_columns, tags, self.min_count)
         names = split_features(self._choose_columns(sentences), sentences)
         vocabulary = list_values(names, sentences, self.min_count)
@@ -296,7 +299,7 @@ class TagLearner(NetworkLearner):
             vocabulary[VECTOR], vectors = tabulate_embeddings(of_words)
         moments = compute_moments(in_context and ask_vectors(in_context, sentences))
         start = self._begin(vocabulary, rng, labels, tag_values, (vectors, moments))
-        factors = weigh_relations(tag_values, tags, sentences)
+        factors = weigh_relations(tag_values, tags, relations)
         return start._replace(columns=make_columns(vocabulary), tag_factors=factors)
 
     def _choose_columns(self, sentences):

@@ -240,7 +240,9 @@ class Tagger(TreeTransformer, TagLearner):
         sentences, tags = sentences.take(chosen), [known[s][2] for s in chosen]
         weights = weights[chosen]
         rng = check_random_state(self.random_state)
-        start = self._new_start(sentences, None, columns, tags, rng)
+        start = self._new_start(
+            sentences, None, columns, tags, rng, [read_column(each, "deprel") for each in sentences]
+        )
         indptr = np.cumsum([0, *map(len, sentences)])
         examples = without_heads(
             None, indptr, encode_tags(start.tag_values, tags, indptr[-1]), weights

@@ -1,6 +1,5 @@
 """Columns that networks learn and find: tags, features, and lemmas as edits of forms."""
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from difflib import SequenceMatcher
@@ -28,10 +27,8 @@ from sklearn_shag.treebank import (
 NO_VALUES = {MISSING, UNKNOWN_FEATS}
 KEPT, LOWERED, TITLED, WHOLE = "kept", "lower", "title", "whole"
 IN_CASE = {LOWERED: str.lower, KEPT: str, TITLED: str.capitalize}
-SCRIPT = re.compile(  # how a form is edited to its lemma
-    rf"{WHOLE}\t[^\t\n\r]+|(?:{'|'.join(IN_CASE)})(?:\t[0-9]{{1,9}}\t[^\t\n\r]*){{2}}",
-    flags=re.ASCII,
-)
+# A pattern of how a form is edited to its lemma.
+SCRIPT = rf"{WHOLE}\t[^\t\n\r]+|(?:{'|'.join(IN_CASE)})(?:\t[0-9]{{1,9}}\t[^\t\n\r]*){{2}}"
 UNSEEN = -1  # code of values of a dictionary that no training token has
 GIVEN = "given"  # begins a script with the lemmas of a token's entries in a dictionary
 # How much the factor between a value and the relation of its token counts beside log P(value), and
@@ -200,7 +197,7 @@ def join_tags(values, tags):
     return [list(row) for row in sorted(rows) if all(map(set.__contains__, combined.values(), row))]
 
 
-def weigh_relations(values, tags, sentences):
+def weigh_relations(values, tags, relations):
     """Weigh the values of columns by the relations of their tokens.
 
     Parameters
@@ -209,7 +206,8 @@ def weigh_relations(values, tags, sentences):
         The known values of each column.
     tags : list
         The values of each sentence, from :func:`read_tags` with the same columns.
-    sentences : list of DependencyTree or sequences of str
+    relations : list of sequences of str
+        Those of the tokens of each sentence; empty if none are learned.
 
     Returns
     -------
@@ -217,7 +215,8 @@ def weigh_relations(values, tags, sentences):
         For each relation a number for each value of one column after the other: STRENGTH times
         log P(relation, value) / (P(relation) P(value)).
     """
-    relations = [read_column(sentence, "deprel") for sentence in sentences]
+    if not (values and relations):
+        return {}
     names = sorted(set(chain(*relations)) - {MISSING})
     of_tokens = encode_labels(relations, names)
     codes, tables = encode_tags(values, tags, of_tokens.size), [np.zeros((len(names), 0))]
