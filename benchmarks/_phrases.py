@@ -123,11 +123,12 @@ class Lexicon:
 
     def __init__(self, phrases):
         forms, kinds, self.persons = defaultdict(Counter), defaultdict(set), set()
-        self.counts = Counter()
+        self.counts, self.as_verb = Counter(), Counter()
         for word in chain.from_iterable(phrases):
             is_name = word.upos == "PROPN"
             form = word.form if is_name else word.form.lower()
             self.counts[form] += 1
+            self.as_verb[form] += word.upos in ("VERB", "AUX")
             forms[word.lemma, word.xpos][form] += 1
             if word.upos in OPEN and form.isalpha():
                 kinds[kind_of(word.xpos), word.frame()].add(word.lemma)

@@ -13,6 +13,7 @@ Kinds are rules of grammar for clauses of any words:
 
 clause      a main or subordinate clause alone, without some or all of what it may lack
 bare        the same about many: plurals without articles, in the present
+people      what "I" or "they" do, said of people in the plural, in the present
 exchange    words of a clause exchanged for others of the same tag and frame
 relative    a clause about a noun, whose object or complement of a preposition it is
 question    a clause turned round, with "do" if needed
@@ -26,7 +27,8 @@ casual      lower case, or without apostrophes, or without the final mark
 
 Words are drawn by the square root of their frequency with all tags, so that words which usually
 have another tag are frequent, and clauses whose words are exchanged by the square root of that of
-their frame. Relative clauses, and clauses without their verb, are about the same words as others.
+their frame. The verbs of what people do are drawn by their frequency with other tags alone.
+Relative clauses, and clauses without their verb, are about the same words as others.
 """
 
 import argparse
@@ -52,6 +54,7 @@ from sklearn_shag.treebank import DependencyTree, iter_conllu, write_conllu
 
 CLAUSES = {"root", "ccomp", "advcl", "conj", "parataxis"}
 SUBJECTS = {"nsubj", "nsubj:pass", "expl"}
+PERSONAL = {"I", "you", "he", "she", "we", "they"}
 # What a clause may lack; conjuncts and the like go with their conjunctions and marks.
 OPTIONAL = {"advmod", "obl", "advcl", "conj", "appos", "acl", "nmod", "amod", "nummod", "obl:tmod"}
 OPTIONAL |= {"acl:relcl", "nmod:tmod", "obl:npmod", "nmod:npmod", "obl:unmarked", "nmod:unmarked"}
@@ -68,7 +71,7 @@ STRANDED = {"to", "for", "with", "at", "in", "on", "from", "about", "of", "into"
 ABBREVIATIONS = {"you": "u", "your": "ur", "are": "r", "thanks": "thx", "please": "pls"}
 ABBREVIATIONS |= {"because": "bc", "people": "ppl", "and": "&", "with": "w/", "tomorrow": "tmrw"}
 KINDS = ("clause", "bare", "exchange", "relative", "question", "asked", "imperative", "headline")
-KINDS += ("gapped", "run_on", "inverted", "casual")
+KINDS += ("gapped", "run_on", "inverted", "casual", "people")
 FINISHED = "clause", "exchange", "question", "asked", "run_on", "imperative"  # may be casual
 
 
@@ -94,10 +97,13 @@ class Workshop:
         self.lexicon = Lexicon(phrases)
         self.clauses = [word for word in chain.from_iterable(phrases) if is_clause(word)]
         self.by_subject, self.by_verb = defaultdict(list), defaultdict(list)
-        self.by_frame = defaultdict(list)
+        self.by_frame, self.by_person = defaultdict(list), defaultdict(list)
         for clause in self.clauses:
             self.by_frame[clause.upos, clause.frame()].append(clause)
             subject = clause.find("nsubj")
+            form = self.lexicon.find_form(clause.lemma, "VBP")
+            if clause.upos == "VERB" and subject and subject.lemma in PERSONAL and form:
+                self.by_person[form].append(clause)
             if is_thing(subject) and subject in clause.before:
                 self.by_subject[subject.lemma, subject.xpos].append(clause)
             if clause.upos == "VERB":
@@ -105,6 +111,12 @@ class Workshop:
         self.subjects, self.frames = list(self.by_subject.values()), list(self.by_frame.values())
         shares = np.sqrt([len(clauses) for clauses in self.frames])
         self.of_frames = shares / shares.sum()
+        self.verbs = sorted(self.by_person)
+        counts, as_verb = self.lexicon.counts, self.lexicon.as_verb
+        shares = np.array([1 + counts[form] - as_verb[form] for form in self.verbs])
+        self.of_verbs = shares / shares.sum()
+        plurals = (self.lexicon.find_form(each, "NNS") for each in sorted(self.lexicon.persons))
+        self.persons = list(filter(None, plurals))
         self.rng = np.random.default_rng(0)
 
     def happens(self, probability):
@@ -183,6 +195,19 @@ class Workshop:
             for word in (subject, thing):
                 if word is not None:
                     self.lexicon.exchange(word, self.rng)
+        return self.turn(clause)
+
+    def people(self):
+        verb = self.verbs[self.rng.choice(len(self.verbs), p=self.of_verbs)]
+        clause = self.cut(self.by_person[verb], shares=(0.6, 1.0))
+        if clause is None or clause.find("expl", "aux:pass") or find_negation(clause):
+            return None
+        clause.remove("aux", "iobj", "advmod", "conj", "advcl")
+        clause.form, clause.xpos = verb, "VBP"
+        people = Phrase(self.pick(self.persons), "nsubj", upos="NOUN", xpos="NNS")
+        clause.exchange(clause.find("nsubj"), people)
+        if self.happens(0.5):
+            self.pluralize(clause.find("obj"))
         return self.turn(clause)
 
     def relative(self):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from sklearn_shag import AveragedParser, BiaffineParser, CRFParser, DeterministicSHAG
 from sklearn_shag.inspection import ArcCalibrationDisplay, least_certain_sentences
-from sklearn_shag.network import _biaffine, _estimators
+from sklearn_shag.network import _biaffine, _tags
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import _forest
 from sklearn_shag.parsing._forest import keep_apart
@@ -347,7 +347,7 @@ class TestForest:
         text, read = [tree.with_heads(None) for tree in english[40:50]], _biaffine.read_sentences
         with (
             mock.patch.object(_biaffine, "read_sentences", wraps=read) as for_trees,
-            mock.patch.object(_estimators, "read_sentences", wraps=read) as for_columns,
+            mock.patch.object(_tags, "read_sentences", wraps=read) as for_columns,
         ):
             model.parse(text, n_best=5, confidence=True)
             assert (for_trees.call_count, for_columns.call_count) == (1, 1)

@@ -30,7 +30,7 @@ from sklearn_shag import (
     save_model,
 )
 from sklearn_shag.ensembles import _averaged
-from sklearn_shag.network import _biaffine, _estimators
+from sklearn_shag.network import _biaffine, _tags
 from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.parsing import Forest, Scored
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
@@ -232,10 +232,13 @@ def test_parse_says_the_same_of_labels_and_tags(test, knowing, weights):
     names = [knowing[k].tags_.tolist() for k in asked]
     every = np.arange(len(test))
     parts = [knowing[k]._score(knowing[k]._batch(test)).tagging.proba(every)[0] for k in asked]
-    expected = []
-    for of_token in zip(*parts, strict=True):
+    expected, relations = [], [relation for tree in parsed for relation in tree.deprels]
+    first = knowing[asked[0]]  # whose factors of relations count
+    for relation, *of_token in zip(relations, *parts, strict=True):
         union, average = average_of_logs(names, of_token, [shares[k] for k in asked])
-        expected.append(union[average.argmax()])
+        factors = dict(zip(names[0], first.tag_factors_.get(relation, ()), strict=False))
+        scores = np.log(average) + [factors.get(tag, 0.0) for tag in union]
+        expected.append(union[scores.argmax()])
     assert [tag for tree in parsed for tag in tree.upos] == expected
     assert model.tags_.tolist() == union
     assert model.tag_column_ == "upos"
@@ -256,7 +259,7 @@ def test_networks_read_sentences_once(test, knowing, monkeypatch):
     """For marginals, labels and tags; probabilities of tags are for averages that parse."""
     model = frozen(knowing)
     read, average = mock.Mock(wraps=read_sentences), mock.Mock(wraps=_averaged.average_choices)
-    for module in (_biaffine, _estimators):
+    for module in (_biaffine, _tags):
         monkeypatch.setattr(module, "read_sentences", read)
     monkeypatch.setattr(_averaged, "average_choices", average)
     for ask in (model.predict, model.parse, partial(model.parse, confidence=True)):

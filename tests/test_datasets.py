@@ -470,3 +470,21 @@ class TestLoadParser:
             for name in ("UAS", "LAS"):
                 assert float(row[header.index(name)]) == 100 * scores[name.lower()]
             assert named.card["licence"] in text
+
+    @pytest.mark.parametrize(
+        ("text", "arcs"),
+        [
+            ("Dogs like bones.", ["Dogs nsubj like", "like root root", "bones obj like"]),
+            (
+                "The man that we met left early.",
+                ["man nsubj left", "left root root", "met acl man"],
+            ),
+        ],
+    )
+    def test_the_english_parser_reads_everyday_sentences(self, text, arcs):
+        """Words with rare tags, and relative clauses between a subject and its verb."""
+        (tree,) = load_parser().parse_text(text)
+        heads = ["root", *tree.forms]
+        columns = zip(tree.forms, tree.deprels, tree.heads, strict=True)
+        found = [f"{form} {name.split(':')[0]} {heads[head]}" for form, name, head in columns]
+        assert set(arcs) <= set(found)

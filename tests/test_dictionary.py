@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from sklearn_shag import AveragedParser, BiaffineParser, Tagger, load_model, save_model
 from sklearn_shag.cli import main
-from sklearn_shag.network._tags import TagLookup, look_up_tags
+from sklearn_shag.network._tags import TagLookup, look_up_tags, open_factors
 from sklearn_shag.treebank import Dictionary, read_conllu, read_dictionary, write_conllu
 
 COLUMNS = ("upos", "xpos", "feats", "lemma")
@@ -94,9 +94,9 @@ def test_the_most_probable_entry_is_chosen(seed, joint):
     free = [max(everything, key=lambda row, t=t: score(t, row)) for t in range(12)]
     codes = np.array([[columns[n].index(row[k]) for k, n in enumerate(columns)] for row in free])
     found = look_up_tags(values, codes, combinations, entries, scores)
-    lookup = TagLookup(values, combinations, entries)
+    lookup = TagLookup(values, combinations, entries, open_factors({}, values))
     for part in (slice(5), slice(5, 6), slice(6, None)):
-        lookup.add(codes[part], [own[part] for own in scores])
+        lookup.add([own[part] for own in scores])
     for name, joined in lookup.join().items():
         assert joined.tolist() == found[name].tolist()
     for t, its_entries in enumerate(entries):

@@ -437,13 +437,11 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
     codes = np.stack([rng.integers(0, high, indptr[-1]) for high in (6, 9, 5, 5)], axis=1)
     heads = np.concatenate([np.arange(n) for n in lengths])
     reading = read_sentences(network, Batch(Codes(codes, SPELLINGS), indptr), with_scores=True)
-    arcs, tags = reading.arcs, reading.tags
+    arcs, tags = reading.arcs, reading.tag_scores[:, :5].argmax(axis=1)
     every = np.ones((2, 7), dtype=bool)
     labels = label_scores(network, every, reading, indptr, heads)
     assert arcs.dtype == np.float32
     assert labels.shape == (indptr[-1], 7)
-    assert tags.max() < 5
-    assert_array_equal(reading.tag_scores[:, :5].argmax(axis=1), tags[:, 0])
     assert min(np.unique(labels.argmax(axis=1)).size, np.unique(tags).size) > 1
     begin = 0
     for s, n in enumerate(lengths):
@@ -455,7 +453,6 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
         assert_array_equal(of_sentence.arcs, expected)
         again = label_scores(network, every, of_sentence, alone, heads[part])
         assert_array_equal(again, labels[part])
-        assert_array_equal(of_sentence.tags, tags[part])
         assert_array_equal(of_sentence.tag_scores, reading.tag_scores[part])
         begin += n * (n + 1)
 
@@ -473,8 +470,6 @@ def test_prediction_is_what_is_trained(rng):
     every = np.ones((2, SIZES.n_labels), dtype=bool)
     labels = label_scores(network, every, reading, INDPTR, batch.heads)
     assert_allclose(labels, scores.labels, rtol=1e-5, atol=1e-5)
-    for k, columns in enumerate((slice(0, 3), slice(3, 5))):
-        assert_array_equal(reading.tags[:, k], scores.tags[rows, columns].argmax(axis=1))
     assert_allclose(reading.tag_scores, scores.tags[rows], rtol=1e-5, atol=1e-5)
 
 

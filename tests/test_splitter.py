@@ -192,9 +192,14 @@ def test_sentences_have_all_that_the_format_asks_for():
         ("\n a b\nc \n \n\t\nd\n\n", [(2, 7), (13, 14)]),
         ("a\r\n\r\nb", [(0, 1), (5, 6)]),
         (" \n\n a", [(4, 5)]),
+        ("It snows\r\n" + 8 * "Abc de " + "\nAbc", [(0, 8), (10, 70)]),  # a title
+        (8 * "abc de " + "\nIt is\n" + 7 * "Abc ", [(0, 62), (63, 90)]),
+        (8 * "abc de " + "\nIt is\nso\nand,\nBut\n(Abc", [(0, 79)]),  # all of this goes on
+        ("It snows\nDear John", [(0, 18)]),  # may be verse
+        ("buy\n- milk\n10. eggs\nsoon\n-2", [(0, 3), (4, 10), (11, 27)]),  # a list
     ],
 )
-def test_blank_lines_end_paragraphs(text, paragraphs):
+def test_blank_lines_titles_and_items_are_paragraphs(text, paragraphs):
     assert list_paragraphs(text) == paragraphs
 
 

@@ -2,17 +2,20 @@
 
 import io
 import pickle
+from collections import Counter
 from copy import copy
+from itertools import chain
 from unittest import mock
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold
 
-from sklearn_shag import Tagger
+from sklearn_shag import AveragedParser, BiaffineParser, Tagger
 from sklearn_shag.encoding import Batch
-from sklearn_shag.network._estimators import NetworkTagging
+from sklearn_shag.network._tags import NetworkTagging, open_factors
 from sklearn_shag.parsing import fit_together
 from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
 from tests.estimators import assert_same_model
@@ -67,8 +70,10 @@ def test_no_other_tags_are_read(trees, fitted):
         DependencyTree(tree.forms, upos=tree.upos, xpos=["X"] * len(tree), symbols=tree.forms)
         for tree in trees
     ]
-    one = small().fit(trees)
-    assert_same_model(one, small().fit(odd))
+    one, alone = small().fit(trees), small().fit(odd)
+    assert alone.tag_factors_ == {}  # only parsers, which know relations, use them
+    alone.tag_factors_ = one.tag_factors_
+    assert_same_model(one, alone)
     for some, other in zip(fitted.predict_tags(odd), fitted.predict_tags(trees), strict=True):
         assert_array_equal(some, other)
     xpos = small("xpos").fit(trees)
@@ -194,6 +199,49 @@ def test_tags_fit_together(trees, english):
         assert row == (alone if alone in known else known[place])
     assert n_unknown > 100
     assert small(("lemma", "upos")).fit(trees).tag_combinations_ == []
+
+
+def test_relations_tell_tags_apart(trees, english):
+    """Values of a parser are the best of probability and of how they go with the relation.
+
+    The probability of the first column is the geometric mean of those of the parser and its tagger.
+    """
+    settings = {"hidden_layer_sizes": [8], "max_iter": 4, "calibrate": False, "random_state": 0}
+    model, text = BiaffineParser(tags=("feats", "upos"), **settings).fit(trees), english[100:160]
+    tagger, n_changed = model.tagger_, 0
+    tagger.tag_combinations_ = []
+    relations, n = Counter(r for tree in trees for r in tree.deprels), sum(map(len, trees))
+    indptr, parsed = np.cumsum([0, *map(len, text)]), model.parse(text)
+    assert list(tagger.tag_factors_) == sorted(relations)
+    tables = np.split(np.array([*tagger.tag_factors_.values()]), [len(tagger.tags_)], axis=1)
+    found = NetworkTagging(tagger, Batch(None, indptr, text)).proba()
+    alone = copy(model)
+    alone.tagger_ = None
+    assert alone.tag_values_["feats"] == tagger.tag_values_["feats"]
+    (own,) = alone._score(alone._batch(text)).tagging.proba()
+    mean = np.sqrt(own * found[0])
+    found[0] = mean / mean.sum(axis=1, keepdims=True)
+    mixed, _ = model._score(model._batch(text)).tagging.proba()
+    assert_allclose(mixed, found[0], rtol=1e-4)
+    of_tokens = [sorted(relations).index(r) for tree in parsed for r in tree.deprels]
+    for name, table, proba in zip(("feats", "upos"), tables, found, strict=True):
+        values, columns = tagger.tag_values_[name], [getattr(tree, name) for tree in trees]
+        rows = [tree.deprels for tree in trees]
+        pairs = Counter(zip(chain(*rows), chain(*columns), strict=True))
+        counts = np.array([[pairs[r, v] for v in values] for r in sorted(relations)])
+        expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n
+        assert_allclose(table, 0.3 * np.log((counts + 0.5) / (expected + 0.5)), atol=6e-4)
+        best = (np.log(proba) + table[of_tokens]).argmax(axis=1)
+        n_changed += np.count_nonzero(best != proba.argmax(axis=1))
+        given = [value for tree in parsed for value in getattr(tree, name)]
+        assert given == [values[k] for k in best]
+        assert np.concatenate(model.predict_tags(text, name)).tolist() == given
+    assert n_changed > 10
+    known, more = {"upos": np.array(["B", "D"])}, {"upos": np.array(["A", "B", "C", "D"])}
+    (table,) = open_factors({"nsubj": [1, 2]}, known).place(known, more).tables
+    assert table.tolist() == [[0, 1, 0, 2], [0, 0, 0, 0]]
+    average = AveragedParser([("a", FrozenEstimator(model)), ("b", FrozenEstimator(model))])
+    assert [t.upos for t in average.fit(text).parse(text)] == [t.upos for t in parsed]
 
 
 def test_combinations_behind_the_last_known_one():

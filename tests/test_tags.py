@@ -1,5 +1,6 @@
 """Several columns at once: tags, features, and lemmas by a table and by edits of forms."""
 
+import re
 from collections import Counter
 from itertools import chain
 
@@ -11,9 +12,8 @@ from numpy.testing import assert_array_equal
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag import AveragedParser, BiaffineParser, Tagger
-from sklearn_shag.encoding import Batch, check_sentences
-from sklearn_shag.network._estimators import NetworkTagging
 from sklearn_shag.network._tags import (
+    SCRIPT,
     apply_script,
     choose_lemmas,
     collect_lemmas,
@@ -48,7 +48,9 @@ def parser(english):
 
 @given(WORDS, WORDS)
 def test_scripts_make_the_lemma_of_the_form(form, lemma):
-    assert apply_script(edit_script(form, lemma), form) == lemma
+    script = edit_script(form, lemma)
+    assert apply_script(script, form) == lemma
+    assert re.fullmatch(SCRIPT, script)  # so that files hold it
 
 
 def test_scripts_say_how_many_letters_go_and_which_come():
@@ -57,6 +59,8 @@ def test_scripts_say_how_many_letters_go_and_which_come():
         ("Dogs", "dog"): "lower\t0\t\t1\t",
         ("The", "the"): "lower\t0\t\t0\t",
         ("Paris", "Paris"): "kept\t0\t\t0\t",
+        ("PARIS", "Paris"): "title\t0\t\t0\t",
+        ("paris", "Paris"): "title\t0\t\t0\t",
         ("cities", "city"): "lower\t0\t\t3\ty",
         ("gegangen", "gehen"): "lower\t0\t\t6\then",
         ("unseen", "seen"): "lower\t2\t\t0\t",
@@ -101,7 +105,7 @@ def test_scripts_keep_whole_graphemes(form, lemma, other):
     found = apply_script("\t".join([case, *edits]), other)
     if case != "whole" and found is not None:
         kept = found[len(edits[1]) : len(found) - len(edits[3])]
-        source = other.lower() if case == "lower" else other
+        source = {"lower": other.lower(), "title": other.capitalize()}.get(case, other)
         letters = [match.start() for match in clusters.finditer(source)] + [len(source)]
         begins = [k for k in letters if source.startswith(kept, k) and k + len(kept) in letters]
         assert kept
@@ -223,18 +227,24 @@ def test_averages_fill_in_all_columns(parser, english):
     parsed, columns, sums = average.parse(test), ("upos", "xpos", "feats"), {}
     for name in columns:
         logs = {}
-        for weight, tagger in ((1, parser.tagger_), (3, other.tagger_)):
-            sentences, words = check_sentences(test)
-            batch = Batch(None, np.cumsum([0, *map(len, words)]), sentences)
-            found = NetworkTagging(tagger, batch).proba(np.arange(len(test)))
-            proba = found[list(tagger.tag_values_).index(name)]
-            for value, of_value in zip(tagger.tag_values_[name], proba.T, strict=True):
+        for weight, member in ((1, parser), (3, other)):
+            found = member._score(member._batch(test)).tagging.proba(np.arange(len(test)))
+            known = member.tagger_.tag_values_
+            proba = found[list(known).index(name)]
+            for value, of_value in zip(known[name], proba.T, strict=True):
                 logs.setdefault(value, {})[weight] = np.log(np.maximum(of_value, 1e-6))
         values = sorted(logs)
         own = [sum(w * logs[v].get(w, np.log(1e-6)) for w in (1, 3)) for v in values]
         sums[name] = dict(zip(values, np.broadcast_arrays(*own), strict=True))
     rows = (each.tagger_.tag_combinations_ for each in (parser, other))
     known = sorted(map(tuple, chain(*rows)))
+    factors = parser.tagger_.tag_factors_  # of the first member with these columns
+    pairs = [(name, value) for name, own in parser.tagger_.tag_values_.items() for value in own]
+    for k, relation in enumerate(chain(*(tree.deprels for tree in parsed))):
+        for (name, value), factor in zip(pairs, factors.get(relation, ()), strict=False):
+            if name in sums:
+                sums[name][value] = sums[name][value].copy()
+                sums[name][value][k] += 4 * factor  # weights are 1 and 3
     found = (row for t in parsed for row in zip(t.upos, t.xpos, t.feats, strict=True))
     for k, row in enumerate(found):
         best = tuple(max(own, key=lambda v, own=own: own[v][k]) for own in sums.values())

@@ -26,12 +26,12 @@ class NamedParser(NamedTuple):
 PARSERS = {
     "english": NamedParser(
         None,
-        "3188b44876530d7c9e459e17b6882cd996fa08e24f644ecf5c78612d8fd6b894",
+        "17d5e39c5ddabc3884bc3d7bbe082d83b5ff9e80ae80b546f5de245c949ac765",
         {
             "licence": "CC BY-SA 4.0",
             "treebanks": ["UD_English-EWT", "UD_English-GUM, nine genres"],
             # The guide has more of them.
-            "scores": [{"on": "text of UD_English-EWT's test set", "uas": 0.874, "las": 0.851}],
+            "scores": [{"on": "text of UD_English-EWT's test set", "uas": 0.888, "las": 0.866}],
         },
     )
 }

@@ -31,7 +31,6 @@ from sklearn_shag.parsing import (
     Tagging,
     average_choices,
     encode_combinations,
-    fit_together,
     learn_calibrations,
 )
 from sklearn_shag.sequences import join_names
@@ -464,19 +463,17 @@ class AverageTagging(Tagging):
         self.values, self.combinations, self._codes = keep(parser, parts, _join_tags)
         self._members, self._n_sentences = members, batch.indptr.size - 1
         _, self._first = members[0]
+        self.factors = self._first.factors.place(self._first.values, self.values)
 
     def entries(self):
         return self._first.entries()
 
-    def find(self, with_proba):
-        lookup, proba = TagLookup(self.values, self._codes, self.entries()), []
+    def find(self, with_proba, relations=()):
+        lookup = TagLookup(self.values, self._codes, self.entries(), self.factors, relations)
+        proba = []
         for piece in self._list_pieces():
             of_columns = self.proba(piece)
-            codes = np.stack([p.argmax(axis=1) for p in of_columns], axis=1)
-            logs = [np.log(np.maximum(p, TINY)) for p in of_columns]
-            if self._codes:
-                fit_together(codes, logs, self._codes)
-            found = lookup.add(codes, logs)
+            found = lookup.add([np.log(np.maximum(p, TINY)) for p in of_columns])
             if with_proba:
                 proba.append(pick_proba(self.values, found, of_columns))
         return lookup.join(), join_values(proba) if with_proba else {}

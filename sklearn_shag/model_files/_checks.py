@@ -24,6 +24,7 @@ from sklearn_shag.model_files._archive import ModelFileError, require
 from sklearn_shag.network import (
     LEARNED,
     OF_CHARACTERS,
+    SCRIPT,
     NetworkLearner,
     NetworkWeights,
     Splitter,
@@ -68,9 +69,7 @@ def _learned_axes(model):
 
 _IN_COLUMNS = re.compile(r"[^\t\n\r]+")  # values that CoNLL-U can hold
 _FORM_AND_TAG = re.compile(r"[^\t\n\r]+\t[^\t\n\r]*")
-_SCRIPT = re.compile(  # how a form is edited to its lemma
-    r"whole\t[^\t\n\r]+|(?:kept|lower)(?:\t[0-9]{1,9}\t[^\t\n\r]*){2}", flags=re.ASCII
-)
+_SCRIPT = re.compile(SCRIPT, flags=re.ASCII)
 _LARGEST_DOUBLE = float(np.finfo(float).max)  # float, since numpy's cannot be compared with all int
 # Numbers outside of records, by attribute: their shape, or a function of the model that returns it,
 # in which None is any size, and their smallest and largest value.

@@ -11,6 +11,7 @@ from sklearn_shag.network._splitter import Splitter, SplitterFormat, compile_pat
 from sklearn_shag.network._tagger import Tagger
 from sklearn_shag.network._tags import (
     LEARNED,
+    SCRIPT,
     TagLookup,
     join_values,
     list_known_columns,

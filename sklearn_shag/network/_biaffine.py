@@ -11,11 +11,11 @@ import numpy as np
 
 from sklearn_shag.conditional import ArcLabeller, ArcParser, Examples, find_places
 from sklearn_shag.encoding import ask_vectors, check_sentences, collect_labels, encode_labels
-from sklearn_shag.network._estimators import NetworkStart, NetworkTagging, TagLearner
+from sklearn_shag.network._estimators import NetworkStart, TagLearner
 from sklearn_shag.network._network import make_network
 from sklearn_shag.network._reading import label_scores, read_sentences
 from sklearn_shag.network._tagger import Tagger
-from sklearn_shag.network._tags import LEARNED, encode_tags, read_tags
+from sklearn_shag.network._tags import LEARNED, NetworkTagging, encode_tags, read_tags
 from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Dictionary, Heads, Sentences
 from sklearn_shag.utils._param_validation import StrOptions, fit_context
@@ -148,6 +148,9 @@ class BiaffineParser(TagLearner, ArcParser):
         The same values; empty if none are learned.
     tag_column_ : None or str
         The column that these values belong to.
+    tag_factors_ : dict of list of float
+        What the relation of a token adds to the scores of the values of `tag_values_`, as in
+        :class:`Tagger`, whose own factors count if there is a `tagger_`.
     tagger_ : None or Tagger
         The tagger that predicts several columns.
     embeddings_name_ : None or str
@@ -350,26 +353,27 @@ class BiaffineParser(TagLearner, ArcParser):
 
     def _start(self, trees, chosen, rng):
         if self._goes_on:
-            columns, network, _ = self._network()
+            opened = self._network()
             self._check_unchanged(
-                "hidden_layer_sizes", network.sizes.hidden, tuple(self.hidden_layer_sizes)
+                "hidden_layer_sizes", opened.network.sizes.hidden, tuple(self.hidden_layer_sizes)
             )
             learner = self if self.tagger_ is None else self.tagger_
             both = map(_as_parameter, (learner.tag_values_, self._list_tag_columns()))
             self._check_unchanged("tags", *both)
             return NetworkStart(
-                columns,
+                opened.columns,
                 self.vocabulary_,
                 self.labels_,
                 self.tag_values_,
-                network.sizes,
+                opened.network.sizes,
                 self.weights_,
+                self.tag_factors_,
             )
         sentences = trees.sentences.take(chosen)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
         columns = self._learned_along()
         tags = [read_tags(columns, sentence) for sentence in sentences]
-        return self._new_start(sentences, collect_labels(labels), columns, tags, rng)
+        return self._new_start(sentences, collect_labels(labels), columns, tags, rng, labels)
 
     def _encode_examples(self, trees, start, rng):
         tags = [read_tags(start.tag_values, sentence) for sentence in trees.sentences]
@@ -400,12 +404,14 @@ class BiaffineParser(TagLearner, ArcParser):
     def _score(self, batch, rung=0):
         if rung:
             return None
-        network, labeller, tagging = self._network().network, None, None
+        opened, labeller, tagging = self._network(), None, None
+        network = opened.network
         reading = read_sentences(network, batch, with_scores=True)
         if self._has_labels:
             labeller = NetworkLabeller(self, batch, network, reading)
         if self.tagger_ is not None:
-            tagging = NetworkTagging(self._own_tagger(), batch._replace(codes=None))
+            own = opened.tag_values, reading.tag_scores
+            tagging = NetworkTagging(self._own_tagger(), batch._replace(codes=None), others=own)
         elif self.tag_values_:
             tagging = NetworkTagging(self, batch, reading)
         return _score_reading(

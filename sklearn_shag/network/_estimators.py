@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from functools import cached_property, partial
-from itertools import chain
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.conditional import run_passes
@@ -29,7 +27,7 @@ from sklearn_shag.encoding import (
     list_values,
     make_columns,
     name_source,
-    places_of,
+    read_column,
     split_embeddings,
     split_features,
 )
@@ -46,11 +44,16 @@ from sklearn_shag.network._parameters import (
     spell_vectors,
     tabulate_embeddings,
 )
-from sklearn_shag.network._reading import read_sentences
-from sklearn_shag.network._tags import LEARNED, TagLookup, collect_tags, finish_lemmas, pick_proba
+from sklearn_shag.network._tags import (
+    LEARNED,
+    NetworkTagging,
+    collect_tags,
+    open_factors,
+    weigh_relations,
+)
 from sklearn_shag.network._training import Trainer
-from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
-from sklearn_shag.treebank import Dictionary, Sentences, compose_words
+from sklearn_shag.parsing import Forest, Scored, ask, list_columns
+from sklearn_shag.treebank import Dictionary, Sentences
 from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import BaseEstimator, WatchedMixin, keep
 from sklearn_shag.utils._messages import shorten
@@ -83,6 +86,7 @@ class NetworkStart(NamedTuple):
     tag_values: dict  # by learned column
     sizes: Sizes
     weights: NetworkWeights
+    tag_factors: dict = {}  # as in weigh_relations
 
 
 class OpenNetwork(NamedTuple):
@@ -91,6 +95,7 @@ class OpenNetwork(NamedTuple):
     columns: Columns
     network: Network
     tag_values: dict  # an array of the known values of each learned column
+    factors: NamedTuple  # TagFactors of these values
 
 
 class NetworkLearner(WatchedMixin, BaseEstimator):
@@ -241,6 +246,7 @@ class TagLearner(NetworkLearner):
     # Model files hold the vectors of words, or moments of vectors in context, instead.
     _unsaved_params = ("embeddings",)
 
+    tag_factors_: dict[str, list[float]] = {}
     lemmas_, tag_combinations_ = {}, []  # if none are learned
     embeddings_name_: str | None = None
 
@@ -279,8 +285,11 @@ class TagLearner(NetworkLearner):
             )
         return columns
 
-    def _new_start(self, sentences, labels, tag_columns, tags, rng):
-        """Return a NetworkStart for sentences, relations (None without arcs) and tags."""
+    def _new_start(self, sentences, labels, tag_columns, tags, rng, relations):
+        """Return a NetworkStart for sentences with tags, and with the relations of their tokens.
+
+        The different ones, `labels`, are None if arcs are not scored.
+        """
         tag_values = collect_tags(tag_columns, tags, self.min_count)
         names = split_features(self._choose_columns(sentences), sentences)
         vocabulary = list_values(names, sentences, self.min_count)
@@ -290,7 +299,8 @@ class TagLearner(NetworkLearner):
             vocabulary[VECTOR], vectors = tabulate_embeddings(of_words)
         moments = compute_moments(in_context and ask_vectors(in_context, sentences))
         start = self._begin(vocabulary, rng, labels, tag_values, (vectors, moments))
-        return start._replace(columns=make_columns(vocabulary))
+        factors = weigh_relations(tag_values, tags, relations)
+        return start._replace(columns=make_columns(vocabulary), tag_factors=factors)
 
     def _choose_columns(self, sentences):
         """Return the names of the columns to read; refuse columns that are to be learned."""
@@ -309,20 +319,16 @@ class TagLearner(NetworkLearner):
         return choose_columns(columns, sentences, letters=True)
 
     def _list_learned(self, start):
-        """Return the fitted attributes `tag_values_` and `embeddings_name_`."""
+        """Return the fitted attributes about tags, and `embeddings_name_`."""
         name = name_source(self._context_source()) if start.weights.moments.size else None
-        return {"tag_values_": start.tag_values, "embeddings_name_": name}
+        of_tags = {"tag_values_": start.tag_values, "tag_factors_": start.tag_factors}
+        return of_tags | {"embeddings_name_": name}
 
     def _network(self):
         """Return the OpenNetwork of the learned weights."""
-        parts = (
-            self.vocabulary_,
-            getattr(self, "labels_", None),
-            self.tag_values_,
-            self.tag_combinations_,
-            self.weights_,
-        )
-        return keep(self, parts, _open_learned)
+        labels = getattr(self, "labels_", None)
+        tags = self.tag_values_, self.tag_combinations_, self.tag_factors_
+        return keep(self, (self.vocabulary_, labels, *tags, self.weights_), _open_learned)
 
     def _makes_copies(self, start):
         """Tell whether to learn from altered copies, which have nothing but words to read."""
@@ -377,6 +383,8 @@ class TagLearner(NetworkLearner):
     def predict_tags(self, X: Sentences, column: str | None = None) -> ObjectArray:
         """Tag sentences.
 
+        Tags of a parser are those of `parse`, which depend on the relations that it finds.
+
         Parameters
         ----------
         X : sequence of length n_sentences
@@ -408,7 +416,11 @@ class TagLearner(NetworkLearner):
                 f"This {type(self).__name__} has learned the columns "
                 f"{', '.join(tagger.tag_values_)}, and not {shorten(column)}."
             )
-        return object_array([found[column] for found in tagger._predict_columns(X)])
+        if hasattr(self, "parse"):  # relations have a say in tags
+            found = [np.array(read_column(tree, column), dtype=object) for tree in self.parse(X)]
+        else:
+            found = [of_columns[column] for of_columns in self._predict_columns(X)]
+        return object_array(found)
 
     def _own_tagger(self):
         """Return the estimator that predicts tags: `tagger_` with these parameters, or self."""
@@ -433,77 +445,7 @@ class TagLearner(NetworkLearner):
         return Scored(tagging=NetworkTagging(self, batch))
 
 
-class NetworkTagging(Tagging):
-    """The columns that the network of a TagLearner finds.
-
-    Parameters
-    ----------
-    learner : TagLearner
-    batch : Batch
-        Without codes, it is encoded when it is read, without checks: its parser has checked it.
-    reading : Reading or None, default=None
-        Of this batch, if it has been read already.
-    """
-
-    def __init__(self, learner, batch, reading=None):
-        opened = learner._network()
-        self.values, self.combinations = opened.tag_values, learner.tag_combinations_
-        self._network, self._learner = opened.network, learner
-        self._batch, self._reading = batch, reading
-
-    @cached_property
-    def _encoded(self):
-        if self._batch.codes is not None:
-            return self._batch
-        batch = self._batch
-        codes = self._learner._encode(batch.sentences, None, batch.indptr, check=False)
-        return batch._replace(codes=codes)
-
-    def entries(self):
-        dictionary = self._learner.dictionary
-        if dictionary is None:
-            return ()
-        forms = [getattr(sentence, "forms", sentence) for sentence in self._batch.sentences]
-        return list(map(dictionary.get, compose_words(list(chain.from_iterable(forms)))))
-
-    def find(self, with_proba):
-        lookup = TagLookup(self.values, self._network.combinations, self.entries())
-        reading = self._reading
-        if reading is None:
-            reading = read_sentences(
-                self._network, self._encoded, with_scores=with_proba, look_up=lookup.add
-            )
-        else:
-            lookup.add(reading.tags, self._by_column(reading.tag_scores))
-        found = lookup.join()
-        if not with_proba:
-            return found, {}
-        return found, pick_proba(self.values, found, self._make_proba(reading.tag_scores))
-
-    def proba(self, chosen=None):
-        return self._make_proba(self._read_scores(chosen).astype(np.float64))
-
-    def _read_scores(self, chosen):
-        """Return the scores of all tags, (n_tokens, n_tags), of all sentences or the chosen."""
-        if self._reading is None:
-            batch = self._encoded if chosen is None else self._encoded.take(chosen)
-            return read_sentences(self._network, batch, with_scores=True).tag_scores
-        scores = self._reading.tag_scores
-        return scores if chosen is None else scores[places_of(self._batch.indptr, chosen)[1]]
-
-    def _by_column(self, scores):
-        return [scores[:, part] for part in self._network.tags]
-
-    def _make_proba(self, scores):
-        return [softmax(part, axis=1) for part in self._by_column(np.nan_to_num(scores))]
-
-    def finish(self, found):
-        if "lemma" not in self.values:
-            return found
-        return finish_lemmas(self._learner.lemmas_, self._batch.sentences, found)
-
-
-def _open_learned(vocabulary, labels, tag_values, combinations, weights):
+def _open_learned(vocabulary, labels, tag_values, combinations, factors, weights):
     tags = {name: np.array(values, dtype=object) for name, values in tag_values.items()}
     network = open_network(weights, vocabulary, labels, tag_values, combinations)
-    return OpenNetwork(make_columns(vocabulary), network, tags)
+    return OpenNetwork(make_columns(vocabulary), network, tags, open_factors(factors, tags))

@@ -10,7 +10,6 @@ from sklearn_shag.network._layers import add_up_arcs, embed_tokens, rectify, sca
 from sklearn_shag.network._network import pack_network
 from sklearn_shag.network._parameters import vector_sizes
 from sklearn_shag.network._products import apply_panels
-from sklearn_shag.parsing import fit_together
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._parallel import one_thread
 
@@ -27,7 +26,6 @@ class Reading(NamedTuple):
     arcs: np.ndarray  # (n_arcs,), scores in the layout of marginals
     label_modifiers: np.ndarray  # (n_rows, label)
     label_heads: np.ndarray  # (n_rows, label), the root first in each sentence
-    tags: np.ndarray  # (n_tokens, n_columns), the best tag of each learned column
     tag_scores: np.ndarray  # (n_tokens, n_tags), or (n_tokens, 0) if not wanted
 
 
@@ -40,10 +38,10 @@ def read_sentences(network, batch, with_scores=False, look_up=None):
     batch : Batch
         Codes of shape (n_tokens, n_columns).
     with_scores : bool, default=False
-        Whether to return the scores of all tags, and not only the best tags.
+        Whether to return the scores of all tags.
     look_up : None or callable, default=None
-        Called for one part of the tokens after the other with their best tags, and a list of the
-        scores of each learned column, (n_tokens, n_values).
+        Called for one part of the tokens after the other with a list of the scores of each learned
+        column, (n_tokens, n_values).
 
     Returns
     -------
@@ -135,19 +133,20 @@ def _encode(network, inputs, places, begins):
 @table_kernel
 def _scan_inputs(inputs, places, begins, states):
     """Compute the states of recurrent units; sigmoids are (1 + tanh) / 2."""
-    one, half, n = np.float32(1), np.float32(0.5), states.shape[1]
+    one, half, n = np.float32(1), np.float32(0.5), states.shape[1] // 2
     for s in range(begins.size - 1):
         for side in range(2):
             first, last, step = scan_order(begins, s, side)
-            units = range(side * (n // 2), (side + 1) * (n // 2))
-            row = places[first]
-            for k in units:
-                states[first, k] = (one - (half + half * inputs[row, n + k])) * inputs[row, k]
-            for t in range(first + step, last + step, step):
-                row = places[t]
-                for k in units:
-                    x, f = inputs[row, k], half + half * inputs[row, n + k]
-                    states[t, k] = x + f * (states[t - step, k] - x)
+            begin, end = side * n, (side + 1) * n
+            before = states[first, begin:end]
+            for t in range(first, last + step, step):
+                # Each row has a view, so that several units are computed at once.
+                row, h = inputs[places[t]], states[t, begin:end]
+                x, gates = row[begin:end], row[2 * n + begin : 2 * n + end]
+                for k in range(n):
+                    f = half + half * gates[k]
+                    h[k] = (one - f) * x[k] if t == first else x[k] + f * (before[k] - x[k])
+                before = h
 
 
 @table_kernel
@@ -169,16 +168,11 @@ def _score_encoded(network, encoded, begins, with_scores, look_up):
     arcs = _score_arcs(panels, heads, modifiers, begins) if arc else np.empty(0, dtype=np.float32)
     scores = apply_panels(encoded, panels.tags)[:, : sum(network.sizes.n_tags)]
     scores = np.delete(scores, begins[:-1], axis=0)  # of roots
-    of_columns = [scores[:, columns] for columns in network.tags]
-    best = np.array([each.argmax(axis=1) for each in of_columns], dtype=np.int64)
-    best = best.T.reshape(len(scores), len(of_columns))
-    if network.combinations:
-        fit_together(best, of_columns, network.combinations)
     if look_up is not None:
-        look_up(best, of_columns)
+        look_up([scores[:, columns] for columns in network.tags])
     if not with_scores:
         scores = scores[:, :0].copy()  # a view would keep the whole array
-    return Reading(arcs, *of_labels, best, scores)
+    return Reading(arcs, *of_labels, scores)
 
 
 def _score_arcs(panels, heads, modifiers, begins):

@@ -432,9 +432,9 @@ class Splitter(TreeTransformer, NetworkLearner):
         places, is_own, indptr = cut_into_pieces(composed, paragraphs)
         reading = read_sentences(network, Batch(codes[places], indptr), with_scores=True)
         places = places[is_own]
-        best, scores = reading.tags[is_own, 0], reading.tag_scores[is_own]
+        scores = reading.tag_scores[is_own]
         found = np.zeros(len(composed), dtype=np.int8)
-        found[places] = best
+        found[places] = scores.argmax(axis=1)
         runs = list_runs(composed, scripts)
         correct_ends(found, composed, paragraphs, lines, self._keeps_space, patterns, runs)
 

@@ -104,6 +104,10 @@ class Tagger(TreeTransformer, TagLearner):
     tag_combinations_ : list of list of str
         The combinations of values, without lemmas, that training tokens have, of which a token gets
         the most probable one. Empty for a single column.
+    tag_factors_ : dict of list of float
+        For each relation of the training trees a number for each value of one column after the
+        other: 0.3 times the logarithm of how much more often training tokens have both than by
+        chance. A :class:`BiaffineParser`, which finds relations, adds it to the scores of values.
     lemmas_ : dict of str to str
         The known lemmas, by the form and the value of the first column, with a tab between them.
         Empty if none are learned.
@@ -236,7 +240,9 @@ class Tagger(TreeTransformer, TagLearner):
         sentences, tags = sentences.take(chosen), [known[s][2] for s in chosen]
         weights = weights[chosen]
         rng = check_random_state(self.random_state)
-        start = self._new_start(sentences, None, columns, tags, rng)
+        start = self._new_start(
+            sentences, None, columns, tags, rng, [read_column(each, "deprel") for each in sentences]
+        )
         indptr = np.cumsum([0, *map(len, sentences)])
         examples = without_heads(
             None, indptr, encode_tags(start.tag_values, tags, indptr[-1]), weights

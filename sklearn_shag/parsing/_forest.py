@@ -67,12 +67,15 @@ class Tagging(ABC):
     combinations: list = []  # those that may be found, sorted; if there are none, all may
 
     @abstractmethod
-    def find(self, with_proba):
+    def find(self, with_proba, relations=()):
         """Find the best value of each token, and if wanted the probabilities of these values.
 
         Parameters
         ----------
         with_proba : bool
+        relations : sequence of str of length n_tokens, default=()
+            Those that the tokens have, or none if they are not known. Probabilities do not depend
+            on them.
 
         Returns
         -------
@@ -324,15 +327,16 @@ class Forest:
             return names, None
         return names, labeller.proba(scores)[np.arange(codes.size), codes]
 
-    def columns(self, with_proba=False):
+    def columns(self, with_proba=False, relations=()):
         """Values of the learned columns of tokens, by name, each (n_tokens,).
 
-        Behind them, if wanted, are the probabilities of those of tags.
+        Behind them, if wanted, are the probabilities of those of tags. Values depend on the
+        relations of the tokens, if these are given.
         """
         tagging = self.scored.tagging
         if tagging is None:
             return {}, {}
-        found, proba = tagging.find(with_proba)
+        found, proba = tagging.find(with_proba, relations)
         return tagging.finish(found), proba
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import compress, repeat
+from itertools import chain, compress, repeat
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -284,7 +284,8 @@ def list_answers(find, groups, with_logs, with_marginals, with_proba, forest):
         ends = np.cumsum(list(map(len, rows)))[:-1]
         logs = [part.tolist() for part in np.split(np.minimum(forest.log_proba(rows), 0.0), ends)]
     labels = _label_rows(forest, rows, groups, with_proba)
-    columns, proba = forest.columns(with_proba)
+    relations = [] if forest.scored.labeller is None else [own[0][0] for own in labels]
+    columns, proba = forest.columns(with_proba, list(chain(*relations)))
     columns = split_columns(forest.batch, columns)
     proba = split_columns(forest.batch, proba) if proba else [{}] * len(rows)
     marginals = list_corrected(forest) if with_marginals else marginals

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +46,12 @@ _BEGINS_PARAGRAPH = re.compile(r"^#\s*new(par|doc)\b", re.MULTILINE)
 NO_SPACE_BEHIND = "# space_after_document = No"
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _LINE_END = re.compile(r"[\r\n]\s*")  # the line ends of Python's text files, with blank lines
+_NEXT_LINE = re.compile(r"\n\s*(\S+)")
+_ITEM = re.compile(r"[-*\u2022]|\d\d?[.)]")  # begins an item of a list
+# A line that ends on purpose, as titles do, has with the next word at most half the characters of
+# the longest line of its paragraph, which has so many at least: that line was filled up. Short
+# lines alone may be verse.
+LONG_LINE = 40
 _SPACE, _SPACES = re.compile(r"\s"), re.compile(r"\s*")
 # White space that no form can hold: several characters, or one that ends lines or columns, also for
 # other readers.
@@ -477,13 +483,31 @@ def check_text(text):
 
 
 def list_paragraphs(text, lines=False):
-    """List begin and end of each paragraph, or of each line, of a text, without space around it."""
+    """List begin and end of each paragraph, or of each line, of a text, without space around it.
+
+    Titles and items of lists in lines of their own are paragraphs, too.
+    """
     begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
     found = []
     for match in (_LINE_END if lines else _BLANK_LINES).finditer(text, begin, end):
         found.append((begin, begin + len(text[begin : match.start()].rstrip())))
         begin = match.end()
-    return [*found, (begin, end)]
+    found.append((begin, end))
+    return found if lines else list(chain.from_iterable(_cut_lines(text, *each) for each in found))
+
+
+def _cut_lines(text, begin, end):
+    """Yield begin and end of the parts of a paragraph, cut where lines end on purpose."""
+    longest = max(map(len, text[begin:end].split("\n")))
+    for match in _NEXT_LINE.finditer(text, begin, end):
+        first = max(text.rfind("\n", 0, match.start()) + 1, begin)
+        line, word = text[first : match.start()].rstrip(), match[1]
+        is_short = longest >= max(LONG_LINE, 2 * len(line + word))
+        goes_on = line[-1] in ",;([/-" or not (word[0].isupper() or word[0].isdigit())
+        if _ITEM.fullmatch(word) or (is_short and not goes_on):
+            yield begin, first + len(line)
+            begin = match.start(1)
+    yield begin, end
 
 
 def correct_ends(ends, text, paragraphs, lines=False, keeps_space=None, patterns=(), runs=()):
