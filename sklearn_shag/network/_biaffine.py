@@ -10,7 +10,13 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from sklearn_shag.conditional import ArcLabeller, ArcParser, Examples, find_places
-from sklearn_shag.encoding import ask_vectors, check_sentences, collect_labels, encode_labels
+from sklearn_shag.encoding import (
+    ask_vectors,
+    check_sentences,
+    collect_labels,
+    encode_labels,
+    read_column,
+)
 from sklearn_shag.network._estimators import NetworkStart, TagLearner
 from sklearn_shag.network._network import make_network
 from sklearn_shag.network._reading import label_scores, read_sentences
@@ -400,6 +406,9 @@ class BiaffineParser(TagLearner, ArcParser):
             start, examples, chosen, rng, validate, self.n_iter_no_change
         )
         return weights, self._list_learned(start) | history
+
+    def _predict_column(self, X, column):  # relations have a say in tags
+        return [np.array(read_column(tree, column), dtype=object) for tree in self.parse(X)]
 
     def _score(self, batch, rung=0):
         if rung:

@@ -27,7 +27,6 @@ from sklearn_shag.encoding import (
     list_values,
     make_columns,
     name_source,
-    read_column,
     split_embeddings,
     split_features,
 )
@@ -416,11 +415,10 @@ class TagLearner(NetworkLearner):
                 f"This {type(self).__name__} has learned the columns "
                 f"{', '.join(tagger.tag_values_)}, and not {shorten(column)}."
             )
-        if hasattr(self, "parse"):  # relations have a say in tags
-            found = [np.array(read_column(tree, column), dtype=object) for tree in self.parse(X)]
-        else:
-            found = [of_columns[column] for of_columns in self._predict_columns(X)]
-        return object_array(found)
+        return object_array(self._predict_column(X, column))
+
+    def _predict_column(self, X, column):
+        return [found[column] for found in self._predict_columns(X)]
 
     def _own_tagger(self):
         """Return the estimator that predicts tags: `tagger_` with these parameters, or self."""

@@ -335,11 +335,9 @@ class TagFactors(NamedTuple):
 
     def place(self, values, among):
         """Return the factors of the same values among others, both dicts of sorted arrays."""
-        tables = []
-        for table, own, of_all in zip(self.tables, values.values(), among.values(), strict=True):
-            tables.append(np.zeros((len(table), len(of_all)), dtype=np.float32))
-            tables[-1][:, np.searchsorted(of_all, own)] = table
-        return self._replace(tables=tables)
+        columns = zip(self.tables, values.values(), among.values(), strict=True)
+        others = np.zeros((len(self.rows) + 1, 1), dtype=np.float32)
+        return self._replace(tables=[place_values(*column, others) for column in columns])
 
 
 def open_factors(factors, values):
@@ -350,14 +348,14 @@ def open_factors(factors, values):
     return TagFactors(rows, np.split(table, np.cumsum(sizes)[:-1], axis=1))
 
 
-def place_scores(scores, own, among):
-    """Place scores of values, (n_tokens, n_values), among others; both are sorted arrays.
+def place_values(numbers, own, among, others):
+    """Place the numbers of values, (n_rows, n_values), among other values; both are sorted arrays.
 
-    Other values get the lowest score of a token.
+    Those that have none get `others`, (n_rows, 1).
     """
     is_known = np.isin(own, among)
-    placed = np.repeat(scores.min(axis=1, keepdims=True), len(among), axis=1)
-    placed[:, np.searchsorted(among, own[is_known])] = scores[:, is_known]
+    placed = np.repeat(others, len(among), axis=1)
+    placed[:, np.searchsorted(among, own[is_known])] = numbers[:, is_known]
     return placed
 
 
@@ -544,7 +542,8 @@ class NetworkTagging(Tagging):
         self._others, column = None, next(iter(self.values))
         if others is not None and column in others[0]:
             values, scores = others
-            self._others = place_scores(scores, values[column], self.values[column])
+            lowest = scores.min(axis=1, keepdims=True)  # of values that only the learner knows
+            self._others = place_values(scores, values[column], self.values[column], lowest)
 
     @cached_property
     def _encoded(self):
