@@ -143,14 +143,18 @@ class _Contract:
 
     def check_partial_fit(self):
         if hasattr(self.estimator, "partial_fit"):
-            parser = clone(self.estimator).partial_fit(self.trees[:25])
-            self._require_same(parser.partial_fit(self.trees[25:]), "partial_fit goes on learning")
+            self._require_same(
+                clone(self.estimator).partial_fit(self.trees[:25]).partial_fit(self.trees[25:]),
+                "partial_fit goes on learning",
+            )
 
     def check_sample_weight(self):
         if has_fit_parameter(self.estimator, "sample_weight"):
             weights = np.repeat([0.0, 1.0], [len(self.others), len(self.trees)])
-            parser = clone(self.estimator).fit(self.others + self.trees, sample_weight=weights)
-            self._require_same(parser, "weights are 1 by default, and 0 leaves sentences out")
+            self._require_same(
+                clone(self.estimator).fit(self.others + self.trees, sample_weight=weights),
+                "weights are 1 by default, and 0 leaves sentences out",
+            )
             self._require(set(weights) == {0, 1}, "fit leaves weights as they are")
 
     def check_files(self):
@@ -186,8 +190,8 @@ class _Contract:
             self._require(len(answers) == 0, "of no sentences there are no answers")
 
     def check_heads(self):
-        predicted, parsed = self.model.predict(self.others), self.model.parse(self.others)
-        for tree, heads in zip(parsed, predicted, strict=True):
+        predicted = self.model.predict(self.others)
+        for tree, heads in zip(self.model.parse(self.others), predicted, strict=True):
             self._require_trees([heads], len(tree))
             self._require(np.array_equal(tree.heads, heads), "parse writes the heads of predict")
         self._require(
@@ -201,17 +205,20 @@ class _Contract:
             self._require(not own.diagonal(1).any(), "no token is the head of itself")
 
     def check_chunks(self):
-        together = zip(*self._query(self.model, self.others), strict=True)
         alone = [chain(*self._query(self.model, [tree])) for tree in self.others]
-        self._require(_are_same(alone, together), "a sentence is parsed as if it were alone")
+        self._require(
+            _are_same(alone, zip(*self._query(self.model, self.others), strict=True)),
+            "a sentence is parsed as if it were alone",
+        )
 
     def check_labels(self):
         if len(getattr(self.model, "labels_", ())):
             labels = np.concatenate(self.model.predict_labels(self.others))
             self._require(np.isin(labels, self.model.labels_).all(), "labels are some of labels_")
-            probabilities = np.concatenate(self.model.predict_label_proba(self.others))
             self._require_distributions(
-                probabilities, (len(labels), len(self.model.labels_)), "probabilities of labels"
+                np.concatenate(self.model.predict_label_proba(self.others)),
+                (len(labels), len(self.model.labels_)),
+                "probabilities of labels",
             )
 
     def check_tags(self):
@@ -274,11 +281,10 @@ class _Contract:
     def _query(self, model, sentences):
         """Ask for all that a parser says of each sentence: a list for each method."""
         methods = [getattr(model, name) for name in BY_SENTENCE if hasattr(model, name)]
-        answers = [list(method(sentences)) for method in methods]
-        return [*answers, [tree.to_conllu() for tree in model.parse(sentences)]]
+        texts = [tree.to_conllu() for tree in model.parse(sentences)]
+        return [*(list(method(sentences)) for method in methods), texts]
 
 
 def _are_same(one, other):
     """Tell whether lists of lists of arrays or numbers are equal to the last bit."""
-    pairs = zip(chain(*one), chain(*other), strict=True)
-    return all(np.array_equal(*pair) for pair in pairs)
+    return all(np.array_equal(*pair) for pair in zip(chain(*one), chain(*other), strict=True))
