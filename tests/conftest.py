@@ -59,6 +59,17 @@ def fitted(trees):
     return fit
 
 
+@pytest.fixture(scope="session")
+def weights():
+    """Weights of those trees, as often as which each may be repeated."""
+    return np.arange(60) % 3
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
 @pytest.fixture(params=ESTIMATORS)
 def estimator(request):
     """Every estimator, not fitted."""

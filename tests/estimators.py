@@ -27,7 +27,7 @@ from sklearn_shag import (
     Tagger,
 )
 from sklearn_shag.datasets import load_english
-from sklearn_shag.treebank import TokenFeature
+from sklearn_shag.treebank import DependencyTree, TokenFeature
 
 # Parsers of sentences of any kind.
 OF_SYMBOLS = {
@@ -226,6 +226,19 @@ def symbols_of(model):
     if hasattr(model, "vocabulary_"):
         return set(model.vocabulary_["symbol"])
     return set(model.symbols_)
+
+
+def hide(tree, seed, share=0.5):
+    """The same tree with some heads unknown; relations stay."""
+    hidden = np.random.default_rng(seed).uniform(size=len(tree)) < share
+    return tree.with_heads(np.where(hidden, -1, tree.heads), tree.deprels, keep_deps=True)
+
+
+def mirror(tree):
+    """A tree of the mirrored language."""
+    heads = [0 if head == 0 else len(tree) + 1 - head for head in tree.heads[::-1]]
+    deprels = [f"{deprel}'" for deprel in tree.deprels[::-1]]
+    return DependencyTree(list(tree.symbols[::-1]), heads, deprels=deprels)
 
 
 def without_relations(tree):

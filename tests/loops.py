@@ -1,9 +1,10 @@
-"""Cases of a test, one after the other in one test."""
+"""Loops of tests: over cases, one after the other in one test, and over pairs of arrays."""
 
 import functools
 import inspect
 
 import pytest
+from numpy.testing import assert_allclose
 
 
 def over(names, cases):
@@ -35,3 +36,9 @@ def over(names, cases):
         return loop
 
     return decorate
+
+
+def assert_all_close(found, expected, **tolerances):
+    """Assert that there are as many arrays as expected, and that each is the expected one."""
+    for one, other in zip(found, expected, strict=True):
+        assert_allclose(one, other, **tolerances)

@@ -5,6 +5,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import chi2
 
 LEFT, RIGHT = 0, 1
 
@@ -53,6 +54,24 @@ def projective_trees(n_tokens, single_root=True):
     ]
 
 
+@cache
+def partial_trees(n_tokens):
+    """All parts of trees with one root, -1 for an unknown head, and whole trees with several."""
+    masks = list(itertools.product([False, True], repeat=n_tokens))
+    trees = filter(is_tree, itertools.product(range(n_tokens + 1), repeat=n_tokens))
+    return {
+        tuple(np.where(mask, -1, tree).tolist())
+        for tree in trees
+        for mask in masks
+        if tree.count(0) == 1 or not any(mask)
+    }
+
+
+def fits(tree, known):
+    """Whether a tree has all heads that are known, which are not -1."""
+    return all(own in (-1, head) for own, head in zip(known, tree, strict=True))
+
+
 def tree_sequences(heads):
     """(head position, direction, modifier positions head-outwards) of every half of a tree."""
     n_tokens = len(heads)
@@ -84,14 +103,28 @@ def tree_value(operators, codes, heads, arc_scores=None, stop_scores=None):
     return value
 
 
+def sum_trees(trees, values):
+    """The sum of the values of trees over the same tokens, and the share of each arc in it."""
+    n_tokens = len(trees[0])
+    of_arcs = np.zeros((n_tokens, n_tokens + 1))
+    for heads, value in zip(trees, values, strict=True):
+        of_arcs[np.arange(n_tokens), heads] += value
+    return np.sum(values), of_arcs / np.sum(values)
+
+
 def partition_and_marginals(operators, codes, single_root=True, arc_scores=None, stop_scores=None):
-    n_tokens = len(codes) - 1
-    z, marginals = 0.0, np.zeros((n_tokens, n_tokens + 1))
-    for heads in projective_trees(n_tokens, single_root):
-        value = tree_value(operators, codes, heads, arc_scores, stop_scores)
-        z += value
-        marginals[np.arange(n_tokens), heads] += value
-    return z, marginals / z
+    trees = projective_trees(len(codes) - 1, single_root)
+    values = [tree_value(operators, codes, heads, arc_scores, stop_scores) for heads in trees]
+    return sum_trees(trees, values)
+
+
+def enumerate_loss(scores, known):
+    """log Z - log Z(known), over projective trees, and its derivatives by the scores of arcs."""
+    trees = np.array(projective_trees(len(known)))
+    values = np.exp(scores[np.arange(len(known)), trees].sum(axis=1))
+    z, of_arcs = sum_trees(trees, values)
+    z_known, of_known_arcs = sum_trees(trees, values * [fits(tree, known) for tree in trees])
+    return np.log(z / z_known), of_arcs - of_known_arcs
 
 
 def expected_counts(operators, codes, single_root=True, arc_scores=None, stop_scores=None):
@@ -240,6 +273,20 @@ def best_tree(scores, trees=None):
         projective_trees(len(scores)) if trees is None else trees,
         key=lambda heads: sum(scores[m][h] for m, h in enumerate(heads)),
     )
+
+
+def chi_square(samples, trees, probabilities):
+    """The p-value of how often each tree was drawn; those of less than ten are put together."""
+    places = {tuple(tree): place for place, tree in enumerate(trees)}
+    drawn = [places[tuple(heads)] for heads in samples.tolist()]
+    observed, expected = np.bincount(drawn, minlength=len(trees)), probabilities * len(samples)
+    assert not observed[expected == 0].any()
+    rare = expected < 10
+    observed = np.append(observed[~rare], observed[rare].sum())
+    expected = np.append(expected[~rare], expected[rare].sum())
+    cells = expected > 1e-9
+    statistic = ((observed - expected)[cells] ** 2 / expected[cells]).sum()
+    return chi2.sf(statistic, max(cells.sum() - 1, 1))
 
 
 def ngram_counts(sentences, n):

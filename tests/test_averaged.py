@@ -40,6 +40,7 @@ from tests.estimators import (
     ESTIMATORS,
     REPRESENTATIVES,
     assert_same_model,
+    mirror,
     parameters,
     repeat,
     same,
@@ -494,13 +495,6 @@ def test_names_that_methods_of_dictionaries_have(train):
 
 
 # Weights from raw text
-
-
-def mirror(tree):
-    """A tree of the mirrored language."""
-    heads = [0 if head == 0 else len(tree) + 1 - head for head in tree.heads[::-1]]
-    deprels = [f"{deprel}'" for deprel in tree.deprels[::-1]]
-    return DependencyTree(list(tree.symbols[::-1]), heads, deprels=deprels)
 
 
 @pytest.fixture(scope="module")

@@ -456,6 +456,7 @@ BAD_CHUNKS = [
     ([["A", 3]], [[2, 0]], None, "symbols must be strings"),
     ([["A", "B"]], [[2, 1]], None, "is not a tree"),
     ([["A", "B"]], None, None, "has no heads"),
+    ([["A", "B"]], [[-1, 0]], None, r"y\[0\] .* needs whole trees"),
     ([["A", "B"]], [[2, 0]], [-1], "Negative values"),
     ([["A", "B"]], [[2, 0]], [0], "at least one .*non-zero"),
 ]

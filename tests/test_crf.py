@@ -16,7 +16,7 @@ from sklearn_shag.metrics import labeled_attachment_score
 from sklearn_shag.parsing import tree_loss
 from sklearn_shag.treebank import DependencyTree, lift
 from tests import oracles
-from tests.estimators import assert_same_model
+from tests.estimators import assert_same_model, hide, same
 from tests.faults import not_refused
 
 Small = partial(CRFParser, n_features=2**14, calibrate=False, random_state=0)
@@ -36,11 +36,6 @@ def test(english):
 @pytest.fixture(scope="module")
 def fitted(trees):
     return Small().fit(trees)
-
-
-def hide(tree, seed, share=0.5):
-    known = np.random.default_rng(seed).random(len(tree)) >= share
-    return tree.with_heads(np.where(known, tree.heads, -1), tree.deprels)
 
 
 def arc_scores(parser, tree):
@@ -66,10 +61,7 @@ def test_scores_of_arcs_are_sums_of_weights(fitted, test):
         assert_allclose(scores, arc_scores(fitted, tree), atol=1e-6)
     assert alone.shape == (1, 2)
     assert alone[0, 1] == -np.inf
-    for scores, expected in zip(
-        fitted.score_arcs(test * 20), fitted.score_arcs(test), strict=False
-    ):
-        assert_array_equal(scores, expected)
+    assert same(fitted.score_arcs(test * 20)[: len(test)], fitted.score_arcs(test))
 
 
 def test_probabilities_are_those_of_the_scores(fitted, english):
@@ -78,9 +70,7 @@ def test_probabilities_are_those_of_the_scores(fitted, english):
         n, scores = len(tree), arc_scores(fitted, tree)
         projective = np.array(oracles.projective_trees(n))
         values = np.exp(scores[np.arange(n), projective].sum(axis=1))
-        marginals = np.zeros((n, n + 1))
-        for heads_of_tree, value in zip(projective, values, strict=True):
-            marginals[np.arange(n), heads_of_tree] += value / values.sum()
+        _, marginals = oracles.sum_trees(projective, values)
         assert_allclose(fitted.predict_marginals([tree])[0], marginals, atol=1e-9)
         best = copy.copy(fitted).set_params(decoder="viterbi")
         assert_array_equal(best.predict([tree])[0], projective[values.argmax()])
@@ -423,11 +413,6 @@ def test_top_features(trees, test):
     assert feature.count == sum(
         tree.upos[m] == "DET" for tree in trees for m, h in enumerate(tree.heads) if h > m + 1
     )
-
-
-def test_steps_that_leave_the_range_of_doubles_are_refused(trees):
-    with pytest.raises(ValueError, match="Lower learning_rate_init=1000000"):
-        Small(learning_rate_init=1e6).fit(trees)
 
 
 def test_tiny_and_long_sentences(trees):

@@ -28,8 +28,8 @@ from sklearn_shag.features import (
     trees_to_learn,
 )
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
-from tests import oracles
 from tests.faults import not_refused
+from tests.oracles import enumerate_loss
 
 TREES = [
     DependencyTree(
@@ -254,19 +254,6 @@ def test_the_average_begins_with_the_start(text, templates):
 # Losses
 
 
-def enumerate_loss(scores, heads, projective):
-    """log Z - log Z(known), and its gradient by the scores of arcs, over all trees."""
-    n = len(heads)
-    totals, uses = np.zeros(2), np.zeros((2, n, n + 1))
-    for tree in projective:
-        value = np.exp(scores[np.arange(n), tree].sum())
-        agrees = all(h in (-1, own) for h, own in zip(heads, tree, strict=True))
-        for k in range(1 + agrees):
-            totals[k] += value
-            uses[k, np.arange(n), tree] += value
-    return np.log(totals[0] / totals[1]), uses[0] / totals[0] - uses[1] / totals[1]
-
-
 def test_trees_learn_by_the_loss_over_all_trees(text, templates):
     """Steps follow the difference of feature counts, expected in all trees and in known ones."""
     rate, smallest = 0.2, 2e-3
@@ -277,8 +264,7 @@ def test_trees_learn_by_the_loss_over_all_trees(text, templates):
         for batch in batches:
             arcs = []
             for s in batch:
-                projective = oracles.projective_trees(len(TREES[s]))
-                loss, gradient = enumerate_loss(oracle.scores(TREES[s]), HEADS[s], projective)
+                loss, gradient = enumerate_loss(oracle.scores(TREES[s]), HEADS[s])
                 expected += weights[s] * loss
                 arcs += [
                     (TREES[s], h, m, [weights[s] * gradient[m - 1, h]])

@@ -11,18 +11,11 @@ from sklearn_shag import EMSHAG, DeterministicSHAG, MixtureSHAG, SpectralSHAG
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
 from tests import oracles
-from tests.estimators import same
+from tests.estimators import mirror, same
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 LEFT, RIGHT = 0, 1
-
-
-def mirror(tree):
-    """A tree of the mirrored language."""
-    heads = [0 if head == 0 else len(tree) + 1 - head for head in tree.heads[::-1]]
-    deprels = [f"{deprel}'" for deprel in tree.deprels[::-1]]
-    return DependencyTree(list(tree.symbols[::-1]), heads, deprels=deprels)
 
 
 def em(trees, seed=0, **params):

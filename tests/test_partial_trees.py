@@ -48,17 +48,7 @@ def rewritten(trees):
 @pytest.mark.parametrize("n_tokens", [1, 2, 3, 4])
 def test_exactly_what_is_part_of_a_tree_is_accepted(n_tokens):
     """Of a tree with one root; where all heads are known, it may have several."""
-    trees = [
-        heads
-        for heads in itertools.product(range(n_tokens + 1), repeat=n_tokens)
-        if oracles.is_tree(heads)
-    ]
-    parts = {
-        tuple(-1 if hidden else head for head, hidden in zip(tree, mask, strict=True))
-        for tree in trees
-        for mask in itertools.product([False, True], repeat=n_tokens)
-        if tree.count(0) == 1 or not any(mask)
-    }
+    parts = oracles.partial_trees(n_tokens)
     for candidate in itertools.product(range(-1, n_tokens + 1), repeat=n_tokens):
         if candidate in parts:
             assert DependencyTree(["x"] * n_tokens, candidate).heads.tolist() == list(candidate)

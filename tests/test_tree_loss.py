@@ -4,22 +4,8 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.parsing import tree_loss
-from tests import oracles
 from tests.loops import over
-
-
-def enumerated(scores, heads):
-    """Loss and gradient of one sentence: of all trees less of those that have the known heads."""
-    n = len(heads)
-    z, uses = np.zeros(2), np.zeros((2, n, n + 1))
-    for tree in oracles.projective_trees(n):
-        value = np.exp(scores[np.arange(n), tree].sum())
-        fits = all(known in (-1, head) for known, head in zip(heads, tree, strict=True))
-        for k in range(1 + fits):
-            z[k] += value
-            uses[k][np.arange(n), tree] += value
-    return np.log(z[0] / z[1]), uses[0] / z[0] - uses[1] / z[1]
-
+from tests.oracles import enumerate_loss
 
 HEADS = [[2, 0], [-1, 0, -1, 2], [0], [2, 3, 0], [-1, -1, -1], [0, 1, 1, 3, 3], [-1, 4, -1, -1, 4]]
 
@@ -39,7 +25,7 @@ def test_loss_and_gradient_are_those_of_enumeration(dtype, n_jobs):
     scores, weights = drawn(dtype), np.array([1.0, 0.5, 2.0, 0.0, 1.0, 3.0, 0.1])
     losses, gradient = tree_loss(flat(scores), HEADS, sample_weight=weights, n_jobs=n_jobs)
     expected = [
-        enumerated(part.astype(float), heads) for part, heads in zip(scores, HEADS, strict=True)
+        enumerate_loss(part.astype(float), heads) for part, heads in zip(scores, HEADS, strict=True)
     ]
     assert losses.dtype == np.float64
     assert gradient.dtype == dtype
@@ -74,5 +60,5 @@ def test_forbidden_arcs_are_not_used():
     scores = np.zeros((3, 4))
     scores[0, 0] = -np.inf
     losses, gradient = tree_loss(scores.ravel(), [[2, -1, -1]])
-    assert_allclose(losses, enumerated(scores, [2, -1, -1])[0])
+    assert_allclose(losses, enumerate_loss(scores, [2, -1, -1])[0])
     assert gradient[0] == 0.0
