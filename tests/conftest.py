@@ -13,15 +13,7 @@ from sklearn.base import clone
 from sklearn_shag.datasets import fetch_treebank, load_english
 from sklearn_shag.operators import Operators
 from sklearn_shag.treebank import write_conllu
-from tests.estimators import (
-    BLIND,
-    COUNTING,
-    ESTIMATORS,
-    OF_RAW_TEXT,
-    ONE_BY_ONE,
-    TRANSFORMERS,
-    with_labels,
-)
+from tests.estimators import BLIND, COUNTING, ESTIMATORS, ONE_BY_ONE, TRANSFORMERS
 
 # A time limit per example measures the machine: a busy one fails a test that compiles or waits.
 settings.register_profile("sklearn_shag", deadline=None)
@@ -68,24 +60,6 @@ def weights():
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
-
-
-@pytest.fixture(params=ESTIMATORS)
-def estimator(request):
-    """Every estimator, not fitted."""
-    return clone(ESTIMATORS[request.param])
-
-
-@pytest.fixture(params=[name for name in ESTIMATORS if name not in OF_RAW_TEXT])
-def of_trees(request):
-    """Every estimator that takes the heads of X where there is no y."""
-    return clone(ESTIMATORS[request.param])
-
-
-@pytest.fixture(params=[name for name in ESTIMATORS if name not in BLIND])
-def labelling(request):
-    """Every estimator that learns relations, if there are some in y."""
-    return with_labels(clone(ESTIMATORS[request.param]))
 
 
 @pytest.fixture(params=[n for n in ESTIMATORS if n not in ONE_BY_ONE and n not in BLIND])

@@ -13,7 +13,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._forest import decode_marginals
 from sklearn_shag.treebank import DependencyTree
 from tests import oracles
-from tests.estimators import ESTIMATORS, uncorrected
+from tests.estimators import ESTIMATORS, same, uncorrected
 from tests.loops import over
 
 MODELS = {
@@ -83,11 +83,10 @@ def test_marginals_are_those_of_the_trees_that_are_left(fitted, name):
     operators, codes = model.operators_, [model.symbols_.tolist().index(s) for s in TEXT[0]]
     allowed = random_constraints(3, 4, 0.5)
     positions = [operators.A.shape[0] - 1, *codes]
-    expected = np.zeros((4, 5))
-    for heads in oracles.projective_trees(4):
-        if allowed[np.arange(4), heads].all():
-            expected[np.arange(4), heads] += oracles.tree_value(operators, positions, heads)
-    expected = np.where(allowed, np.maximum(expected / expected[0].sum(), 1e-12), 0.0)
+    trees = [h for h in oracles.projective_trees(4) if allowed[np.arange(4), h].all()]
+    values = [oracles.tree_value(operators, positions, heads) for heads in trees]
+    _, expected = oracles.sum_trees(trees, values)
+    expected = np.where(allowed, np.maximum(expected, 1e-12), 0.0)
     expected[np.arange(4), np.arange(1, 5)] = 0.0
     found = model.predict_marginals(TEXT[:1], allowed=[allowed])[0]
     assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-7, atol=1e-11)
@@ -118,8 +117,7 @@ def test_no_tree_has_an_arc_of_probability_zero(decoder, transform, trees):
 def test_all_arcs_allowed_is_no_constraint(fitted, name):
     parser = fitted(name)
     every = [None if k == 1 else np.ones((len(s), len(s) + 1), bool) for k, s in enumerate(TEXT)]
-    for one, other in zip(parser.predict(TREES, allowed=every), parser.predict(TREES), strict=True):
-        assert_array_equal(one, other)
+    assert same(parser.predict(TREES, allowed=every), parser.predict(TREES))
 
 
 def allow(*trees):
@@ -176,8 +174,7 @@ def test_where_projective_trees_are_left_marginals_are_theirs(fitted, name):
         copy.copy(parser).set_params(decoder=decoder).predict_marginals(TREES, allowed=allowed)
         for decoder in ("mst", "mbr")
     ]
-    for one, other in zip(*found, strict=True):
-        assert_array_equal(one, other)
+    assert same(*found)
 
 
 @over("name", MODELS)
@@ -186,16 +183,13 @@ def test_conditional_log_likelihood_is_the_share_of_a_tree(fitted, name):
     text = TEXT[:2]
     codes = [[model.symbols_.tolist().index(symbol) for symbol in s] for s in text]
     for heads in ([[2, 0, 2, 3], [2, 0]], [[3, 3, 0, 3], [0, 1]]):
-        expected = []
+        shares = []
         for of_sentence, tree in zip(codes, heads, strict=True):
-            operators, n = model.operators_, len(tree)
-            positions = [operators.A.shape[0] - 1, *of_sentence]
-            value = oracles.tree_value(operators, positions, tree)
-            z = sum(
-                oracles.tree_value(operators, positions, other)
-                for other in oracles.projective_trees(n)
-            )
-            expected.append(np.log(value / z) if value / z > 0 else -np.inf)
+            positions = [model.operators_.A.shape[0] - 1, *of_sentence]
+            z, _ = oracles.partition_and_marginals(model.operators_, positions)
+            shares.append(oracles.tree_value(model.operators_, positions, tree) / z)
+        with np.errstate(divide="ignore"):
+            expected = np.log(np.maximum(shares, 0.0))
         assert_allclose(model.conditional_log_likelihood(text, heads), expected, rtol=1e-8)
 
 

@@ -13,7 +13,7 @@ from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import DependencyTree, heads
-from tests.estimators import assert_same_model
+from tests.estimators import assert_same_model, same
 
 
 def small(columns=("upos", "form"), **parameters):
@@ -156,53 +156,6 @@ def test_few_trees_have_more_passes_by_default(trees):
     assert small(max_iter="auto").fit(trees[:5]).n_iter_ == 30
 
 
-def test_training_that_explodes_is_an_error(trees):
-    with (
-        np.errstate(all="ignore"),
-        pytest.raises(ValueError, match=r"range of numbers.*Lower learning_rate_init=1e\+30"),
-    ):
-        small(learning_rate_init=1e30).fit(trees)
-
-
-def test_weights_that_leave_no_gradient_are_an_error(trees):
-    """Squares overflow before slopes do; steps of length 0 would teach nothing."""
-    with (
-        np.errstate(all="ignore"),
-        pytest.raises(ValueError, match=r"range of numbers.*or the weights of sentences"),
-    ):
-        small().fit(trees, sample_weight=[1e30] * len(trees))
-
-
-# Going on, and stopping
-
-
-def test_warm_start_goes_on(trees):
-    parser = small(warm_start=True, batch_size=50, learning_rate_init=0.01).fit(trees)
-    first = parser.loss_curve_
-    parser.fit(trees)
-    assert parser.loss_curve_[0] < 0.8 * first[0]
-    with pytest.raises(ValueError, match=r"warm_start continues a fit with .*=\(16,\), but now"):
-        parser.set_params(hidden_layer_sizes=(8,)).fit(trees)
-
-
-def test_early_stopping_keeps_the_best_weights(english):
-    """Every sentence has a word of its own, which tells those that were set aside."""
-    trees = [
-        DependencyTree([*tree.forms[:-1], f"word{k}"], tree.heads, upos=tree.upos)
-        for k, tree in enumerate(english[:100])
-    ]
-    settings = {"early_stopping": True, "validation_fraction": 0.3, "min_count": 1}
-    settings |= {"batch_size": 50, "learning_rate_init": 0.02}
-    parser = small(max_iter=40, n_iter_no_change=3, **settings).fit(trees)
-    known = set(parser.vocabulary_["form"])
-    held_out = [tree for tree in trees if tree.forms[-1] not in known]
-    assert len(held_out) == 30
-    scores = parser.validation_scores_
-    best = int(np.argmax(scores))
-    assert parser.n_iter_ == len(scores) == len(parser.loss_curve_) == best + 4 < 40
-    assert_allclose(parser.score(held_out), scores[best], rtol=1e-12)
-
-
 # Tags
 
 
@@ -291,47 +244,24 @@ def test_kept_heads_stay_where_tags_are_filled_in(of_words, test):
     assert parsed.upos == tuple(model.predict_tags([tree])[0])
 
 
-@pytest.mark.parametrize("kind", [BiaffineParser, CRFParser])
-def test_plain_sequences_are_words_where_words_alone_are_read(trees, test, kind):
-    """Of a parser that reads symbols alone they are these, and with both columns nothing."""
-    parser = kind(["form", "suffix"], max_iter=1, random_state=0).fit(trees)
-    forms, symbols = (
-        list(map(list, column))
-        for column in zip(*[(tree.forms, tree.symbols) for tree in test], strict=True)
-    )
-    for one, other in zip(parser.predict(forms), parser.predict(test), strict=True):
-        assert_array_equal(one, other)
-    of_forms = kind(
-        ["form", "suffix"],
-        max_iter=1,
-        random_state=0,
-        **({"labels": False} if kind is BiaffineParser else {}),
-    )
-    of_forms.fit([list(tree.forms) for tree in trees], heads(trees))
+@pytest.mark.parametrize(
+    "parser",
+    [
+        BiaffineParser(["form", "suffix"], max_iter=1, random_state=0, labels=False),
+        CRFParser(["form", "suffix"], max_iter=1, random_state=0),
+    ],
+)
+def test_plain_sequences_are_words_where_words_alone_are_read(trees, test, parser):
+    parser.fit(trees)
+    assert same(parser.predict([list(tree.forms) for tree in test]), parser.predict(test))
+    of_forms = clone(parser).fit([list(tree.forms) for tree in trees], heads(trees))
     assert of_forms.vocabulary_ == parser.vocabulary_
-    both = kind(["symbol", "form"], max_iter=1, random_state=0).fit(trees)
-    with pytest.raises(TypeError, match=r"X\[0\] is a list of str, but the columns symbol, form"):
-        both.predict(symbols)
 
 
 # Files
 
 
-def test_files_are_small_and_give_the_same(fitted, test, tmp_path):
+def test_files_are_small(fitted, tmp_path):
     save_model(fitted, tmp_path / "model.npz")
     assert (tmp_path / "model.npz").stat().st_size < 2.5 * fitted.weights_.values.size
-    loaded = load_model(tmp_path / "model.npz")
-    assert_same_model(loaded, fitted)
-    for one, other in zip(loaded.predict(test), fitted.predict(test), strict=True):
-        assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("change", [{"values": slice(1, None)}, {"hidden_layer_sizes": slice(0)}])
-def test_files_with_other_sizes_are_refused(fitted, change, tmp_path):
-    damaged = clone(fitted)
-    vars(damaged).update(vars(fitted))
-    parts = {name: getattr(fitted.weights_, name)[part] for name, part in change.items()}
-    damaged.weights_ = fitted.weights_._replace(**parts)
-    save_model(damaged, tmp_path / "model.npz")
-    with pytest.raises(ValueError, match=rf"weights_\.{next(iter(change))}"):
-        load_model(tmp_path / "model.npz")
+    assert_same_model(load_model(tmp_path / "model.npz"), fitted)

@@ -110,6 +110,8 @@ def test_what_the_root_does_not_reach_does_not_count():
     assert branching_radius(grammar_of([alone], [1])) == 0.0
     A[0, 1, 0] = 0.5
     assert branching_radius(grammar_of([alone], [1])) == np.inf
+    ones = np.ones((4, 2, 1))
+    assert branching_radius(Operators(ones, ones, np.full((4, 2, 3, 1, 1), 1e90))) == np.inf
 
 
 def test_sampling_that_gives_up_tells_the_radius():

@@ -39,11 +39,6 @@ def test(english):
     return english[200:300]
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
 def make_linear(**settings):
     return CRFParser(["upos", "form"], n_features=2**14, random_state=0, **settings)
 

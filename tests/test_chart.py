@@ -5,7 +5,7 @@ from dataclasses import replace
 import numba
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.operators import Operators
@@ -23,7 +23,7 @@ from sklearn_shag.parsing._fast_driver import WITHOUT_MASS
 from sklearn_shag.parsing._losses import sum_up_losses
 from sklearn_shag.parsing._potentials import as_factors, check_potentials, longest_counted
 from tests import oracles, scaled_chart
-from tests.loops import over
+from tests.loops import assert_all_close, over
 from tests.scaled_chart import ScaledGrammar
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
@@ -90,8 +90,7 @@ def assert_enumerated(route, operators, given, enumerated):
             assert_allclose(part, getattr(expected, name), rtol=1e-8, atol=1e-9)
         for total, part in zip(expected_counts, expected.counts, strict=True):
             total += weight * part
-    for part, expected in zip(results.counts, expected_counts, strict=True):
-        assert_allclose(part, expected, rtol=1e-8, atol=1e-9)
+    assert_all_close(results.counts, expected_counts, rtol=1e-8, atol=1e-9)
 
 
 @over("absent", ["arcs", "memory", "arc_memory", "stop_memory"])
@@ -119,8 +118,7 @@ def test_without_a_grammar_there_are_factors_alone(any_grammar):
     given = drawn(4, LENGTHS, 2)
     expected = chart(ones, Potentials(**given))
     found = chart(None, Potentials(**{**given, "codes": None}))
-    for one, other in zip(found[:6], expected[:6], strict=True):
-        assert_array_equal(one, other)
+    assert_equal(found[:6], expected[:6])
     n_trees = [np.exp(chart(None, Potentials(np.array([0, n]))).log_abs_z[0]) for n in range(1, 8)]
     assert_allclose(n_trees, [1, 2, 7, 30, 143, 728, 3876])
 
@@ -146,8 +144,13 @@ def test_routes_agree_on_scores_as_parsers_have_them(
         rows.append(scores.ravel())
     given["arcs"] = np.concatenate(rows)
     fast, scaled = (chart_by(route, operators, given) for route in ("fast", "scaled"))
-    assert_array_equal(fast.route, 0)
     assert_array_equal(fast.sign, scaled.sign)
+    assert_same_uses(fast, scaled)
+
+
+def assert_same_uses(fast, scaled):
+    """Both charts find the same, the fast one of all sentences."""
+    assert_array_equal(fast.route, 0)
     assert_allclose(fast.log_abs_z, scaled.log_abs_z, rtol=1e-11)
     for name in ("arcs", "arc_memory", "stop_memory"):
         assert_allclose(getattr(fast, name), getattr(scaled, name), rtol=0, atol=1e-9)
@@ -161,11 +164,7 @@ def test_long_sentences_agree_with_the_scaled_chart(any_grammar, n_states, n_tok
     operators = operators._replace(A=operators.A * 10.0 ** np.array([-3, 2, 0, 1])[:, None, None])
     given = drawn(12, [n_tokens, 30], n_classes)
     given["codes"] = np.sort(given["codes"][:n_tokens]).tolist() + [0] * 30
-    fast, scaled = (chart_by(route, operators, given) for route in ("fast", "scaled"))
-    assert_array_equal(fast.route, 0)
-    assert_allclose(fast.log_abs_z, scaled.log_abs_z, rtol=1e-11)
-    for name in ("arcs", "arc_memory", "stop_memory"):
-        assert_allclose(getattr(fast, name), getattr(scaled, name), rtol=0, atol=1e-9)
+    assert_same_uses(*(chart_by(route, operators, given) for route in ROUTES))
 
 
 def assert_in_range(operators, given, atol=1e-9):
@@ -174,8 +173,7 @@ def assert_in_range(operators, given, atol=1e-9):
     assert_array_equal(fast.route, 0)
     assert_allclose(fast.log_abs_z, scaled.log_abs_z, rtol=1e-11)
     assert_allclose(fast.arcs, scaled.arcs, rtol=0, atol=atol)
-    for one, other in zip(fast.counts, scaled.counts, strict=True):
-        assert_allclose(one, other, rtol=1e-8, atol=atol)
+    assert_all_close(fast.counts, scaled.counts, rtol=1e-8, atol=atol)
     without = chart_by("fast", operators, given, marginals=False)
     assert_array_equal(without.log_abs_z, fast.log_abs_z)
 
@@ -253,18 +251,12 @@ def test_neither_workers_nor_neighbours_decide_over_a_bit(any_grammar, n_states,
         chart(operators, Potentials(**given), counts=True, sample_weight=weights, n_jobs=n_jobs)
         for n_jobs in (1, 2)
     )
-    for a, b in zip((*one[:6], *one.counts), (*two[:6], *two.counts), strict=True):
-        assert_array_equal(a, b)
+    assert_equal(two, one)
     sums = chart(operators, Potentials(**given), marginals=False, n_jobs=2)
     assert sums.arcs is None
-    for a, b in zip(one[:3], sums[:3], strict=True):
-        assert_array_equal(a, b)
+    assert_equal(sums[:3], one[:3])
     for s in (0, 7, 39):
-        alone = oracles.of_sentence(given, given["indptr"], s)
-        n = alone["codes"].size
-        alone["arcs"] = alone["arcs"].ravel()
-        alone["arc_memory"] = alone["arc_memory"].reshape(-1, 2)
-        result = chart(operators, Potentials(np.array([0, n]), **alone))
+        result = chart(operators, Potentials(**taken(given, s)))
         assert result.log_abs_z[0] == one.log_abs_z[s]
         of_all = {"arcs": one.arcs, "arc_memory": one.arc_memory, "stop_memory": one.stop_memory}
         for name, part in oracles.of_sentence(of_all, given["indptr"], s).items():
@@ -278,13 +270,8 @@ def test_sentences_without_mass_are_left_alone(any_grammar):
     assert result.sign.tolist() == [1, 0, 1]
     assert result.route.tolist() == [0, 3, 0]
     assert np.isnan(result.arcs).sum() == 20
-    rest = [0, 2]
-    alone = [
-        chart(operators, Potentials(**only), counts=True).counts
-        for only in (taken(given, s) for s in rest)
-    ]
-    for part, expected in zip(result.counts, map(sum, zip(*alone, strict=True)), strict=True):
-        assert_allclose(part, expected, rtol=1e-12)
+    alone = [chart(operators, Potentials(**taken(given, s)), counts=True).counts for s in (0, 2)]
+    assert_all_close(result.counts, map(sum, zip(*alone, strict=True)), rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
@@ -324,8 +311,7 @@ def test_forbidden_arcs_leave_no_tree(any_grammar, n_states, counts, arcs):
     assert result.route.tolist() == [0, 3]
     if counts:
         alone = chart(operators, Potentials(np.array([0, 2]), [0, 0], np.zeros(6)), counts=True)
-        for part, expected in zip(result.counts, alone.counts, strict=True):
-            assert_array_equal(part, expected)
+        assert_equal(result.counts, alone.counts)
 
 
 def test_what_cancels_or_vanishes_is_out_of_range(any_grammar, monkeypatch):
@@ -377,6 +363,7 @@ def test_to_count_derivations_compiles_nothing(any_grammar, n_states, counts):
 
 
 def taken(given, s):
+    """The factors of one sentence."""
     only = oracles.of_sentence(given, given["indptr"], s)
     shape = {
         name: part.reshape(-1, *part.shape[2:]) for name, part in only.items() if "arc" in name
@@ -417,8 +404,7 @@ class TestInsideOutside:
             assert_allclose(result.marginals, marginals, rtol=1e-8, atol=1e-9)
             expected = scaled_chart.inside_outside(operators, codes, **scores)
             assert_allclose(result.log_abs_z, expected.log_abs_z, rtol=1e-9, atol=1e-9)
-            for found, part in zip(result.counts, expected.counts, strict=True):
-                assert_allclose(found, part, rtol=1e-8, atol=1e-9)
+            assert_all_close(result.counts, expected.counts, rtol=1e-8, atol=1e-9)
 
     def test_without_a_tree_nothing_is_known(self, random_grammar):
         operators = random_grammar(0, n_states=2)

@@ -16,52 +16,12 @@ from sklearn_shag.operators import (
 )
 from sklearn_shag.parsing import Potentials
 from sklearn_shag.parsing._potentials import take_potentials
-from sklearn_shag.sequences import (
-    assemble_trees,
-    build_prefix_trees,
-    collect_statistics,
-    extract_sequences,
-)
+from sklearn_shag.sequences import build_prefix_trees, collect_statistics, extract_sequences
 from tests.loops import over
 
 BIG = 10**9
-CODES, HEADS, INDPTR = [0, 1, 2], [2, 3, 0], [0, 3]
-SEQUENCES = extract_sequences(CODES, HEADS, INDPTR, n_symbols=3)
+SEQUENCES = extract_sequences([0, 1, 2], [2, 3, 0], [0, 3], n_symbols=3)
 GRAMMAR = Operators(np.ones((5, 2, 1)), np.ones((5, 2, 1)), np.full((5, 2, 4, 1, 1), 0.1))
-
-
-@over(
-    ("changes", "message"),
-    [
-        ({"heads": [2, -1, 0]}, r"heads\[1\] must be from 0"),
-        ({"heads": [2, 4, 0]}, r"heads\[1\] must be from 0 to 3, got 4"),
-        ({"heads": [2, 1, 0]}, r"sentence 0 are not a tree: array\(\[2, 1, 0\]\)"),
-        ({"heads": [2, 3, 1]}, "sentence 0 are not a tree"),
-        ({"heads": [2]}, r"heads must have the shape \(n_codes,\) = \(3,\), got \(1,\)"),
-        ({"heads": [[2, 3, 0]]}, "heads must be a flat array of whole numbers"),
-        ({"heads": [2.0, 3.0, 0.0]}, "heads must be a flat array of whole numbers"),
-        ({"codes": [0, 4, 2]}, r"codes\[1\] must be from 0 to 3"),
-        ({"codes": [0, -1, 2]}, r"codes\[1\] must be from 0 to 3"),
-        ({"indptr": [0, BIG]}, "indptr must grow from 0 to the number of codes, 3"),
-        ({"indptr": [-BIG, 3]}, "indptr must grow"),
-        ({"indptr": [0, 5, 3]}, "indptr must grow"),
-        ({"indptr": []}, "indptr must grow"),
-        ({"indptr": [0, 1, 3]}, r"heads\[0\] must be from 0 to 1, got 2"),
-        (
-            {"sample_weight": [1.0, 2.0]},
-            r"sample_weight must have the shape \(n_sentences,\) = \(1,\), got \(2,\)",
-        ),
-    ],
-)
-def test_trees(changes, message):
-    given = {"codes": CODES, "heads": HEADS, "indptr": INDPTR, "n_symbols": 3, **changes}
-    with pytest.raises(ValueError, match=message):
-        extract_sequences(**given)
-
-
-def test_cycles_in_a_later_sentence():
-    with pytest.raises(ValueError, match="sentence 1 are not a tree"):
-        extract_sequences([0] * 6, [2, 3, 0, 0, 3, 2], [0, 3, 6], n_symbols=3)
 
 
 BAD_SEQUENCES = [
@@ -90,29 +50,6 @@ def test_sequences(use):
     for name, value in BAD_SEQUENCES:
         with pytest.raises(ValueError, match=r"sequences\.|must grow"):
             use(SEQUENCES._replace(**{name: value}))
-
-
-def test_trigrams_of_unknown_modifiers():
-    """Kernels count them in arrays of the known symbols."""
-    with pytest.raises(ValueError, match=r"sequences\.modifiers\[0\] must be from 0 to 1, got 2"):
-        collect_statistics(extract_sequences(CODES, HEADS, INDPTR, n_symbols=2), 2)
-
-
-@over(
-    ("indptr", "sequence_indptr", "message"),
-    [
-        ([0, BIG], SEQUENCES.indptr, "indptr must grow from 0 to the number of modifiers, 3"),
-        ([-BIG, 3], SEQUENCES.indptr, "indptr must grow"),
-        ([0, 1, 3], SEQUENCES.indptr, r"n_sentences \+ 1,\) = \(9,\), got \(8,\)"),
-        ([0, 3], [0, 1, 2, 2, BIG, 3, 3, 3], "sequences.indptr must grow"),
-        ([0, 3], [0, 0, 2, 2, 3, 3, 3, 3], "not those of whole sentences"),  # token 0 has itself
-        ([0, 3], [0, 1, 1, 1, 1, 1, 2, 3], "not those of whole sentences"),  # so has token 1
-    ],
-)
-def test_assembly(indptr, sequence_indptr, message):
-    sequences = SEQUENCES._replace(indptr=np.array(sequence_indptr))
-    with pytest.raises(ValueError, match=message):
-        assemble_trees(sequences, indptr)
 
 
 BAD_SHAPES = [

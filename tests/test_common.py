@@ -123,23 +123,18 @@ def test_of_nothing_there_is_nothing(name):
 # The checks of scikit-learn
 
 
-@pytest.mark.parametrize("model", sorted(OF_SEQUENCES | OF_DOCUMENTS, key=str))
-def test_checks_of_scikit_learn_for_sequences(model):
-    for check in CHECKS_WITHOUT_DATA:
-        getattr(estimator_checks, check)(model.__name__, model())
+OTHERS = [TransformerVectors("folder", layers=[2])]
+OTHERS += [model() for model in sorted(OF_SEQUENCES | OF_DOCUMENTS, key=str)]
 
 
-def test_checks_of_scikit_learn_for_transformers():
-    source = TransformerVectors("folder", layers=[2])
-    for check in CHECKS_WITHOUT_DATA:
-        getattr(estimator_checks, check)("TransformerVectors", source)
+@over("anything", [*EVERYTHING.values(), *OTHERS])
+@over("check", CHECKS_WITHOUT_DATA)
+def test_checks_of_scikit_learn_without_data(anything, check):
+    getattr(estimator_checks, check)(type(anything).__name__, clone(anything))
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_checks_of_scikit_learn(name):
-    for check in CHECKS_WITHOUT_DATA:
-        anything = clone(EVERYTHING[name])
-        getattr(estimator_checks, check)(type(anything).__name__, anything)
     with pytest.warns(SkipTestWarning, match="Can't test estimator"):
         results = estimator_checks.check_estimator(clone(EVERYTHING[name]), on_skip=None)
     assert {result["status"] for result in results} == {"passed"}
@@ -160,8 +155,6 @@ def test_parameters_make_the_round_trip():
         other = type(anything)(**required)
         assert other.set_params(**params) is other
         assert other.get_params() == params
-        with pytest.raises(ValueError, match="Invalid parameter 'nonsense'"):
-            anything.set_params(nonsense=1)
 
 
 @over("name", EVERYTHING)
@@ -271,14 +264,16 @@ def test_lists_tuples_and_arrays_are_the_same(trees, name):
     assert_same_model(estimator.fit(iter(symbols), iter(trees)), expected)
 
 
-def test_heads_of_y_count_where_trees_have_their_own(of_trees, trees):
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in OF_RAW_TEXT])
+def test_heads_of_y_count_where_trees_have_their_own(trees, name):
     """Relations of trees count where the heads are the same."""
     chains = [np.arange(len(tree)) for tree in trees]
     others = [
         tree.with_heads(heads, np.where(tree.heads == heads, tree.deprels, "_"))
         for tree, heads in zip(trees, chains, strict=True)
     ]
-    assert_same_model(of_trees.fit(trees, chains), clone(of_trees).fit(others))
+    estimator = clone(ESTIMATORS[name])
+    assert_same_model(estimator.fit(trees, chains), clone(estimator).fit(others))
 
 
 @pytest.mark.parametrize("name", OF_RAW_TEXT)
@@ -309,16 +304,10 @@ def test_convergence_is_told(trees, name):
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
-def test_default_output_can_be_asked_for(trees, name):
-    pipeline = make_pipeline(clone(TRANSFORMERS[name]), SpectralSHAG(2))
-    expected = pipeline.fit(trees).score(trees)
-    assert pipeline.set_output(transform="default").fit(trees).score(trees) == expected
-
-
-@pytest.mark.parametrize("name", TRANSFORMERS)
 def test_trees_stay_trees_where_data_frames_are_the_rule(trees, name):
     pipeline = make_pipeline(clone(TRANSFORMERS[name]), SpectralSHAG(2))
     expected = pipeline.fit(trees).score(trees)
+    assert clone(pipeline).set_output(transform="default").fit(trees).score(trees) == expected
     tagged = pipeline[0].transform(trees)
     with sklearn.config_context(transform_output="pandas"):
         assert pipeline.fit(trees).score(trees) == expected
@@ -435,8 +424,7 @@ def test_fit_forgets_what_was_learned_in_parts(counting, trees):
     assert_same_model(counting, expected)
 
 
-def test_chunks_may_come_with_heads_and_weights(counting, trees):
-    weights = np.arange(60) % 3
+def test_chunks_may_come_with_heads_and_weights(counting, trees, weights):
     bare = list(map(without_relations, trees))
     expected = clone(counting).fit(bare, sample_weight=weights)
     for part in (slice(0, 20), slice(20, 60)):

@@ -1,21 +1,17 @@
 """The command `compile`: after it, processes that may not write to the cache compile nothing."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numba
 import pytest
 
-import sklearn_shag
 from sklearn_shag import RefinedSHAG, make_parser_pipeline, save_model
 from sklearn_shag.cli._main import main
 from sklearn_shag.treebank import TokenFeature, write_conllu
 from sklearn_shag.utils._kernel_cache import code_folder
+from tests.processes import run
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
-SOURCE = Path(sklearn_shag.__file__).parents[1]
 # Machine code that other tests have made is copied where it would be compiled, and only there: as
 # if it were compiled, but in no time.
 BORROW = """
@@ -71,20 +67,9 @@ for line in sys.stdin.read().splitlines():
 """
 
 
-def run(program, cache, text=""):
+def run_with_cache(cache, program, text=""):
     """Run a program in a process of its own, with its own cache; give what it prints."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=SOURCE,  # comes before any installed package
-        env={**kept, "NUMBA_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"},
-        input=text,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+    return run(program, text=text, NUMBA_CACHE_DIR=cache, PYTHONDONTWRITEBYTECODE=1).stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs permissions of folders")
@@ -103,7 +88,7 @@ def test_a_cache_that_cannot_be_written_compiles_nothing(tmp_path, english):
     (tmp_path / "line.txt").write_text("Dogs bark .\n")
 
     program = BORROW.format(others=str(code_folder()), arguments=["compile", *MODELS, str(own)])
-    assert "kernels is in" in run(program, tmp_path / "cache")
+    assert "kernels is in" in run_with_cache(tmp_path / "cache", program)
     (folder,) = (tmp_path / "cache" / "sklearn_shag").iterdir()
     files = sorted(folder.iterdir())
     assert len(files) > 20
@@ -122,7 +107,7 @@ def test_a_cache_that_cannot_be_written_compiles_nothing(tmp_path, english):
     folder.chmod(0o555)
     try:
         text = "\n".join("\t".join(map(str, call)) for call in calls)
-        said = run(COUNT, tmp_path / "cache", text).splitlines()
+        said = run_with_cache(tmp_path / "cache", COUNT, text).splitlines()
     finally:
         folder.chmod(0o755)
     assert said == [f"0 [] {line}" for line in text.splitlines()]
@@ -167,7 +152,8 @@ for info in pkgutil.walk_packages(sklearn_shag.__path__, "sklearn_shag."):
                 if each.__module__ == info.name and not each.dispatcher.signatures:
                     print("left", name)
 """
-    left = [line for line in run(program, tmp_path).splitlines() if line.startswith("left")]
+    printed = run_with_cache(tmp_path, program).splitlines()
+    left = [line for line in printed if line.startswith("left")]
     # Of functions for sequences and operators, which no model calls.
     assert left == ["left _signed_log_values", "left _linearise_trees"]
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from sklearn_shag import CRFParser, load_model, save_model
+from sklearn_shag import BiaffineParser, CRFParser, load_model, save_model
 from sklearn_shag.features import FeatureWeight, LinearTrainer
 from sklearn_shag.metrics import labeled_attachment_score
 from sklearn_shag.parsing import tree_loss
@@ -20,6 +20,15 @@ from tests.estimators import assert_same_model, hide, same
 from tests.faults import not_refused
 
 Small = partial(CRFParser, n_features=2**14, calibrate=False, random_state=0)
+Network = partial(
+    BiaffineParser,
+    ["upos", "form"],
+    hidden_layer_sizes=[16],
+    batch_size=50,
+    learning_rate_init=0.02,
+    calibrate=False,
+    random_state=0,
+)
 CROSSING = [3, 4, 0, 3, 2]  # "on it" of "a hearing on it", behind the verb
 
 
@@ -36,6 +45,20 @@ def test(english):
 @pytest.fixture(scope="module")
 def fitted(trees):
     return Small().fit(trees)
+
+
+def with_own_words(trees):
+    """Trees whose last words tell which of them were set aside."""
+    return [
+        DependencyTree([*tree.forms[:-1], f"word{k}"], tree.heads, upos=tree.upos)
+        for k, tree in enumerate(trees)
+    ]
+
+
+def list_held_out(parser, trees):
+    """The places of the trees whose last word the parser does not know."""
+    known = set(parser.vocabulary_["form"])
+    return [k for k, tree in enumerate(trees) if tree.forms[-1] not in known]
 
 
 def arc_scores(parser, tree):
@@ -146,11 +169,6 @@ def test_parts_that_no_projective_tree_has_are_left_out(trees):
         parser = Small().fit([*trees, impossible])
     assert (parser.n_lifted_, parser.n_left_out_) == (0, 1)
     assert "A" not in parser.vocabulary_["upos"]
-    message = "no sentence to learn from: of 1, 1 have known heads but no projective tree"
-    with pytest.raises(ValueError, match=message):
-        Small().fit([impossible])
-    with pytest.raises(ValueError, match="no sentence to learn from: of 1, 0 have known heads"):
-        Small().fit([["A", "B"]], [[-1, -1]])
 
 
 def test_labels_count_where_the_heads_are_those_of_the_tree():
@@ -173,41 +191,33 @@ def test_going_on_keeps_what_is_read_and_starts_with_the_loss_of_before(trees):
     assert_allclose(parser.loss_curve_, [expected], rtol=1e-6)
 
 
-def test_early_stopping_keeps_the_best_weights(english):
-    """Every sentence has a word of its own, which tells those that were set aside."""
-    trees = [
-        DependencyTree([*tree.forms[:-1], f"word{k}"], tree.heads, upos=tree.upos)
-        for k, tree in enumerate(english[:100])
-    ]
+@pytest.mark.parametrize("make", [Small, Network])
+def test_early_stopping_keeps_the_best_weights(english, make):
     settings = {"early_stopping": True, "validation_fraction": 0.3, "min_count": 1}
-    parser = Small(max_iter=30, n_iter_no_change=3, **settings).fit(trees)
-    known = set(parser.vocabulary_["form"])
-    held_out = [tree for tree in trees if tree.forms[-1] not in known]
+    trees = with_own_words(english[:100])
+    parser = make(max_iter=40, n_iter_no_change=3, **settings).fit(trees)
+    held_out = [trees[k] for k in list_held_out(parser, trees)]
     assert len(held_out) == 30
     scores = parser.validation_scores_
     best = int(np.argmax(scores))
-    assert parser.n_iter_ == len(scores) == len(parser.loss_curve_) == best + 4 < 30
+    assert parser.n_iter_ == len(scores) == len(parser.loss_curve_) == best + 4 < 40
     assert_allclose(parser.score(held_out), scores[best], rtol=1e-12)
     assert max(scores[best + 1 :]) <= scores[best]
-    again = Small(max_iter=best + 1, n_iter_no_change=3, **settings).fit(trees)
-    assert_array_equal(again.weights_.arcs, parser.weights_.arcs)
-    assert Small().fit(trees).validation_scores_ == []
+    if make is Small:  # the steps of networks depend on max_iter
+        again = Small(max_iter=best + 1, n_iter_no_change=3, **settings).fit(trees)
+        assert_array_equal(again.weights_.arcs, parser.weights_.arcs)
+    assert make(max_iter=1).fit(trees).validation_scores_ == []
 
 
 def test_early_stopping_scores_known_heads_by_weight(english):
     """And those that crossing arcs have, before they are lifted."""
-    trees = [
-        DependencyTree([*tree.forms[:-1], f"word{k}"], hide(tree, k).heads, upos=tree.upos)
-        for k, tree in enumerate(english[:20])
-    ]
-    trees += [
-        DependencyTree([*"abcd", f"word{k}"], CROSSING, upos=list("ABCDE")) for k in range(20, 40)
-    ]
+    partial_trees = [hide(tree, k) for k, tree in enumerate(english[:20])]
+    crossing = DependencyTree(list("abcde"), CROSSING, upos=list("ABCDE"))
+    trees = with_own_words([*partial_trees, *[crossing] * 20])
     weights = np.arange(40) % 3 + 1.0
     parser = Small(early_stopping=True, validation_fraction=0.4, min_count=1, max_iter=1)
     parser.fit(trees, sample_weight=weights)
-    known = set(parser.vocabulary_["form"])
-    chosen = [k for k, tree in enumerate(trees) if tree.forms[-1] not in known]
+    chosen = list_held_out(parser, trees)
     score = parser.score([trees[k] for k in chosen], sample_weight=weights[chosen])
     assert_allclose(parser.validation_scores_, [score], rtol=1e-12)
 
@@ -346,12 +356,6 @@ def test_sizes(trees, test, n_features, batch_size):
     assert parser.weights_.labels.shape == (n_features // 8, parser.labels_.size)
     assert all(np.isfinite(part).all() for part in parser.weights_)
     assert 0.0 < parser.score(test) <= 1.0
-
-
-@pytest.mark.parametrize("weights", [np.full(80, 1e20), np.r_[1e20, np.ones(79)]], ids=["all", "1"])
-def test_weights_of_sentences_out_of_range_are_an_error(trees, weights):
-    with pytest.raises(ValueError, match=r"left the range .* or the weights of sentences"):
-        Small().fit(trees, sample_weight=weights)
 
 
 def test_penalty(trees, monkeypatch):

@@ -64,17 +64,3 @@ def test_every_automaton_is_a_distribution(english, automaton, n_states):
     assert_allclose(leaving[:-1][used], 1.0, rtol=1e-12)
     # Deterministic: a symbol leads from a state to at most one other.
     assert ((operators.A[:-1, :, :-1] > 0).sum(axis=-2) <= 1).all()
-
-
-def test_root_distribution_is_the_relative_frequency(english):
-    model = DeterministicSHAG().fit(english)
-    roots = [tree.symbols[tree.heads.tolist().index(0)] for tree in english]
-    expected = [roots.count(symbol) / len(roots) for symbol in model.symbols_]
-    assert_allclose(model.operators_.A[-1, 1, :-1, 0, 0], expected, rtol=1e-12)
-
-
-def test_viterbi_of_what_has_no_mass_is_that_of_the_fallback():
-    model = DeterministicSHAG(decoder="viterbi").fit([["DET", "NOUN"]], [[2, 0]])
-    heads = model.predict([["NOUN", "NOUN"], ["DET", "NOUN"]])
-    assert sorted(heads[0]) in ([0, 1], [0, 2])
-    assert list(heads[1]) == [2, 0]

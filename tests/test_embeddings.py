@@ -1,9 +1,10 @@
 """Vectors of words that were learned elsewhere: what a network makes of them."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.base import clone
 
 from sklearn_shag import BiaffineParser, ModelFileError, load_model, save_model
 from sklearn_shag.encoding import N_LETTER_ROWS, spell_words
@@ -159,10 +160,11 @@ def test_files_hold_them_but_not_the_parameter(english, fitted, tmp_path):
         load_model(tmp_path / "model.npz")
 
 
-def test_files_with_other_vectors_are_refused(fitted, tmp_path):
-    damaged = clone(fitted)
-    vars(damaged).update(vars(fitted))
-    damaged.weights_ = fitted.weights_._replace(vectors=fitted.weights_.vectors[1:])
+@pytest.mark.parametrize("name", ["vectors", "values", "hidden_layer_sizes"])
+def test_files_with_other_sizes_are_refused(fitted, name, tmp_path):
+    damaged = copy(fitted)
+    shorter = {name: getattr(fitted.weights_, name)[1:]}
+    damaged.weights_ = fitted.weights_._replace(**shorter)
     save_model(damaged, tmp_path / "model.npz")
-    with pytest.raises(ValueError, match=r"weights_\.vectors must have the shape"):
+    with pytest.raises(ValueError, match=rf"weights_\.{name}"):
         load_model(tmp_path / "model.npz")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_shag import CRFParser
 from sklearn_shag.conditional import Examples
 from sklearn_shag.conditional._passes import cut_into_batches
 from sklearn_shag.encoding import (
@@ -28,7 +27,6 @@ from sklearn_shag.features import (
     trees_to_learn,
 )
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
-from tests.faults import not_refused
 from tests.oracles import enumerate_loss
 
 TREES = [
@@ -455,37 +453,3 @@ def test_rare_words_are_unknown_and_rare_tags_are_not():
     codes = encode_columns(make_columns(values), trees, np.array([0, 2, 4]))
     assert codes[:, 2].tolist() == [3, 0, 3, 0]
     assert codes[:, 0].tolist() == [3, 4, 3, 5]
-
-
-def full(n=30, **columns):
-    """A text that is long enough to miss features in."""
-    values = {"upos": ["A"] * n, "xpos": ["B"] * n, "lemmas": ["c"] * n, "feats": ["D=e"] * n}
-    return DependencyTree(["f"] * n, [0, *[1] * (n - 1)], **(values | columns))
-
-
-def test_masked_words_are_missing_columns():
-    masked = DependencyTree(["_"] * 30, [0, *[1] * 29], upos=["A"] * 30)
-    for column in ("form", "suffix", "shape"):
-        parser = CRFParser(["upos", column], n_features=64, random_state=0).fit([full()])
-        for method in (parser.predict, CRFParser([column]).fit):
-            with pytest.raises(ValueError, match=rf"of the column '{column}.* run its script"):
-                method([masked])
-
-
-def test_unknown_tags_are_told():
-    parser = CRFParser(["upos", "form"], n_features=64, random_state=0).fit([full()])
-    with pytest.warns(UnknownSymbolWarning, match="100 % of the tokens"):
-        parser.predict([full(upos=["Z"] * 30)])
-
-
-def test_a_column_that_is_missing_is_an_error():
-    parser, cases = CRFParser(n_features=64, random_state=0).fit([full()]), []
-    for name in ("upos", "xpos", "lemmas", "feats"):
-        message = f"All values of the column '{name.replace('lemmas', 'lemma')}' of X"
-        cases += [
-            ([full(**{name: missing}, symbols=["A"] * 30)], message)
-            for missing in (["_"] * 30, None)
-        ]
-        if name not in ("upos", "xpos"):
-            parser.predict([full(**{name: ["_"] * 29 + [getattr(full(), name)[0]]})])
-    assert not not_refused(cases, parser.predict)

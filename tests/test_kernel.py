@@ -6,8 +6,6 @@ import os
 import pickle
 import re
 import shutil
-import subprocess
-import sys
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -24,25 +22,11 @@ import sklearn_shag
 from sklearn_shag.automata._expectation import expected_uses
 from sklearn_shag.utils import _kernel, _kernel_cache
 from sklearn_shag.utils._kernel import kernel
+from tests.processes import run
 
 compiles = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 
 SOURCE = Path(sklearn_shag.__file__).parent
-
-
-def run(program, *, source=SOURCE.parent, **variables):
-    """Run a program in a process of its own with kernels compiled; returns what it printed."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=source,  # comes before any installed package
-        env={**kept, **{name: str(value) for name, value in variables.items()}},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    return result
 
 
 def test_nothing_slow_is_imported_before_the_first_call():

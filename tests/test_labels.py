@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag import DeterministicSHAG, LexicalizedSHAG, ProductParser, SpectralSHAG
 from sklearn_shag.sequences import count_treebank, merge_statistics
 from sklearn_shag.treebank import DependencyTree
-from tests.estimators import same, without_relations
+from tests.estimators import BLIND, ESTIMATORS, same, with_labels, without_relations
 from tests.fuzz.treebanks import heads_lists
 
 ROOT = "<root>"
@@ -147,8 +148,9 @@ class TestPrediction:
         predicted = model.predict_labels([tree], [tree.heads])[0]
         assert predicted.tolist() == [naive_label(counts, arc) for arc in arcs_of(tree)]
 
-    def test_of_every_estimator(self, labelling, english):
-        model = labelling.fit(english[:200], english[:200])
+    @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in BLIND])
+    def test_of_every_estimator(self, name, english):
+        model = with_labels(clone(ESTIMATORS[name])).fit(english[:200], english[:200])
         test = english[200:230]
         heads, labels = model.predict(test), model.predict_labels(test)
         assert set(model.labels_) <= {label for tree in english[:200] for label in tree.deprels}
@@ -167,20 +169,19 @@ class TestPrediction:
         assert right.mean() > 0.7
 
 
-class TestMembers:
-    def test_of_a_product_the_first_that_knows_relations_gives_them(self, english):
-        bare = FrozenEstimator(DeterministicSHAG().fit(list(map(without_relations, english))))
-        renamed = [tree.with_heads(tree.heads, [f"{r}!" for r in tree.deprels]) for tree in english]
-        other = FrozenEstimator(SpectralSHAG(2).fit(renamed))
-        members = [("bare", bare), ("words", LexicalizedSHAG()), ("other", other)]
-        model = ProductParser(members).fit(english)
-        expected = model.named_estimators_["words"].predict_labels(english, english)
-        assert same(model.predict_labels(english, english), expected)
-        assert_array_equal(model.labels_, model.named_estimators_["words"].labels_)
-        model.set_params(weights=[1, 0, 1])
-        assert same(model.predict_labels(english, english), other.predict_labels(english, english))
-        model.set_params(weights=[1, 0, 0])
-        assert model.labels_.size == 0
+def test_of_a_product_the_first_that_knows_relations_gives_them(english):
+    bare = FrozenEstimator(DeterministicSHAG().fit(list(map(without_relations, english))))
+    renamed = [tree.with_heads(tree.heads, [f"{r}!" for r in tree.deprels]) for tree in english]
+    other = FrozenEstimator(SpectralSHAG(2).fit(renamed))
+    members = [("bare", bare), ("words", LexicalizedSHAG()), ("other", other)]
+    model = ProductParser(members).fit(english)
+    expected = model.named_estimators_["words"].predict_labels(english, english)
+    assert same(model.predict_labels(english, english), expected)
+    assert_array_equal(model.labels_, model.named_estimators_["words"].labels_)
+    model.set_params(weights=[1, 0, 1])
+    assert same(model.predict_labels(english, english), other.predict_labels(english, english))
+    model.set_params(weights=[1, 0, 0])
+    assert model.labels_.size == 0
 
 
 def test_parse_keeps_relations_of_kept_heads(english):

@@ -248,11 +248,6 @@ def test_sums_over_trees_are_those_over_all_of_them(english, short, automaton, m
         assert trees[tuple(best[s].tolist())] >= max(trees.values()) * (1 - 1e-12)
 
 
-def test_trees_with_several_roots_have_no_probability():
-    model = LexicalizedSHAG().fit(DOGS)
-    assert model.score_samples([tree("a/D dog/N", [0, 0])]) == [-np.inf]
-
-
 # Sampling
 
 

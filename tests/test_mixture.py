@@ -154,8 +154,6 @@ def test_signed_helpers_are_mixed_too(english, raw):
     widths = [helper.operators_.A.shape[-1] for _, helper in members]
     assert model.operators_.A.shape[-1] == sum(widths)
     assert unlabeled_attachment_score(english, model.predict(english)) > 0.75
-    with pytest.raises(ValueError, match=r"'one' has negative operators, as SpectralSHAG.*EMSHAG"):
-        model.set_params(weights="em").fit(raw)
 
 
 # EM
@@ -213,8 +211,6 @@ def test_sentences_that_no_helper_has_a_tree_for():
     with pytest.warns(UserWarning, match="1 of 3 different sentences are left out"):
         model = MixtureSHAG(members).fit(text)
     assert_allclose(model.loss_curve_[0], -hard.log_likelihood(text[:2]).sum(), rtol=1e-9)
-    with pytest.raises(ValueError, match="No sentence of X has a tree"):
-        MixtureSHAG(members).fit([["b", "a"], ["a"]])
     assert list(map(len, model.predict(text))) == [2, 1, 2]
     # Weights that are compared must be so on the same sentences.
     assert MixtureSHAG(members, weights="uniform").fit(text).loss_curve_ == [np.inf]

@@ -32,11 +32,6 @@ def needs_scikit_learn(*version):
     return pytest.mark.xfail(found < version, reason=reason, strict=True)
 
 
-@pytest.fixture(scope="module")
-def weights():
-    return np.arange(60) % 3
-
-
 def take(sentences, chosen):
     return [sentences[i] for i in chosen]
 

@@ -42,7 +42,7 @@ from sklearn_shag.network._parameters import (
 )
 from sklearn_shag.network._reading import label_scores, number_rows, read_sentences
 from sklearn_shag.network._training import Trainer, learn_batch
-from tests.oracles import projective_trees
+from tests.oracles import enumerate_loss
 
 # Four sentences, one of a single token and one beyond the last bucket of distances.
 INDPTR = np.array([0, 3, 4, 28, 33])
@@ -55,11 +55,6 @@ GIVEN = Group((1,), (9,), 0.3, 0.2, width=2, fixed=True)
 SIZES = Sizes((*GROUPS, GIVEN), (3, 2), 4, (3, 2), arc=4, label=3)
 # Without what was learned elsewhere.
 LEARNED = SIZES._replace(groups=GROUPS)
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
 
 
 def differences(function, array, step=1e-5):
@@ -80,9 +75,19 @@ def assert_derivative(function, array, d_array):
     assert_allclose(d_array, differences(function, array), rtol=1e-6, atol=1e-8)
 
 
-def empty_like(weights):
-    """Room for a derivative, filled with what must not remain."""
-    return type(weights)(*(np.full_like(array, np.nan) for array in weights))
+def check_layer(layer, rng, weights, *inputs, **places):
+    """Compare the derivatives of a layer by weights and inputs; returns its output."""
+    forward, backward = layer
+    y, cache = forward(weights, *inputs, **places)
+    d_y = rng.normal(size=y.shape)
+    d_weights = type(weights)(*(np.full_like(array, np.nan) for array in weights))  # to be filled
+    d_inputs = backward(weights, cache, d_y.copy(), d_weights)
+    d_inputs = [d_inputs] if len(inputs) == 1 else d_inputs
+    for array, d_array in zip((*weights, *inputs), (*d_weights, *d_inputs), strict=True):
+        assert_derivative(
+            lambda: (forward(weights, *inputs, **places)[0] * d_y).sum(), array, d_array
+        )
+    return y
 
 
 def examples(rng, heads=None):
@@ -136,13 +141,8 @@ def test_embeddings(rng):
 
 
 def test_linear_maps(rng):
-    layer, x = Linear(rng.normal(size=(4, 3)), rng.normal(size=3)), rng.normal(size=(7, 4))
-    d_y = rng.normal(size=(7, 3))
-    _, cache = linear(layer, x)
-    d_layer = empty_like(layer)
-    d_x = linear_backward(layer, cache, d_y, d_layer)
-    for array, d_array in zip((*layer, x), (*d_layer, d_x), strict=True):
-        assert_derivative(lambda: (linear(layer, x)[0] * d_y).sum(), array, d_array)
+    weights = Linear(rng.normal(size=(4, 3)), rng.normal(size=3))
+    check_layer((linear, linear_backward), rng, weights, rng.normal(size=(7, 4)))
 
 
 def test_rectified_units(rng):
@@ -172,14 +172,10 @@ def recur_naively(layer, x, begins):
 
 
 def test_recurrent_units(rng):
-    layer = Linear(rng.normal(size=(4, 18)), rng.normal(size=18))
-    x, d_h = rng.normal(size=(33, 4)), rng.normal(size=(33, 6))
-    h, cache = recur(layer, x, INDPTR)
-    assert_allclose(h, recur_naively(layer, x, INDPTR), rtol=1e-12, atol=1e-14)
-    d_layer = empty_like(layer)
-    d_x = recur_backward(layer, cache, d_h.copy(), d_layer)
-    for array, d_array in zip((*layer, x), (*d_layer, d_x), strict=True):
-        assert_derivative(lambda: (recur(layer, x, INDPTR)[0] * d_h).sum(), array, d_array)
+    weights = Linear(rng.normal(size=(4, 18)), rng.normal(size=18))
+    x = rng.normal(size=(33, 4))
+    h = check_layer((recur, recur_backward), rng, weights, x, begins=INDPTR)
+    assert_allclose(h, recur_naively(weights, x, INDPTR), rtol=1e-12, atol=1e-14)
 
 
 def test_gates_never_leave_the_range_of_numbers():
@@ -196,7 +192,8 @@ def test_scores_of_arcs(rng):
     shapes = parameter_shapes(SIZES).arcs
     weights = ArcWeights(*(rng.normal(size=shape) for shape in shapes))
     heads, modifiers = rng.normal(size=(2, 37, 4))
-    scores, cache = score_all_arcs(weights, heads, modifiers, BEGINS)
+    layer = score_all_arcs, score_all_arcs_backward
+    scores = check_layer(layer, rng, weights, heads, modifiers, begins=BEGINS)
     # Token 3 of the third sentence, with all heads; there are 12 + 2 arcs before that sentence.
     d = modifiers[BEGINS[2] + 3]
     for head in range(25):
@@ -207,13 +204,6 @@ def test_scores_of_arcs(rng):
         expected = d @ weights.bilinear @ h + weights.head @ h
         expected += h @ weights.near_head[:, bucket] + d @ weights.near_modifier[:, bucket]
         assert_allclose(scores[14 + 2 * 25 + head], expected, rtol=1e-12)
-    d_scores = rng.normal(size=scores.size)
-    d_weights = empty_like(weights)
-    d_vectors = score_all_arcs_backward(weights, cache, d_scores, d_weights)
-    for array, d_array in zip((*weights, heads, modifiers), (*d_weights, *d_vectors), strict=True):
-        assert_derivative(
-            lambda: score_all_arcs(weights, heads, modifiers, BEGINS)[0] @ d_scores, array, d_array
-        )
 
 
 def test_scores_of_labels(rng):
@@ -221,20 +211,12 @@ def test_scores_of_labels(rng):
     weights = LabelWeights(*(rng.normal(size=shape) for shape in shapes))
     modifiers, heads = rng.normal(size=(2, 8, 3))
     arcs = np.array([1, 2, 4, 7]), np.array([2, 0, 2, 6])
-    scores, cache = score_labels(weights, modifiers, heads, arcs)
+    layer = score_labels, score_labels_backward
+    scores = check_layer(layer, rng, weights, modifiers, heads, arcs=arcs)
     tensor = weights.tensor.reshape(3, 3, 4)
     expected = np.einsum("d,dhl,h->l", modifiers[4], tensor, heads[2])
     expected += np.r_[modifiers[4], heads[2]] @ weights.linear + weights.bias
     assert_allclose(scores[2], expected, rtol=1e-12)
-    d_scores = rng.normal(size=scores.shape)
-    d_weights = empty_like(weights)
-    d_vectors = score_labels_backward(weights, cache, d_scores, d_weights)
-    for array, d_array in zip((*weights, modifiers, heads), (*d_weights, *d_vectors), strict=True):
-        assert_derivative(
-            lambda: (score_labels(weights, modifiers, heads, arcs)[0] * d_scores).sum(),
-            array,
-            d_array,
-        )
 
 
 # The whole
@@ -318,19 +300,14 @@ def test_the_loss_by_enumeration(rng):
     tokens = with_roots(codes, indptr)
     scores, _ = forward(network, tokens, (np.array([2]), np.array([3])), SILENCE)
     arcs = scores.arcs.reshape(3, 4)
-    values = {tree: np.exp(sum(arcs[m, h] for m, h in enumerate(tree))) for tree in trees_of(3)}
-    known = sum(value for tree, value in values.items() if tree[1] == 3)
+    loss_of_tree, _ = enumerate_loss(arcs, [-1, 3, -1])
     expected = (
-        -np.log(known / sum(values.values())),
+        loss_of_tree,
         -np.log(np.exp(scores.labels[0, 2]) / np.exp(scores.labels[0]).sum()),
         -np.log(np.exp(scores.tags[3, 1]) / np.exp(scores.tags[3, :3]).sum())
         - np.log(np.exp(scores.tags[3, 3]) / np.exp(scores.tags[3, 3:]).sum()),
     )
     assert_allclose(losses, 2 * np.array(expected), rtol=1e-10)
-
-
-def trees_of(n):
-    return [tuple(tree) for tree in projective_trees(n)]
 
 
 # Noise
@@ -387,8 +364,7 @@ def test_threads_learn_the_same(rng):
     batch = examples(rng)
     one, several = (trainer(np.random.default_rng(3), dropout=0.3, n_jobs=n) for n in (None, 2))
     for chosen in (np.arange(batch.weights.size), [0], [2, 1]):
-        part = batch.take(chosen)
-        assert one.learn(part) == several.learn(part)
+        assert one.learn(batch.take(chosen)) == several.learn(batch.take(chosen))
     assert_array_equal(one.values, several.values)
     assert_array_equal(one.averaged, several.averaged)
 

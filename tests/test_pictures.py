@@ -27,8 +27,6 @@ def test_pages_stand_alone(english):
     shown = page._repr_html_()
     assert shown.startswith("<iframe srcdoc=")
     assert "<svg" not in shown  # it is escaped
-    with pytest.raises(TypeError, match=r"\[tree\]"):
-        to_html(TREE)
 
 
 def test_command_draws_a_page(english, tmp_path, capsys):
@@ -39,15 +37,6 @@ def test_command_draws_a_page(english, tmp_path, capsys):
     assert (tmp_path / "page.html").read_text() == to_html(english[:5], **wanted)
     assert main(["draw", str(tmp_path / "a.conllu"), "--compact"]) == 0
     assert capsys.readouterr().out == to_html(english[:5], compact=True)
-
-
-def test_command_does_not_draw_over_its_trees(english, tmp_path, capsys):
-    path = tmp_path / "a.conllu"
-    write_conllu(english[:5], path)
-    before = path.read_bytes()
-    assert main(["draw", str(path), "-o", str(path)]) == 1
-    assert "refusing to overwrite it" in capsys.readouterr().err
-    assert path.read_bytes() == before
 
 
 def test_tables_have_heads_and_features(english):

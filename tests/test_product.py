@@ -62,6 +62,15 @@ def random_sentences(seed, lengths=(1, 2, 3, 4, 7, 12, 30)):
     return [np.append(SYMBOLS, "unknown")[c].tolist() for c in codes], codes
 
 
+def assert_dense(model, operators):
+    """Marginals are those of the chart of dense operators, but for negative ones."""
+    sentences, codes = random_sentences(0)
+    for sentence, found in zip(codes, model.predict_marginals(sentences), strict=True):
+        expected = np.maximum(inside_outside(operators, sentence).marginals, 1e-12)
+        expected[np.arange(len(sentence)), np.arange(1, len(sentence) + 1)] = 0.0
+        assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), atol=1e-9)
+
+
 @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 class TestDenseProduct:
     """The memory of the chart against operators of all states of all members."""
@@ -76,13 +85,7 @@ class TestDenseProduct:
         dense = hidden.operators_
         for other in others:
             dense = product(dense, other.operators_)
-        sentences, codes = random_sentences(0)
-        marginals = model.predict_marginals(sentences)
-        for sentence, found in zip(codes, marginals, strict=True):
-            expected = inside_outside(dense, sentence)
-            repaired = np.maximum(expected.marginals, 1e-12)
-            repaired[np.arange(len(sentence)), np.arange(1, len(sentence) + 1)] = 0.0
-            assert_allclose(found, repaired / repaired.sum(axis=1, keepdims=True), atol=1e-9)
+        assert_dense(model, dense)
 
     @pytest.mark.parametrize("automata", [["first", "sibling"], ["sibling"], ["first", "first"]])
     def test_of_deterministic_members_alone(self, automata):
@@ -91,9 +94,7 @@ class TestDenseProduct:
         dense = members[0].operators_
         for other in members[1:]:
             dense = product(dense, other.operators_)
-        sentences, codes = random_sentences(1)
-        for sentence, found in zip(codes, model.predict_marginals(sentences), strict=True):
-            assert_allclose(found, inside_outside(dense, sentence).marginals, atol=1e-9)
+        assert_dense(model, dense)
 
     @pytest.mark.parametrize("weights", [[1, 0.5], [1, 2], [1, 0]])
     def test_weights_are_powers(self, random_grammar, weights):
@@ -104,9 +105,7 @@ class TestDenseProduct:
         power.alpha_1[..., 1] = power.A[:-1, ..., 0, :] = power.A[-1, ..., 1] = 0.0
         power.A[-1, ..., 1, :] = 0.0
         dense = product(hidden.operators_, power)
-        sentences, codes = random_sentences(3)
-        for sentence, found in zip(codes, model.predict_marginals(sentences), strict=True):
-            assert_allclose(found, inside_outside(dense, sentence).marginals, atol=1e-9)
+        assert_dense(model, dense)
 
 
 @over("automaton", ["single", "first"])

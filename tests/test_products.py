@@ -1,9 +1,5 @@
 """Products of matrices: rows that do not depend on others, on any machine."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from llvmlite.binding import get_host_cpu_features
@@ -11,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.network._products import BLOCK, apply_panels, make_panels
 from tests.loops import over
+from tests.processes import run
 
 PROGRAM = """
 import numpy as np
@@ -18,11 +15,6 @@ from sklearn_shag.network._products import make_panels, apply_panels
 x, weight = np.random.default_rng(0).normal(size=(2, 70, 70)).astype(np.float32)
 print(apply_panels(x, make_panels(weight)).tobytes().hex())
 """
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
 
 
 def normal(rng, *shape):
@@ -60,11 +52,7 @@ def test_rows_do_not_depend_on_others(rng):
     reason="this machine has no wider vectors to compare with",
 )
 def test_the_width_of_vectors_changes_no_bit(tmp_path):
-    found = set()
     # This one, whichever the tests run for: a processor without fused operations rounds otherwise.
-    own = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_CPU_")}
-    for settings in ({}, {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx,+avx2,+fma"}):
-        environment = own | {"NUMBA_CACHE_DIR": str(tmp_path)} | settings
-        command = [sys.executable, "-c", PROGRAM]
-        found.add(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
-    assert len(found) == 1
+    narrow = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx,+avx2,+fma"}
+    one, other = (run(PROGRAM, NUMBA_CACHE_DIR=tmp_path, **cpu).stdout for cpu in ({}, narrow))
+    assert one == other

@@ -132,15 +132,6 @@ def test_the_command(english, tmp_path, capsys):
     assert main(command) == 0
     table = capsys.readouterr().out
     assert f"Tokens{100 * scores['Tokens'].precision:>15.2f}" in table
-    assert main([*command, "--ignore-punctuation"]) == 1
-    write_conllu(english[:29], system)
-    assert main(command) == 1
-    message = capsys.readouterr().err
-    assert "gold.conllu and" in message
-    assert "differ by more than spaces" in message
     write_conllu([tree.with_heads(None) for tree in parsed], system)
     assert main(command) == 0
     assert capsys.readouterr().out == "".join(table.splitlines(keepends=True)[:9])
-    write_conllu([parsed[0], parsed[1].with_heads(None), *parsed[2:]], system)
-    assert main(command) == 1
-    assert "sentence 2 of" in capsys.readouterr().err

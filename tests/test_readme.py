@@ -2,14 +2,12 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import sklearn_shag
 from sklearn_shag.cli._main import main
+from tests.processes import run
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -21,15 +19,7 @@ def blocks(language):
 
 def test_the_example_prints_what_the_readme_says():
     (example,), (printed,) = blocks("python"), blocks("text")
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", example],
-        capture_output=True,
-        text=True,
-        cwd=Path(sklearn_shag.__file__).parents[1],  # comes before any installed package
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout == printed
+    assert run(example, PYTHONWARNINGS="error").stdout == printed
 
 
 def test_the_demo_draws_what_the_readme_shows(capsys):

@@ -3,8 +3,6 @@
 import inspect
 import pickle
 import re
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -27,26 +25,12 @@ from sklearn_shag.metrics import (
     unlabeled_attachment_score,
 )
 from sklearn_shag.treebank import TokenFeature, heads
+from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import find_documentation
+from tests.processes import run
 
 SCORERS = {"uas": uas_scorer, "exact": exact_match_scorer}
 SCORES = {"uas": unlabeled_attachment_score, "exact": exact_match_score}
-
-
-@pytest.fixture(scope="module")
-def trees(english):
-    return english[:60]
-
-
-@pytest.fixture(scope="module")
-def weights():
-    return np.arange(60) % 3
-
-
-def object_array(items):
-    out = np.empty(len(items), dtype=object)
-    out[:] = items
-    return out
 
 
 KINDS_OF_Y = {
@@ -61,9 +45,6 @@ KINDS_OF_Y = {
 @pytest.fixture(params=KINDS_OF_Y)
 def y(request, trees):
     return KINDS_OF_Y[request.param](trees)
-
-
-# heads
 
 
 # Scorers
@@ -123,16 +104,7 @@ def test_routing_passes_weights_to_objects_and_not_to_functions(trees, weights):
         assert by_default[k] == fitted.score(held_out, sample_weight=weights[test])
 
 
-# Names of scorers
-
-
-# Folds
-
-
-# Ensembles
-
-
-# Tools for tables and classes
+# Links of diagrams
 
 
 ADDRESS = "https://docs.org/shag"
@@ -206,6 +178,4 @@ print(hasattr(model, "set_callbacks"), model.predict(X)[0])
 
 
 def test_callbacks_cannot_be_set_with_older_versions():
-    command = [sys.executable, "-c", WITHOUT_CALLBACKS]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "False [2 0]\n"
+    assert run(WITHOUT_CALLBACKS).stdout == "False [2 0]\n"

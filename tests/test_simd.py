@@ -87,16 +87,11 @@ INDICES_OF_WEIGHTS = [((5,), (3,)), ((3, 4), (2, 1)), ((3, 4, 5), (1, 3, 2))]
 
 
 @over(("shape", "index"), INDICES_OF_WEIGHTS)
-def test_a_weight_is_one_for_all_lanes(run, numbers, shape, index):
-    weights, out = numbers(*shape), np.full((2, 2 * LANES), np.nan)
-    run(spread, weights, index, out)
-    assert_array_equal(out[1, LANE], weights[index])
-    assert np.isnan(out).sum() == out.size - LANES
-
-
-@over(("shape", "index"), INDICES_OF_WEIGHTS)
-def test_a_weight_is_one_a_lane_where_there_is_one_axis_more(run, numbers, shape, index):
-    weights, out = numbers(*shape, LANES), np.full((2, 2 * LANES), np.nan)
+@over("lanes", [(), (LANES,)])
+def test_a_weight_is_for_all_lanes_or_where_there_is_one_axis_more_for_one(
+    run, numbers, shape, index, lanes
+):
+    weights, out = numbers(*shape, *lanes), np.full((2, 2 * LANES), np.nan)
     run(spread, weights, index, out)
     assert_array_equal(out[1, LANE], weights[index])
     assert np.isnan(out).sum() == out.size - LANES
@@ -125,11 +120,10 @@ def add(array, index, vector):
 
 
 @over(("shape", "index"), INDICES_OF_WEIGHTS)
-@over("a_lane", [False, True])
-def test_sums_of_lanes_go_where_weights_come_from(run, numbers, shape, index, a_lane):
-    array = numbers(*shape, LANES) if a_lane else numbers(*shape)
-    vector = numbers(2, LANES)
-    change = vector[1] if a_lane else vector[1].sum()
+@over("lanes", [(), (LANES,)])
+def test_sums_of_lanes_go_where_weights_come_from(run, numbers, shape, index, lanes):
+    array, vector = numbers(*shape, *lanes), numbers(2, LANES)
+    change = vector[1] if lanes else vector[1].sum()
     expected = array.copy()
     expected[index] = change
     changed = array.copy()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_equal
 from scipy import linalg
 
 from sklearn_shag import SpectralSHAG
@@ -16,9 +16,9 @@ from sklearn_shag.sequences import (
     extract_sequences,
     pair_moments,
 )
-from tests.loops import over
+from tests.loops import assert_all_close, over
 from tests.test_operators import all_strings, random_automaton, value
-from tests.test_sequences import flatten, naive_moments, random_treebank
+from tests.test_sequences import dense_trigrams, flatten, naive_moments, random_treebank
 
 
 @over("n_states", [1, 2, 3])
@@ -64,9 +64,7 @@ def test_fewer_states_are_leading_ones_to_the_last_bit(noun_moments, mixing):
     largest, _ = spectral_automaton(noun_moments(0.5), 16, **options)
     for n_states in range(1, 16):
         learned, _ = spectral_automaton(noun_moments(0.5), n_states, **options)
-        cut = leading_states(largest, n_states + (2 if mixing else 0))
-        for one, other in zip(learned, cut, strict=True):
-            np.testing.assert_array_equal(one, other)
+        assert_equal(learned, leading_states(largest, n_states + (2 if mixing else 0)))
 
 
 def test_more_states_than_the_rank_change_nothing():
@@ -109,14 +107,12 @@ def naive_spectral(moments, n_states, shrinkage, scaling, alpha):
     """Equations 33 to 35 of the theory page with dense matrices, all symbols seen."""
     n, P = moments.n_symbols, moments.bigrams
     near = slice(n + 1)
-    P_b = np.zeros((n, *P.shape))
-    np.add.at(P_b, (moments.middle, moments.last, moments.first), moments.trigrams)
     D_r, D_c = P[:, near].sum(axis=1) ** -scaling, P[near].sum(axis=0) ** -scaling
     U, s, Vt = np.linalg.svd(np.diag(D_r) @ P @ np.diag(D_c))
     L = D_r[:, None] * U[:, :n_states]
     R = D_c[:, None] * Vt[:n_states].T * s[:n_states] / (s[:n_states] ** 2 + alpha * s[0] ** 2)
     A = []
-    for matrix in P_b:
+    for matrix in dense_trigrams(moments):
         h, g, m = matrix[:, near].sum(axis=1), matrix[near].sum(axis=0), matrix[near, near].sum()
         relied = np.ones_like(g)
         if shrinkage:
@@ -222,5 +218,4 @@ def test_a_decomposition_that_does_not_converge_is_made_another_way(noun_moments
     monkeypatch.setattr(linalg, "svd", svd)
     found, found_values = spectral_automaton(noun_moments(0.5), 4)
     assert_allclose(found_values, expected_values, rtol=1e-10, atol=1e-14)
-    for one, other in zip(found, expected, strict=True):
-        assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+    assert_all_close(found, expected, rtol=1e-8, atol=1e-10)

@@ -18,7 +18,7 @@ from sklearn_shag.encoding import Batch
 from sklearn_shag.network._tags import NetworkTagging, open_factors
 from sklearn_shag.parsing import fit_together
 from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
-from tests.estimators import assert_same_model
+from tests.estimators import assert_same_model, same
 
 
 def small(tags="upos", columns=("form", "suffix"), **parameters):
@@ -30,11 +30,6 @@ def small(tags="upos", columns=("form", "suffix"), **parameters):
 def bare(trees):
     """The same sentences without anything but forms."""
     return [DependencyTree(tree.forms) for tree in trees]
-
-
-@pytest.fixture
-def trees(english):
-    return english[:60]
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +69,7 @@ def test_no_other_tags_are_read(trees, fitted):
     assert alone.tag_factors_ == {}  # only parsers, which know relations, use them
     alone.tag_factors_ = one.tag_factors_
     assert_same_model(one, alone)
-    for some, other in zip(fitted.predict_tags(odd), fitted.predict_tags(trees), strict=True):
-        assert_array_equal(some, other)
+    assert same(fitted.predict_tags(odd), fitted.predict_tags(trees))
     xpos = small("xpos").fit(trees)
     assert xpos.tags_.tolist() == sorted({tag for tree in trees for tag in tree.xpos})
 
@@ -92,9 +86,6 @@ def test_tags_that_are_not_known(trees):
     right = one.predict_tags([trees[0]])[0] == np.array(trees[0].upos)
     assert one.score([half]) == right[1:].mean()
     assert one.score([trees[0]]) == right.sum() / n
-    for method in (one.fit, one.score):
-        with pytest.raises(ValueError, match=r"no tree of X has values|no known tags"):
-            method([empty])
 
 
 def test_order_and_weight_zero_change_nothing(trees):

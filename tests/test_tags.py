@@ -20,8 +20,8 @@ from sklearn_shag.network._tags import (
     edit_script,
     read_tags,
 )
-from sklearn_shag.treebank import DependencyTree
-from tests.estimators import assert_same_model
+from sklearn_shag.treebank import DependencyTree, heads
+from tests.estimators import assert_same_model, same
 
 COLUMNS = ("upos", "xpos", "feats", "lemma")
 WORDS = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1)
@@ -181,16 +181,10 @@ def test_columns_that_are_partly_known(english):
     part = DependencyTree(tree.forms, upos=tree.upos, lemmas=["_", *tree.lemmas[1:]])
     model = small(("upos", "lemma")).fit([part, *english[1:60]])
     assert model.score([part]) == model.score([part.with_heads(None)])
-    with pytest.raises(ValueError, match="tags='xpos' is to be learned, but no tree"):
-        small(("upos", "xpos")).fit([part])
-    with pytest.raises(ValueError, match="no known tags in the column upos or lemma"):
-        model.score([DependencyTree(tree.forms)])
     features = small("feats").fit(english[:60])
     (found,) = features.predict_tags([tree])
     assert features.score([tree]) == np.mean(found == np.array(tree.feats, dtype=object))
     assert "_" in tree.feats
-    with pytest.raises(ValueError, match="no known tags in the column feats"):
-        features.score([DependencyTree(tree.forms)])
 
 
 # Parsers
@@ -202,8 +196,7 @@ def test_other_columns_cost_the_trees_nothing(parser, english):
     assert_array_equal(first.weights_.values, parser.weights_.values)
     assert (first.tagger_, tuple(parser.tagger_.tag_values_)) == (None, COLUMNS)
     parsed = parser.parse(english[200:220])
-    for tree, other in zip(parsed, first.parse(english[200:220]), strict=True):
-        assert_array_equal(tree.heads, other.heads)
+    assert same(heads(parsed), heads(first.parse(english[200:220])))
     for name, attribute in zip(COLUMNS, ("upos", "xpos", "feats", "lemmas"), strict=True):
         found = parser.predict_tags(english[200:220], column=name)
         assert [getattr(tree, attribute) for tree in parsed] == list(map(tuple, found))
@@ -256,5 +249,5 @@ def test_averages_fill_in_all_columns(parser, english):
         for form, tag, lemma in zip(tree.forms, tree.upos, tree.lemmas, strict=True):
             assert lemma == parser.tagger_.lemmas_.get(f"{form}\t{tag}", lemma)
     alone = AveragedParser(members, weights=[0, 1, 0]).fit([["X"]], [[0]])
-    for tree, same in zip(alone.parse(test), parser.parse(test), strict=True):
-        assert tree.to_conllu() == same.to_conllu()
+    for tree, other in zip(alone.parse(test), parser.parse(test), strict=True):
+        assert tree.to_conllu() == other.to_conllu()

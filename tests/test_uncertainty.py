@@ -12,8 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import uas_scorer
-from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs
-from tests.estimators import ESTIMATORS, same
+from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs, fill_unknown
+from tests.estimators import ESTIMATORS, hide, same
+from tests.loops import assert_all_close
 
 
 @pytest.fixture(scope="module", params=ESTIMATORS)
@@ -30,15 +31,13 @@ def first(english):
 def text(english):
     """A whole tree, an unlabelled one, and partial ones."""
     trees = [tree for tree in english[300:330] if tree.is_projective and 4 < len(tree) < 20]
-    rng = np.random.default_rng(0)
-    hidden = [np.where(rng.uniform(size=len(tree)) < 0.6, -1, tree.heads) for tree in trees]
-    partial = [tree.with_heads(heads) for tree, heads in zip(trees, hidden, strict=True)]
-    return [trees[0], trees[1].with_heads(None), *partial[2:]]
+    partial = [hide(tree, seed, 0.6) for seed, tree in enumerate(trees[2:])]
+    return [trees[0], trees[1].with_heads(None), *partial]
 
 
 def rows_by_loop(parser, text):
     """A row for each unknown head: sentence, token, head, probability, margin, entropy."""
-    allowed = allowed_arcs([np.full(len(t), -1) if t.heads is None else t.heads for t in text])
+    allowed = allowed_arcs(fill_unknown(text))
     found = parser.predict(text, allowed=allowed)
     marginals = parser.predict_marginals(text, allowed=allowed)
     for s, tree in enumerate(text):
@@ -55,11 +54,9 @@ def test_arcs_against_a_loop(parser, text):
     arcs = least_certain_arcs(parser, text)
     rows = sorted(rows_by_loop(parser, text), key=lambda row: row[4])
     assert 40 < len(rows) < sum(map(len, text)) - len(text[0])
-    for column, expected in zip(arcs, zip(*rows, strict=True), strict=True):
-        assert_allclose(column, expected, rtol=0, atol=1e-12)
+    assert_all_close(arcs, zip(*rows, strict=True), rtol=0, atol=1e-12)
     assert arcs.sentences.min() == 1
-    for column, whole in zip(least_certain_arcs(parser, text, n=7), arcs, strict=True):
-        assert_array_equal(column, whole[:7])
+    assert same(least_certain_arcs(parser, text, n=7), [column[:7] for column in arcs])
 
 
 def test_sentences_against_a_loop(parser, text):
@@ -73,13 +70,11 @@ def test_sentences_against_a_loop(parser, text):
     assert_array_equal(found.n_unknown, [len(lacking[s]) for s in order])
     assert_allclose(found.expected_errors, [sum(lacking[s]) for s in order], rtol=1e-12)
     assert_allclose(found.error_rates, [np.mean(lacking[s]) for s in order], rtol=1e-12)
-    allowed = allowed_arcs([np.full(len(t), -1) if t.heads is None else t.heads for t in text])
-    probabilities = parser.predict_tree_proba(text, allowed=allowed)
+    probabilities = parser.predict_tree_proba(text, allowed=allowed_arcs(fill_unknown(text)))
     assert_array_equal(found.tree_probabilities, probabilities[order])
     by_trees = least_certain_sentences(parser, text, by="trees").tree_probabilities
     assert_array_equal(by_trees, np.sort(probabilities[order]))
-    for column, whole in zip(least_certain_sentences(parser, text, n=3), found, strict=True):
-        assert_array_equal(column, whole[:3])
+    assert same(least_certain_sentences(parser, text, n=3), [column[:3] for column in found])
 
 
 def test_ties_come_in_the_order_of_x(first):
@@ -113,6 +108,5 @@ class TestTables:
             function(copy.copy(first).set_params(decoder=d), text) for d in ("mbr", "mst")
         )
         assert set(found.sentences.tolist()) == {1, 2}
-        for one, other in zip(found, spanning, strict=True):
-            assert np.isfinite(one).all()
-            assert_array_equal(one, other)
+        assert np.isfinite(found).all()
+        assert same(found, spanning)

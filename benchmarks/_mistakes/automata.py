@@ -29,6 +29,15 @@ def no_text(arguments, *words):
     return Mistake(f"from_att({arguments})", raises(ValueError, *words))
 
 
+MANY_SYMBOLS = """
+def count(name, n=15_000):
+    zeros = np.zeros(2 * n + 3, dtype=int)
+    symbols = np.array([f"{name}{k}" for k in range(n)], dtype=object)
+    counted = np.ones(n), np.ones((n + 1, 2)), zeros, *[zeros[:0]] * 3, np.zeros(0)
+    labels = LabelCounts(*[zeros[:0]] * 4, np.zeros(0))
+    return TreebankStatistics(symbols, SequenceStatistics(*counted), symbols[:0], labels)
+"""
+
 MISTAKES = [
     refused("'abc'", TypeError, r"X must be a sequence of sequences"),
     refused("['abc']", TypeError, r"X\[0\] is 'abc' .* Take its letters, list\(text\)"),
@@ -120,4 +129,113 @@ MISTAKES = [
         raises(ValueError, r"A mixture needs models over the same heads and symbols"),
     ),
     Mistake(f"{MODEL}.get_feature_names_out()", works("result.size == 2")),
+    # Flat arrays that kernels trust.
+    *(
+        Mistake(f"extract_sequences({arguments})", raises(ValueError, words))
+        for arguments, words in (
+            ("[0, 1, 2], [2, -1, 0], [0, 3], 3", r"heads\[1\] must be from 0"),
+            ("[0, 1, 2], [2, 4, 0], [0, 3], 3", r"heads\[1\] must be from 0 to 3, got 4"),
+            ("[0, 1, 2], [2, 1, 0], [0, 3], 3", r"sentence 0 are not a tree: array\(\[2, 1, 0\]"),
+            ("[0, 1, 2], [2, 3, 1], [0, 3], 3", r"sentence 0 are not a tree"),
+            ("[0] * 6, [2, 3, 0, 0, 3, 2], [0, 3, 6], 3", r"sentence 1 are not a tree"),
+            ("[0, 1, 2], [2], [0, 3], 3", r"heads must have the shape \(n_codes,\) = \(3,\)"),
+            ("[0, 1, 2], [[2, 3, 0]], [0, 3], 3", r"heads must be a flat array of whole numbers"),
+            ("[0, 1, 2], [2.0, 3.0, 0.0], [0, 3], 3", r"heads must be a flat array of whole"),
+            ("[0, 4, 2], [2, 3, 0], [0, 3], 3", r"codes\[1\] must be from 0 to 3"),
+            ("[0, -1, 2], [2, 3, 0], [0, 3], 3", r"codes\[1\] must be from 0 to 3"),
+            ("[0, 1, 2], [2, 3, 0], [0, 10**9], 3", r"indptr must grow .* number of codes, 3"),
+            ("[0, 1, 2], [2, 3, 0], [-(10**9), 3], 3", r"indptr must grow"),
+            ("[0, 1, 2], [2, 3, 0], [0, 5, 3], 3", r"indptr must grow"),
+            ("[0, 1, 2], [2, 3, 0], [], 3", r"indptr must grow"),
+            ("[0, 1, 2], [2, 3, 0], [0, 1, 3], 3", r"heads\[0\] must be from 0 to 1, got 2"),
+            (
+                "[0, 1, 2], [2, 3, 0], [0, 3], 3, [1.0, 2.0]",
+                r"sample_weight must have the shape \(n_sentences,\) = \(1,\), got \(2,\)",
+            ),
+        )
+    ),
+    Mistake(
+        "collect_statistics(extract_sequences([0, 1, 2], [2, 3, 0], [0, 3], 2), 2)",
+        raises(ValueError, r"sequences\.modifiers\[0\] must be from 0 to 1, got 2"),
+    ),
+    *(
+        Mistake(
+            f"assemble_trees(made._replace(indptr=np.array({of_sequences})), {indptr})",
+            raises(ValueError, words),
+            before="made = extract_sequences([0, 1, 2], [2, 3, 0], [0, 3], 3)",
+        )
+        for indptr, of_sequences, words in (
+            ([0, 10**9], "made.indptr", r"indptr must grow from 0 to the number of modifiers, 3"),
+            ([-(10**9), 3], "made.indptr", r"indptr must grow"),
+            ([0, 1, 3], "made.indptr", r"n_sentences \+ 1,\) = \(9,\), got \(8,\)"),
+            ([0, 3], [0, 1, 2, 2, 10**9, 3, 3, 3], r"sequences.indptr must grow"),
+            # Tokens that have themselves.
+            ([0, 3], [0, 0, 2, 2, 3, 3, 3, 3], r"not those of whole sentences"),
+            ([0, 3], [0, 1, 1, 1, 1, 1, 2, 3], r"not those of whole sentences"),
+        )
+    ),
+    Mistake(
+        "collect_statistics(HeadModifierSequences(*[np.zeros(0, dtype=int)] * 5), 100_000)",
+        raises(ValueError, r"too many"),
+    ),
+    Mistake(
+        "merge_statistics(count(name) for name in 'ab')",
+        raises(ValueError, r"30000 symbols are too many to count their trigrams"),
+        before=MANY_SYMBOLS,
+    ),
+    Mistake(
+        "merge_statistics([count('a')]).symbols",
+        works("len(result) == 15_000"),
+        before=MANY_SYMBOLS,
+    ),
+    # Sums that do not exist.
+    *(
+        Mistake(
+            f"total_mass(Operators(ones, ones, np.array([{matrix}, {matrix}]) / 2))",
+            raises(ValueError, rf"spectral radius {radius}, which must be below 1\."),
+            before=f"ones = np.ones({n})",
+        )
+        for n, matrix, radius in (
+            (1, [[1.0]], "1"),
+            (1, [[-1.5]], r"1\.5"),
+            (2, [[0.0, -2.0], [2.0, 0.0]], "2"),
+            (2, [[0.5, 0.0], [0.0, -1.25]], r"1\.25"),
+        )
+    ),
+    *(
+        Mistake(
+            f"{function}({pair})",
+            raises(ValueError, r"L2 distance does not exist"),
+            before=f"one = {TWO}; bad = Operators(np.ones({n}), np.full({n}, 0.5), {A})",
+        )
+        for function in ("l2_distance", "are_equivalent")
+        for pair in ("bad, one", "one, bad", "bad, bad")
+        for n, A in (
+            (1, "np.full((2, 1, 1), 0.5**0.5)"),  # squares sum to 1 per symbol
+            (1, "np.full((2, 1, 1), 0.9)"),
+            (1, "np.full((2, 1, 1), 1e200)"),
+            (2, "np.array([[[0.0, -1.0], [1.0, 0.0]], np.eye(2)])"),
+        )
+    ),
+    no_text(r"'0 0 0 1.0\n0 1.0', semiring='real'", r"cycles without symbols sum to infinity"),
+    Mistake(
+        "to_att(Operators(np.ones(1), np.ones(1), np.full((1, 1, 1), -0.5)))",
+        raises(ValueError, r'must be from 0\.0 to inf, or use semiring="real", got -'),
+    ),
+    Mistake(
+        "from_att(to_att(Operators(np.zeros(1), np.ones(1), np.full((1, 1, 1), 0.5))))",
+        raises(ValueError, r"No path"),
+    ),
+    Mistake(f"to_dot({COIN}, ['a', 'b'])", raises(ValueError, r"symbols must have the shape")),
+    Mistake(
+        "sample_derivations(Operators(ones, ones, np.zeros((3, 2, 2, 1, 1))), 1, 0, max_length=5)",
+        raises(ValueError, r"no symbol any mass as the root"),
+        before="ones = np.ones((3, 2, 1))",
+    ),
+    Mistake(
+        "sample_derivations(Operators(ones, signed, many), 1, 0, max_length=5)",
+        raises(ValueError, r"1000 sentences in a row"),
+        before="ones = np.ones((4, 2, 1)); signed = np.r_[-ones[:3], ones[3:]]; "
+        "many = np.full((4, 2, 3, 1, 1), 1e90)",
+    ),
 ]

@@ -259,4 +259,5 @@ MISTAKES = [
     Mistake("model.parse(dict.fromkeys(trees).keys())", raises(TypeError, r"X is a dict_keys, wh")),
     Mistake("model.fit(trees, {(2, 0), (0,)})", raises(TypeError, r"y is a set, which has")),
     Mistake("chart(grammar, Potentials([0, [1, 2]], [0, 5]))", raises(ValueError, r"indptr")),
+    Mistake("projectivize(y, nonprojective='raise')", raises(ValueError, r"'nonprojective'")),
 ]

@@ -141,4 +141,14 @@ MISTAKES = [
         stops(r"treebank", r"permi|may not|not writable"),
         locked="treebank",
     ),
+    Mistake("draw test.conllu -o test.conllu", stops(r"test\.conllu", r"refusing to overwrite it")),
+    Mistake(
+        "evaluate train.conllu fewer.conllu --raw",
+        stops(r"train\.conllu and", r"differ by more than spaces"),
+    ),
+    Mistake(
+        "evaluate train.conllu predicted.conllu --raw --ignore-punctuation",
+        stops(r"--ignore-punctuation", r"--raw"),
+    ),
+    Mistake("evaluate train.conllu some_heads.conllu --raw", stops(r"sentence 1 of")),
 ]

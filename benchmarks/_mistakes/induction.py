@@ -154,4 +154,15 @@ MISTAKES = [
         "ConcaveParser(max_iter=1, tol=1e-6).fit(trees)",
         tool_warns(r"converge", r"max_iter", warning="ConvergenceWarning", nan=False),
     ),
+    Mistake(
+        "DMV(init=start, prior=0).fit(text)",
+        raises(ValueError, r"X\[2\] \('A'\) has no tree .* nor have 0 other"),
+        before="text = [['A', 'B'], ['B'], ['A']]; start = DMV(tol=1e6).fit(text).operators_; "
+        "start.A[-1, 1, 0] = 0.0",
+    ),
+    Mistake(
+        "MixtureSHAG([('hard', FrozenEstimator(hard))]).fit([['b', 'a'], ['a']])",
+        raises(ValueError, r"No sentence of X has a tree"),
+        before="hard = DeterministicSHAG().fit([['a', 'b'], ['b']], [[2, 0], [0]])",
+    ),
 ]

@@ -1,5 +1,7 @@
 """Parsers trained for trees, and taggers: columns, tags, vectors of words, layers, text."""
 
+import gzip
+
 from _mistakes._replay import Mistake, raises, stops, usage, warns, works
 
 PARSER = "BiaffineParser(hidden_layer_sizes=[4], max_iter=1, random_state=0"
@@ -14,6 +16,20 @@ VECTORS = (
     "failing = lambda X: {}['no vectors']"
 )
 FED = "fed, bare = (DependencyTree(['b'], [0], upos=['X'], feats=[f]) for f in ('X=Y', '_'))"
+
+UNTAGGED = (
+    "untagged = [DependencyTree(['Unheard'] * 3, upos=['_'] * 3)]; "
+    "part = [DependencyTree(tree.forms, upos=tree.upos) for tree in trees]"
+)
+# A text that is long enough to miss features in.
+FULL = """
+def full(n=30, forms=None, **columns):
+    values = {"upos": ["A"] * n, "xpos": ["B"] * n, "lemmas": ["c"] * n, "feats": ["D=e"] * n}
+    return DependencyTree(forms or ["f"] * n, [0, *[1] * (n - 1)], **(values | columns))
+
+"""
+READ = "from sklearn_shag.features import read_vectors"
+NO_UTF8 = "not valid UTF-8; convert it, or, if it is a binary file"
 
 MISTAKES = [
     Mistake("CRFParser(learning_rate=0.1)", raises(TypeError, r"learning_rate", by="line")),
@@ -368,5 +384,165 @@ MISTAKES = [
     Mistake(
         "CRFParser(templates=['bias', 3]).fit(trees)",
         raises((TypeError, ValueError), r"templates", r"'bias', 3"),
+    ),
+    Mistake(
+        f"BiaffineParser(max_iter=3).fit({FEW}, sample_weight=[1e30] * 20)",
+        raises(ValueError, r"range of numbers.*or the weights of sentences"),
+    ),
+    *(
+        Mistake(
+            f"CRFParser().fit(trees, sample_weight={weights})",
+            raises(ValueError, r"left the range .* or the weights of sentences"),
+        )
+        for weights in ("[1e20] * 60", "[1e20] + [1] * 59")
+    ),
+    *(
+        Mistake(
+            f"{kind}(['symbol', 'form'], max_iter=1).fit({FEW}).predict(tags)",
+            raises(TypeError, r"X\[0\] is a list of str, but the columns symbol, form"),
+        )
+        for kind in ("BiaffineParser", "CRFParser")
+    ),
+    Mistake(
+        "CRFParser().fit([DependencyTree(list('abcd'), [3, 4, -1, -1], upos=list('ABCD'))])",
+        raises(ValueError, r"no sentence to learn from: of 1, 1 have known heads but no projectiv"),
+    ),
+    Mistake(
+        "CRFParser().fit([['A', 'B']], [[-1, -1]])",
+        raises(ValueError, r"no sentence to learn from: of 1, 0 have known heads"),
+    ),
+    *(
+        Mistake(call, raises(ValueError, words), before=UNTAGGED)
+        for call, words in (
+            (f"{TAGGER}).fit(untagged)", r"no tree of X has values"),
+            (f"{TAGGER}).fit(trees).score(untagged)", r"no known tags"),
+            (
+                f"{TAGGER}, tags=('upos', 'xpos')).fit(part)",
+                r"tags='xpos' is to be learned, but no",
+            ),
+            (
+                f"{TAGGER}, tags=('upos', 'lemma')).fit(trees).score(untagged)",
+                r"no known tags in the column upos or lemma",
+            ),
+            (
+                f"{TAGGER}, tags='feats').fit(trees).score(untagged)",
+                r"no known tags in the column feats",
+            ),
+        )
+    ),
+    # Columns that the text to parse lacks.
+    *(
+        Mistake(
+            f"{call}([full(xpos=None, lemmas=None, feats=None, forms=['_'] * 30)])",
+            raises(ValueError, rf"of the column '{column}.* run its script"),
+            before=f"{FULL}parser = CRFParser(['upos', '{column}'], max_iter=1).fit([full()])",
+        )
+        for column in ("form", "suffix", "shape")
+        for call in ("parser.predict", f"CRFParser(['{column}']).fit")
+    ),
+    *(
+        Mistake(
+            f"parser.predict([full({name}={values}, symbols=['A'] * 30)])",
+            raises(ValueError, rf"All values of the column '{column}' of X"),
+            before=f"{FULL}parser = CRFParser(max_iter=1).fit([full()])",
+        )
+        for name, column in (
+            ("upos", "upos"),
+            ("xpos", "xpos"),
+            ("lemmas", "lemma"),
+            ("feats", "feats"),
+        )
+        for values in ("['_'] * 30", "None")
+    ),
+    *(
+        Mistake(
+            f"parser.predict([full({name}={['_'] * 29 + [value]})])",
+            works("len(result) == 1"),
+            before=f"{FULL}parser = CRFParser(max_iter=1).fit([full()])",
+        )
+        for name, value in (("lemmas", "c"), ("feats", "D=e"))
+    ),
+    Mistake(
+        "CRFParser(['upos', 'form'], max_iter=1).fit([full()]).predict([full(upos=['Z'] * 30)])",
+        warns(r"100 % of the tokens"),
+        before=FULL,
+    ),
+    # Files of vectors of words.
+    *(
+        Mistake(
+            "read_vectors('own.vec')",
+            raises(ValueError, words),
+            before=f"{READ}; Path('own.vec').write_bytes({content!r})",
+        )
+        for content, words in (
+            (b"the 0.5 x\nof 1\n", r"own\.vec:1: a word and a vector of size 1 are expected"),
+            (b"the 0.5 1\nof 1 x\n", r"own\.vec:2: the vector of 'of' must be .* got \['x'\]"),
+            (b"the 0.5 1\nof 1  2\n", r"own\.vec:2: a word and a vector of size 2"),
+            (b"2 2\nthe 0.5 nan\n", r"own\.vec:2: .* finite numbers, got \['nan'\]"),
+            (b"2 2\nthe -inf 1\n", r"own\.vec:2: .* finite numbers, got \['-inf'\]"),
+            (b"the 1e39 1\n", r"own\.vec:1: .* finite numbers, got \['1e39', '1'\]"),
+            (
+                b"the 0.5 1\nof 1\n",
+                r"own\.vec:2: a word and a vector of size 2 are expected, got 'of 1'",
+            ),
+            (b"the 0.5 1\n\nof 1 2 3\n", r"own\.vec:3: a word and a vector of size 2"),
+            (b"1 3\nthe 0.5 1\n", r"own\.vec:2: a word and a vector of size 3"),
+            (b"1 1\nthe 0.5 1\n", r"own\.vec:2: a word and a vector of size 1"),
+            (b"some text\n", r"own\.vec:1: the vector of 'some' must be .* got \['text'\]"),
+            (b"text\n", r"own\.vec:1: a word and a vector of size 1 are expected, got 'text'"),
+            (b"", r"own\.vec has no vectors; is it the right file"),
+            (b"\n\n", r"own\.vec has no vectors; is"),
+            (b"0 100\n", r"own\.vec has no vectors; is"),
+            (b"2 2\nthe \x01\x00\x80\x3f\x00\x00\x80\x3f\n", r"own\.vec:2: this is a binary file"),
+            (b"2 2\nthe \xcd\xcc\x8c\x3f\xcd\xcc\x8c\x3f\n", rf"own\.vec:2: this is {NO_UTF8}"),
+            ("the 1\ncafé 1\n".encode("latin-1"), rf"own\.vec:2: this is {NO_UTF8}"),
+            (
+                gzip.compress(b"the 0.5\nof 0.5\n")[:-9],
+                r"own\.vec:\d: cannot be decompressed further",
+            ),
+            (b"PK\x03\x04", r"own\.vec:1: this is a zip archive"),
+        )
+    ),
+    Mistake(
+        "read_vectors('long.vec')",
+        raises(ValueError, r"long\.vec:90001: the vector of 'word90000'"),
+        before=f"{READ}; lines = [f'word{{k}} 0.123456789' for k in range(100_000)]; "
+        "lines[90_000] += 'x'; Path('long.vec').write_text('\\n'.join(lines))",
+    ),
+    *(
+        Mistake(
+            f"read_vectors('own.vec', {given})",
+            raises((TypeError, ValueError), words),
+            before=f"{READ}; Path('own.vec').write_text('the 1\\ndogs 2\\ndog 3\\ncats 4')",
+        )
+        for given, words in (
+            ("words=['birds', 'fish']", r"vec has no vectors of the words that are asked for; is"),
+            ("words=[]", r"has no vectors of the words that are asked for; is"),
+            ("words=['cats'], limit=3", r"that are asked for in its first 3 lines"),
+            ("limit=0", r"'limit' parameter"),
+            ("limit=2.0", r"'limit' parameter"),
+            ("words=3", r"'words' parameter"),
+            ("words='cats'", r"words must be a list or a set of str, or the like, got 'cats'"),
+            ("words=[DependencyTree(['cats'])]", r"got \[DependencyTree\(.*form for tree in trees"),
+        )
+    ),
+    *(
+        Mistake(
+            f"train train.conllu -o new.npz --embeddings own.vec --model {model}",
+            stops(r"--embeddings: vectors are for networks, --model biaffine or ensemble", words),
+        )
+        for model, words in (
+            ("crf", r"--model crf reads none\."),
+            ("spectral", r"--model spectral reads none\."),
+        )
+    ),
+    Mistake(
+        "train train.conllu -o new.npz --embeddings own.vec --continue model.npz",
+        stops(r"leave out --embeddings"),
+    ),
+    Mistake(
+        f"{TRAIN} --embeddings own.vec",
+        stops(r"own\.vec:2: a word and a vector of size 2"),
+        before="Path('own.vec').write_text('the 1 2\\nof 1')",
     ),
 ]

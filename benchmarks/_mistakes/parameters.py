@@ -212,4 +212,13 @@ MISTAKES = [
         "suspicious_arcs(CRFParser(['upos']), trees[:4])",
         raises(ValueError, r"At least 5 sentences are needed.* got 4\."),
     ),
+    # What was right is not checked again: what is equal to it, or cannot be kept, all the same.
+    *(
+        Mistake(
+            f"model.set_params({name}={value}).predict(trees)",
+            raises(ValueError, rf"The '{name}' parameter of DeterministicSHAG must"),
+            before="model.set_params(n_jobs=1).predict(trees)",
+        )
+        for name, value in (("n_jobs", 1.0), ("n_jobs", [1]), ("decoder", ["mbr"]))
+    ),
 ]

@@ -294,4 +294,17 @@ MISTAKES = [
             "label_accuracy_score",
         )
     ],
+    Mistake("uas_scorer(model, trees[0])", raises(TypeError, r"sequence of trees, got a single")),
+    *(
+        Mistake(
+            call,
+            raises(ValueError, words),
+            before="unknown = [tree.with_heads([-1] * len(tree)) for tree in trees]",
+        )
+        for call, words in (
+            ("model.score(unknown)", r"No head of y_true is known: all \d+ tokens have -1"),
+            ("uas_scorer(model, unknown)", r"No head of y_true is known: all \d+ tokens have -1"),
+            ("automaton_gains(model, unknown, baseline=model)", r"No true head is known: all are"),
+        )
+    ),
 ]

@@ -1,6 +1,7 @@
 """Heads that are missing or not a tree, and trees that are made wrongly."""
 
 from _mistakes._replay import Mistake, raises, works
+from sklearn_shag.treebank import ConlluError
 
 FLAT = (r"y\[0\]", r"whole numbers")
 
@@ -310,5 +311,33 @@ MISTAKES = [
         "list(load_parser()[0].iter_split_text('nul.txt'))",
         raises(ValueError, r"nul\.txt:2: NUL is not a character of a text"),
         before=r"Path('nul.txt').write_text('x' * 2000 + '\n\0b')",
+    ),
+    Mistake("DependencyTree(['a', 'b'], [-1, 1]).root", raises(ValueError, r"not known")),
+    Mistake("DependencyTree(['a']).root", raises(ValueError, r"no heads")),
+    *(
+        Mistake(
+            "read_horizontal('own.txt')",
+            raises(ConlluError, words),
+            before=f"Path('own.txt').write_bytes({content!r})",
+        )
+        for content, words in (
+            (b"a b\n\nc\td\n", r"own\.txt:3: the line holds a tab, as in CoNLL-U"),
+            (b"a\rb\r", r"own\.txt:1: the line holds '.*', the line end of old Macs"),
+            (b"a\nb \xff\n", r"own\.txt:2: a character is not valid UTF-8"),
+            ("\ufeffa\n\ufeffb\n".encode(), r"own\.txt:2: the line begins with a byte order mark"),
+            (b"\xff\xfea\0", r"own\.txt:1: this is text in UTF-16"),
+        )
+    ),
+    Mistake(
+        "read_horizontal('treebank')",
+        raises(FileNotFoundError, r"holds no \.txt or \.txt\.gz file"),
+    ),
+    Mistake(
+        "load_parser().parse_texts(['Dogs bark.', 'a\\0b'], ['zero', 'one'])",
+        raises(ValueError, r"id 'one' is refused: .*'\\x00' at 1"),
+    ),
+    Mistake(
+        "load_parser().parse_texts(['a', None])",
+        raises(TypeError, r"id 1 is refused: text must be a str, got None"),
     ),
 ]
