@@ -171,10 +171,6 @@ def same(one, other):
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def is_learned(name):
-    return name.endswith("_")
-
-
 def learned(model):
     """What an estimator has learned, and its members; of a pipeline its last step alone.
 
@@ -185,7 +181,7 @@ def learned(model):
     if isinstance(model, FrozenEstimator):
         return learned(model.estimator)
     if isinstance(model, BaseEstimator):
-        return {n: learned(value) for n, value in vars(model).items() if is_learned(n)}
+        return {n: learned(value) for n, value in vars(model).items() if n.endswith("_")}
     if isinstance(model, dict):
         return {name: learned(value) for name, value in model.items()}
     return model
@@ -213,19 +209,6 @@ def parameters(model):
     if isinstance(model, list | tuple):
         return [parameters(value) for value in model]
     return model
-
-
-def symbols_of(model):
-    """The symbols that a fitted parser or any of its members knows."""
-    if isinstance(model, Pipeline):
-        return symbols_of(model[-1])
-    if isinstance(model, DummyParser):
-        return {"NOUN"}  # any will do
-    if hasattr(model, "estimators_"):
-        return set().union(*map(symbols_of, model.estimators_))
-    if hasattr(model, "vocabulary_"):
-        return set(model.vocabulary_["symbol"])
-    return set(model.symbols_)
 
 
 def hide(tree, seed, share=0.5):

@@ -90,11 +90,11 @@ def sequence_value(operators, head, direction, symbols):
     return operators.alpha_inf[head, direction] @ state
 
 
-def tree_value(operators, codes, heads, arc_scores=None, stop_scores=None):
+def tree_value(operators, codes, heads, arc_scores=None, stop_scores=None, value_of=sequence_value):
     """Product over the halves of a tree, with arc and stop factors; codes[0] is the root's."""
     value = 1.0
     for h, direction, modifiers in tree_sequences(heads):
-        value *= sequence_value(operators, codes[h], direction, [codes[m] for m in modifiers])
+        value *= value_of(operators, codes[h], direction, [codes[m] for m in modifiers])
         if stop_scores is not None:
             value *= stop_scores[h, direction]
         for m in modifiers:
@@ -273,6 +273,27 @@ def best_tree(scores, trees=None):
         projective_trees(len(scores)) if trees is None else trees,
         key=lambda heads: sum(scores[m][h] for m, h in enumerate(heads)),
     )
+
+
+def repaired(marginals):
+    """Marginals as parsers give them: none is negative, and those of each token sum to 1."""
+    tokens = np.arange(len(marginals))
+    positive = np.maximum(marginals, 1e-12)
+    positive[tokens, tokens + 1] = 0.0
+    return positive / positive.sum(axis=1, keepdims=True)
+
+
+def differences(function, array, step=1e-5, places=None):
+    """The derivatives of a number by entries of an array, which is changed meanwhile, and back."""
+    slopes = []
+    for place in np.ndindex(array.shape) if places is None else places:
+        value = array[place]
+        array[place] = value + step
+        above = function()
+        array[place] = value - step
+        slopes.append((above - function()) / (2 * step))
+        array[place] = value
+    return np.reshape(slopes, array.shape if places is None else -1)
 
 
 def chi_square(samples, trees, probabilities):

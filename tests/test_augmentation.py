@@ -1,6 +1,7 @@
 """Altered copies to learn from: what is altered, where copies go, and what they are good for."""
 
 from unicodedata import normalize
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -59,25 +60,19 @@ def test_final_marks_without_dependents_go(monkeypatch, words, heads, n_left):
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_copies_are_where_their_originals_are(english, monkeypatch, early_stopping):
     """And nowhere where sentences are set aside, or parsed by a model of the other half."""
-    trained, asked, run, answer = [], [], _estimators.run_passes, BiaffineParser._answer
-
-    def run_passes(trainer, examples, chosen, **others):
-        trained.append((examples, chosen))
-        return run(trainer, examples, chosen, **others)
-
-    def parse(parser, batch, *known):
-        asked.append(batch.indptr.size - 1)
-        return answer(parser, batch, *known)
-
-    monkeypatch.setattr(_estimators, "run_passes", run_passes)
-    monkeypatch.setattr(BiaffineParser, "_answer", parse)
+    run = mock.Mock(wraps=_estimators.run_passes)
+    answer = mock.create_autospec(BiaffineParser._answer, side_effect=BiaffineParser._answer)
+    monkeypatch.setattr(_estimators, "run_passes", run)
+    monkeypatch.setattr(BiaffineParser, "_answer", answer)
     one = small(early_stopping=early_stopping).fit(english[80:0:-1])
+    trained = [call.args[1:] for call in run.call_args_list]
     for examples, chosen in trained:
         n = examples.n_originals
         copies = np.isin(examples.copied, chosen[chosen < n])
         assert copies.any()
         assert (chosen[chosen >= n] - n).tolist() == np.flatnonzero(copies).tolist()
     whole, *halves = ((chosen < n).sum() for _, chosen in trained)
+    asked = [call.args[1].indptr.size - 1 for call in answer.call_args_list]
     assert asked == ([80 - whole] if early_stopping else halves[::-1])
     assert_same_model(one, small(early_stopping=early_stopping).fit(english[1:81]))
 

@@ -323,18 +323,15 @@ def tagging_members():
 
 
 @pytest.mark.parametrize("calibrate", [False, True])
-def test_equal_taggers_learn_once_and_members_are_as_if_alone(english, monkeypatch, calibrate):
+def test_equal_taggers_learn_once_and_members_are_as_if_alone(english, calibrate):
     trees = english[:40]
     alone = [clone(member).fit(trees) for _, member in tagging_members()]
-    fit, fitted = Tagger.fit, []
-    monkeypatch.setattr(
-        Tagger, "fit", lambda self, *args, **given: fitted.append(1) or fit(self, *args, **given)
-    )
-    averages = [
-        AveragedParser(tagging_members(), calibrate=calibrate, n_jobs=n_jobs).fit(trees)
-        for n_jobs in (None, 2)
-    ]
-    assert len(fitted) == 2 * (2 + 3)  # of two seeds, and of three folds
+    with mock.patch.object(Tagger, "fit", autospec=True, side_effect=Tagger.fit) as fit:
+        averages = [
+            AveragedParser(tagging_members(), calibrate=calibrate, n_jobs=n_jobs).fit(trees)
+            for n_jobs in (None, 2)
+        ]
+    assert fit.call_count == 2 * (2 + 3)  # of two seeds, and of three folds
     for average in averages:
         for one, shared in zip(alone, average.estimators_, strict=True):
             assert_same_model(one, shared)
@@ -349,15 +346,13 @@ def test_taggers_without_a_seed_are_not_shared(english):
 
 
 def test_one_half_of_many_tokens_calibrates(train, monkeypatch):
-    n_tokens, answers = sum(map(len, train)), []
-    learn = _averaged.learn_calibrations
-    monkeypatch.setattr(
-        _averaged, "learn_calibrations", lambda each: answers.append(len(each)) or learn(each)
-    )
+    n_tokens, learn = sum(map(len, train)), mock.Mock(wraps=_averaged.learn_calibrations)
+    monkeypatch.setattr(_averaged, "learn_calibrations", learn)
     for enough in (n_tokens, n_tokens + 1):
         monkeypatch.setattr(_averaged, "ENOUGH", enough)
         AveragedParser(members()[:1]).fit(train)
-    assert [n for n in answers if n] == [1, 2]  # members learn nothing of the kind
+    halves = [len(call.args[0]) for call in learn.call_args_list]
+    assert list(filter(None, halves)) == [1, 2]  # members learn nothing of the kind
 
 
 def test_halves_see_the_tags_of_folds(english):

@@ -1,6 +1,7 @@
 """Probabilities that mean what they say: the correction, how it is learned, and what it leaves."""
 
 import copy
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -132,23 +133,17 @@ def test_each_half_is_learned_as_if_there_were_no_other(trees):
 
 def test_trees_that_are_set_aside_serve(trees, monkeypatch):
     """Those of early stopping, and of many tokens some: then nothing is learned twice."""
-    fits = []
-
-    def learn(self, *args):
-        fits.append(self)
-        return original(self, *args)
-
-    original = CRFParser._learn_from
+    learn = mock.create_autospec(CRFParser._learn_from, side_effect=CRFParser._learn_from)
     monkeypatch.setattr(CRFParser, "_learn_from", learn)
     model = make_linear(early_stopping=True, validation_fraction=0.5).fit(trees)
     assert model.temperatures_[0] != 1
-    assert len(fits) == 1
+    assert learn.call_count == 1
     monkeypatch.setattr("sklearn_shag.conditional._base.MANY_TOKENS", 1000)
     monkeypatch.setattr("sklearn_shag.conditional._base.SET_ASIDE", 0.2)
     assert make_linear().fit(trees).temperatures_[0] != 1
-    assert len(fits) == 2
+    assert learn.call_count == 2
     assert make_linear(calibrate=False).fit(trees).temperatures_[0] == 1
-    assert len(fits) == 3
+    assert learn.call_count == 3
 
 
 def test_where_nothing_can_be_learned_nothing_is_corrected(trees, corrected):
@@ -203,21 +198,16 @@ def test_probabilities_of_labels_are_shares(english):
 
 def test_halves_are_trained_as_the_whole(english, monkeypatch):
     """Else what is learned from them is surer, or less sure, than what they are to correct."""
-    train, dropouts = english[:40], []
+    train, trainer = english[:40], mock.Mock(wraps=_estimators.Trainer)
     n_tokens = sum(map(len, train))
     schedule = (0.75 * n_tokens, 50, 3, 0.2), (np.inf, 100, 2, 0.1)
     monkeypatch.setattr(_estimators.NetworkLearner, "_schedule", schedule)
-    trainer = _estimators.Trainer
-
-    def watched(*args, **settings):
-        dropouts.append(settings["dropout"])
-        return trainer(*args, **settings)
-
-    monkeypatch.setattr(_estimators, "Trainer", watched)
+    monkeypatch.setattr(_estimators, "Trainer", trainer)
     network = BiaffineParser(hidden_layer_sizes=[4], random_state=0).fit(train)
-    assert dropouts == 3 * [0.1]
+    assert [call.kwargs["dropout"] for call in trainer.call_args_list] == 3 * [0.1]
     tagged = make_pipeline(Tagger(hidden_layer_sizes=[4], cv=2), CRFParser(max_iter=1))
     AveragedParser([("network", network), ("tagged", tagged)]).fit(train)
+    dropouts = [call.kwargs["dropout"] for call in trainer.call_args_list]
     # The folds that the tagger of all trees is fitted to are no halves of that kind.
     assert dropouts.count(0.2) == 2
     assert dropouts.count(0.1) == 3 + (1 + 1) + 2  # halves train no taggers

@@ -17,7 +17,6 @@ from sklearn_shag.learning._deterministic import deterministic_automaton
 from sklearn_shag.learning._em import deterministic_start
 from sklearn_shag.operators import Operators, exact_moments, operators_from_counts
 from sklearn_shag.sequences import (
-    HeadModifierSequences,
     build_prefix_trees,
     collapse_sequences,
     collect_statistics,
@@ -26,7 +25,7 @@ from sklearn_shag.sequences import (
     take_sequences,
 )
 from tests.loops import assert_all_close, over
-from tests.test_operators import all_strings, random_automaton, value
+from tests.test_operators import all_strings, as_sequences, random_automaton, value
 from tests.test_sequences import N_SYMBOLS, POOL, as_tuples, flatten, random_treebank
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -34,16 +33,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 STARTS = ["random", "moments", "deterministic"]
 
 
-def one_pair(strings, weights=None):
+def one_pair(strings, weights):
     """Sequences of head 0 to the left."""
-    n = len(strings)
-    return HeadModifierSequences(
-        np.zeros(n, dtype=np.int64),
-        np.zeros(n, dtype=np.int64),
-        np.cumsum([0, *map(len, strings)]),
-        np.array([symbol for string in strings for symbol in string], dtype=np.int64),
-        np.ones(n) if weights is None else np.asarray(weights, dtype=float),
-    )
+    return as_sequences([(0, 0)] * len(strings), strings)._replace(weights=np.asarray(weights))
 
 
 def zeros_like(automaton):
@@ -336,7 +328,7 @@ def automaton_of(model, pair):
     return Operators(alpha_1, alpha_inf, A[:-1])
 
 
-def encoded_english(trees):
+def encode(trees):
     """Symbols, sequences and statistics of trees, counted as `fit` counts them."""
     encoded = encode_trees(trees)
     sequences = extract_sequences(
@@ -390,7 +382,7 @@ def test_fit_is_em_by_hand(english, smoothing, tol, max_iter):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = EMSHAG(3, **options).fit(trees)
-    n_symbols, sequences, statistics = encoded_english(trees)
+    n_symbols, sequences, statistics = encode(trees)
     prefix_trees = build_prefix_trees(sequences, n_symbols)
     priors, logs, lengths, n_moving = [None, None], [], [], 0
     pools = [2 * n_symbols, 2 * n_symbols + 1]
@@ -434,7 +426,7 @@ def test_the_best_of_the_starts_is_kept(english):
     """Each start is run again on its own, step by step."""
     trees = english[:100]
     model = EMSHAG(3, n_init=4, max_iter=6, tol=0, random_state=5).fit(trees)
-    n_symbols, sequences, statistics = encoded_english(trees)
+    n_symbols, sequences, statistics = encode(trees)
     seeds, _ = seeds_and_generator(5, n_symbols)
     best_starts, total = [], 0.0
     for pair, tree in enumerate(build_prefix_trees(sequences, n_symbols)):
@@ -481,7 +473,7 @@ def test_early_stopping_keeps_the_iteration_and_the_start_best_held_out(english,
         max_iter=max_iter,
         random_state=0,
     ).fit(trees)
-    n_symbols, sequences, statistics = encoded_english(trees)
+    n_symbols, sequences, statistics = encode(trees)
     seeds, rng = seeds_and_generator(0, n_symbols)
     watched = rng.uniform(size=sequences.heads.size) < 0.2
     everything, learned, held_out = (

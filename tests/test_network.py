@@ -42,7 +42,7 @@ from sklearn_shag.network._parameters import (
 )
 from sklearn_shag.network._reading import label_scores, number_rows, read_sentences
 from sklearn_shag.network._training import Trainer, learn_batch
-from tests.oracles import enumerate_loss
+from tests.oracles import differences, enumerate_loss
 
 # Four sentences, one of a single token and one beyond the last bucket of distances.
 INDPTR = np.array([0, 3, 4, 28, 33])
@@ -55,19 +55,6 @@ GIVEN = Group((1,), (9,), 0.3, 0.2, width=2, fixed=True)
 SIZES = Sizes((*GROUPS, GIVEN), (3, 2), 4, (3, 2), arc=4, label=3)
 # Without what was learned elsewhere.
 LEARNED = SIZES._replace(groups=GROUPS)
-
-
-def differences(function, array, step=1e-5):
-    """The derivative of a number by an array, which is changed meanwhile, and back."""
-    slopes = np.empty_like(array)
-    for place in np.ndindex(array.shape):
-        value = array[place]
-        array[place] = value + step
-        above = function()
-        array[place] = value - step
-        slopes[place] = (above - function()) / (2 * step)
-        array[place] = value
-    return slopes
 
 
 def assert_derivative(function, array, d_array):

@@ -28,7 +28,13 @@ from sklearn_shag.sequences import (
     pair_moments,
 )
 from tests import oracles
-from tests.test_sequences import N_SYMBOLS, dense_trigrams, flatten, random_treebank
+from tests.test_sequences import (
+    N_SYMBOLS,
+    dense_trigrams,
+    flatten,
+    moments_of_places,
+    random_treebank,
+)
 
 
 def random_automaton(rng, n_symbols=3, n_states=2, lead=()):
@@ -120,24 +126,17 @@ def test_change_of_basis_keeps_all_values():
         assert_allclose(value(other, string), value(automaton, string), rtol=1e-9)
 
 
-def test_product_multiplies_values():
+def test_product_multiplies_values_of_each_head_and_direction():
     rng = np.random.default_rng(0)
-    left, right = random_automaton(rng, n_states=2), random_automaton(rng, n_states=3)
+    left, right = (random_automaton(rng, n_states=n, lead=(3, 2)) for n in (2, 3))
     both = product(left, right)
-    assert both.A.shape == (3, 6, 6)
-    for string in all_strings(3, 3):
-        assert_allclose(value(both, string), value(left, string) * value(right, string), rtol=1e-12)
-
-
-def test_product_of_grammars_multiplies_each_pair(random_grammar):
-    left, right = random_grammar(0, n_states=2), random_grammar(1, n_states=2)
-    both = product(left, right)
-    for key in [(0, 0), (2, 1), (4, 1)]:
-        for string in all_strings(3, 2):
-            expected = oracles.sequence_value(left, *key, string) * oracles.sequence_value(
-                right, *key, string
+    assert both.A.shape == (3, 2, 3, 6, 6)
+    for key in np.ndindex(3, 2):
+        for string in all_strings(3, 3):
+            one, other, found = (
+                oracles.sequence_value(each, *key, string) for each in (left, right, both)
             )
-            assert_allclose(oracles.sequence_value(both, *key, string), expected, rtol=1e-12)
+            assert_allclose(found, one * other, rtol=1e-12)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.2, 1.0])
@@ -186,26 +185,13 @@ def test_exact_moments_of_symbols_further_away(context):
     automaton = random_automaton(np.random.default_rng(4), n_symbols=n)
     automaton = automaton._replace(A=0.3 * automaton.A)
     automaton = automaton._replace(alpha_inf=1 - automaton.A.sum(axis=(0, 1)))
-    n_codes = n + 1 if context == 0 else 2 * n + 1
-
-    def vector(symbols):
-        seen = np.zeros(2 * n + 1)
-        seen[symbols[0] if symbols else n] = 1.0
-        for symbol in symbols[1:]:
-            seen[n + 1 + symbol] += context
-        return seen[:n_codes]
-
-    bigrams, trigrams = np.zeros((n_codes, n_codes)), np.zeros((n, n_codes, n_codes))
-    left_out = 1.0
-    for string in all_strings(n, 8):
-        probability = value(automaton, string)
-        left_out -= probability
-        for t in range(len(string) + 1):
-            came = vector(string[:t][::-1])
-            bigrams += probability * np.outer(vector(string[t:]), came)
-            if t < len(string):
-                trigrams[string[t]] += probability * np.outer(vector(string[t + 1 :]), came)
+    strings = [(string, value(automaton, string)) for string in all_strings(n, 8)]
+    left_out = 1 - sum(probability for _, probability in strings)
     assert 0 < left_out < 1e-6
+    n_codes = n + 1 if context == 0 else 2 * n + 1  # without a context the others are 0
+    bigrams, trigrams = (
+        part[..., :n_codes, :n_codes] for part in moments_of_places(strings, n, context)
+    )
     moments = exact_moments(automaton, context)
     assert_allclose(moments.bigrams, bigrams, rtol=0, atol=100 * left_out)
     assert_allclose(dense_trigrams(moments), trigrams, rtol=0, atol=100 * left_out)

@@ -95,13 +95,6 @@ def test_an_error_in_a_task_is_raised_and_stops_the_others(within_caller):
     assert len(begun) < 10
 
 
-@pytest.mark.parametrize("n_jobs", [2, -1, None])
-def test_tasks_within_tasks_of_one_s_own_run_on_the_thread_of_theirs(n_jobs):
-    assert run_parallel([delayed(count_workers)(n_jobs) for _ in range(4)], 2) == [1] * 4
-    inside = run_parallel([delayed(threads_of_tasks)(n_jobs) for _ in range(4)], 2)
-    assert inside == [(8, 1)] * 4
-
-
 def test_at_top_level_n_jobs_counts():
     assert count_workers(None) == 1
     assert count_workers(2) == 2
@@ -119,12 +112,16 @@ def test_there_are_no_more_threads_than_jobs(n_jobs):
     assert 1 < n_threads <= n_jobs
 
 
+def workers_and_threads(n_jobs):
+    return count_workers(n_jobs), threads_of_tasks(n_jobs)
+
+
 @pytest.mark.parametrize("n_jobs", [-1, None])
 def test_tasks_within_tasks_run_on_the_thread_of_theirs(backend, n_jobs):
-    inside = Parallel(n_jobs=2)(outer_delayed(count_workers)(n_jobs) for _ in range(2))
-    assert inside == [1, 1]
-    inside = Parallel(n_jobs=2)(outer_delayed(threads_of_tasks)(n_jobs) for _ in range(2))
-    assert inside == [(8, 1), (8, 1)]
+    """Also where the outer tasks are those of the package itself, with any number of workers."""
+    inside = Parallel(n_jobs=2)(outer_delayed(workers_and_threads)(n_jobs) for _ in range(2))
+    inside += run_parallel([delayed(workers_and_threads)(n) for n in (n_jobs, 2, 2, n_jobs)], 2)
+    assert inside == [(1, (8, 1))] * 6
 
 
 @pytest.mark.parametrize(("outer", "workers"), [(1, 2), (2, 1)])

@@ -33,35 +33,23 @@ SCORERS = {"uas": uas_scorer, "exact": exact_match_scorer}
 SCORES = {"uas": unlabeled_attachment_score, "exact": exact_match_score}
 
 
-KINDS_OF_Y = {
-    "None": lambda trees: None,
-    "heads": heads,
-    "lists": lambda trees: [tree.heads.tolist() for tree in trees],
-    "array": lambda trees: object_array(heads(trees)),
-    "trees": list,
-}
-
-
-@pytest.fixture(params=KINDS_OF_Y)
-def y(request, trees):
-    return KINDS_OF_Y[request.param](trees)
-
-
 # Scorers
 
 
 @pytest.mark.parametrize("name", SCORERS)
-def test_scorers_score_what_is_predicted(trees, y, weights, name):
-    for model in (SpectralSHAG(2), make_pipeline(TokenFeature("xpos"), SpectralSHAG(2))):
-        predicted = model.fit(trees).predict(trees)
-        score = SCORERS[name](model, trees, y)
-        assert 0 < score < 1
-        assert score == SCORES[name](trees, predicted)
-        weighted = SCORERS[name](model, trees, y, sample_weight=weights)
-        assert weighted == SCORES[name](trees, predicted, sample_weight=weights)
-        assert weighted != score
-        if name == "uas":
-            assert score == model.score(trees)
+@pytest.mark.parametrize(
+    "model", [SpectralSHAG(2), make_pipeline(TokenFeature("xpos"), SpectralSHAG(2))]
+)
+def test_scorers_score_what_is_predicted(trees, weights, name, model):
+    predicted, true = model.fit(trees).predict(trees), heads(trees)
+    expected = SCORES[name](trees, predicted)
+    assert 0 < expected < 1
+    weighted = SCORES[name](trees, predicted, sample_weight=weights)
+    assert weighted != expected
+    for y in (None, true, [each.tolist() for each in true], object_array(true), trees):
+        assert SCORERS[name](model, trees, y) == expected
+        assert SCORERS[name](model, trees, y, sample_weight=weights) == weighted
+    assert uas_scorer(model, trees) == model.score(trees)
 
 
 def test_true_heads_are_those_before_the_steps_of_a_pipeline(trees):

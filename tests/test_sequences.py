@@ -161,33 +161,25 @@ def naive_moments(sentences, head, direction):
     return bigrams, trigrams, total
 
 
-def naive_context_moments(sentences, head, direction, context):
-    """Rows and columns as vectors of every place in every sequence, by their definition."""
-    n_codes = 2 * N_SYMBOLS + 1
-    bigrams, trigrams = np.zeros((n_codes, n_codes)), np.zeros((N_SYMBOLS, n_codes, n_codes))
+def moments_of_places(weighted_strings, n_symbols, context):
+    """Rows and columns as vectors of every place in every string, by their definition."""
+    n_codes = 2 * n_symbols + 1
+    bigrams, trigrams = np.zeros((n_codes, n_codes)), np.zeros((n_symbols, n_codes, n_codes))
 
     def vector(symbols):
         """What is seen of symbols, the nearest first; START and STOP have one code."""
         seen = np.zeros(n_codes)
-        seen[symbols[0] if symbols else N_SYMBOLS] = 1.0
+        seen[symbols[0] if symbols else n_symbols] = 1.0
         for symbol in symbols[1:]:
-            seen[N_SYMBOLS + 1 + symbol] += context
+            seen[n_symbols + 1 + symbol] += context
         return seen
 
-    for symbols, heads in sentences:
-        for position, symbol in enumerate(symbols, start=1):
-            if head not in (symbol, POOL):
-                continue
-            tokens = [m for m, h in enumerate(heads, start=1) if h == position]
-            outwards = [m for m in tokens if m > position]
-            if direction == 0:
-                outwards = [m for m in tokens if m < position][::-1]
-            x = [symbols[m - 1] for m in outwards]
-            for t in range(len(x) + 1):
-                came = vector(x[:t][::-1])
-                bigrams += np.outer(vector(x[t:]), came)
-                if t < len(x):
-                    trigrams[x[t]] += np.outer(vector(x[t + 1 :]), came)
+    for x, weight in weighted_strings:
+        for t in range(len(x) + 1):
+            came = weight * vector(x[:t][::-1])
+            bigrams += np.outer(vector(x[t:]), came)
+            if t < len(x):
+                trigrams[x[t]] += np.outer(vector(x[t + 1 :]), came)
     return bigrams, trigrams
 
 
@@ -204,7 +196,12 @@ def test_moments_of_symbols_further_away_agree_with_naive_counts(head, direction
     sentences = random_treebank(head, projective=False, n_sentences=200, longest=20)
     statistics = collect_statistics(extract_sequences(*flatten(sentences), N_SYMBOLS), N_SYMBOLS)
     moments = pair_moments(statistics, head, direction, context=0.3)
-    bigrams, trigrams = naive_context_moments(sentences, head, direction, 0.3)
+    strings = [
+        (modifiers, weight)
+        for own, side, modifiers, weight in naive_tuples(sentences)
+        if side == direction and own != ROOT and head in (own, POOL)
+    ]
+    bigrams, trigrams = moments_of_places(strings, N_SYMBOLS, 0.3)
     total = statistics.n_sequences[head, direction]
     assert bigrams[N_SYMBOLS + 1 :, N_SYMBOLS + 1 :].sum() > 0
     assert_allclose(moments.bigrams, bigrams / total, rtol=1e-12, atol=1e-15)

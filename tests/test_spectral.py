@@ -17,6 +17,7 @@ from sklearn_shag.sequences import (
     pair_moments,
 )
 from tests.loops import assert_all_close, over
+from tests.test_em import encode
 from tests.test_operators import all_strings, random_automaton, value
 from tests.test_sequences import dense_trigrams, flatten, naive_moments, random_treebank
 
@@ -169,13 +170,6 @@ def test_one_state_still_has_a_root(english):
     assert model.score(english) > 0.6
 
 
-def _sequences_of(model, trees):
-    codes, heads, indptr = flatten(
-        [([list(model.symbols_).index(s) for s in tree.symbols], tree.heads) for tree in trees]
-    )
-    return extract_sequences(codes, heads, indptr, model.symbols_.size)
-
-
 ALL_OPTIONS = {"context": 0.3, "shrinkage": 20, "scaling": 0.3, "alpha": 0.01, "mixing": 0.2}
 
 
@@ -185,8 +179,7 @@ ALL_OPTIONS = {"context": 0.3, "shrinkage": 20, "scaling": 0.3, "alpha": 0.01, "
 def test_learning_uses_what_pair_moments_gives(english, parameters):
     """The automaton of every head is that of its moments; so are singular values and ranks."""
     model = SpectralSHAG(3, **parameters).fit(english)
-    n_symbols = model.symbols_.size
-    statistics = collect_statistics(_sequences_of(model, english), n_symbols)
+    n_symbols, _, statistics = encode(english)
     options = dict(parameters)
     smoothing, context = options.pop("smoothing"), options.pop("context")
     for head, direction in np.ndindex(n_symbols + 1, 2):

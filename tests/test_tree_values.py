@@ -46,31 +46,13 @@ def random_potentials(rng, lengths, n_classes=1, factors=FACTORS, *, with_codes=
 
 def value_by_hand(operators, potentials, s, tree, value_of=oracles.sequence_value):
     """The value of a tree of sentence s, factor by factor."""
-    indptr, codes, arcs, memory, arc_memory, stop_memory = potentials
-    begin, n = indptr[s], indptr[s + 1] - indptr[s]
-    first = sum(m * (m + 1) for m in np.diff(indptr[: s + 1]))
-
-    def arc(m, h):
-        return first + (m - 1) * (n + 1) + h
-
-    value = 1.0
-    for h, direction, modifiers in oracles.tree_sequences(tree):
-        if operators is not None:
-            head = codes[begin + h - 1] if h else N_SYMBOLS + 1
-            value *= value_of(operators, head, direction, [codes[begin + m - 1] for m in modifiers])
-        last = 0
-        for m in modifiers:
-            value *= 1.0 if arcs is None else np.exp(arcs[arc(m, h)])
-            value *= 1.0 if arc_memory is None else arc_memory[arc(m, h), last]
-            last = 0 if memory is None else memory[begin + m - 1]
-        if h and stop_memory is not None:
-            value *= stop_memory[begin + h - 1, direction, last]
+    factors = oracles.of_sentence(potentials._asdict(), potentials.indptr, s)
+    codes = factors.pop("codes")
+    value = np.exp(oracles.log_factors(tree, **factors))
+    if operators is not None:
+        codes = [N_SYMBOLS + 1, *codes]
+        value *= oracles.tree_value(operators, codes, tree, value_of=value_of)
     return value
-
-
-def random_trees(rng, lengths):
-    """Projective or not; the only rule is that there is one root."""
-    return [oracles.random_tree(rng, n) for n in lengths]
 
 
 @settings(max_examples=60)
@@ -88,7 +70,7 @@ def test_values_are_products_over_sequences(seed, n_classes, n_states, factors, 
     potentials = random_potentials(
         rng, lengths, n_classes, factors, with_codes=n_states > 0, zeros=zeros
     )
-    trees = random_trees(rng, lengths)
+    trees = [oracles.random_tree(rng, n) for n in lengths]  # projective or not
     given = [DependencyTree(["x"] * len(tree), tree) for tree in trees[:3]] + trees[3:]
     sign, log_abs = tree_values(operators, potentials, given)
     expected = [value_by_hand(operators, potentials, s, tree) for s, tree in enumerate(trees)]

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.parsing import Potentials, best_trees, eisner, tree_values
 from sklearn_shag.parsing._chart import check_grammar
-from sklearn_shag.parsing._potentials import as_factors, log_grammar
+from sklearn_shag.parsing._potentials import as_factors, log_grammar, take_potentials
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors
 from tests import oracles
 from tests.loops import over
@@ -222,18 +222,8 @@ def test_sentences_do_not_depend_on_each_other(n_jobs):
     operators = deterministic_operators(rng, 2)
     potentials = random_potentials(rng, [7, 1, 12, 3, 9, 2], 2, zeros=0.05)
     heads, scores = best_trees(operators, potentials, n_jobs=n_jobs)
-    begin, arc = 0, 0
-    for n, tree, score in zip(np.diff(potentials.indptr), heads, scores, strict=True):
-        tokens, arcs = slice(begin, begin + n), slice(arc, arc + n * (n + 1))
-        begin, arc = tokens.stop, arcs.stop
-        alone = Potentials(
-            np.array([0, n]),
-            potentials.codes[tokens],
-            potentials.arcs[arcs],
-            potentials.memory[tokens],
-            potentials.arc_memory[arcs],
-            potentials.stop_memory[tokens],
-        )
+    for s, (tree, score) in enumerate(zip(heads, scores, strict=True)):
+        alone = take_potentials(potentials, np.array([s]))
         (expected,), (expected_score,) = best_trees(operators, alone)
         assert_array_equal(tree, expected)
         assert score == expected_score
