@@ -254,7 +254,8 @@ def test_members_that_learned_another_column_have_no_say_in_tags(test, knowing):
     expected = [tree.upos for tree in network.parse(test)]
     for members in ([network, other], [linear, network, other], [frozen([network, other]), other]):
         model = frozen(members)
-        assert (model.tag_column_, model.tags_.tolist()) == ("upos", network.tags_.tolist())
+        assert model.tag_column_ == "upos"
+        assert_array_equal(model.tags_, network.tags_)
         assert [tree.upos for tree in model.parse(test)] == expected
     assert frozen([linear]).tag_column_ is None
 
@@ -373,7 +374,7 @@ def test_halves_see_the_tags_of_folds(english):
 def test_of_seeds(train, test):
     linear = CRFParser(["upos"], n_features=2**12, max_iter=2, calibrate=False)
     model = AveragedParser.of_seeds(linear, 2, random_state=5, calibrate=False, decoder="mst")
-    assert (linear.random_state, model.decoder, model.calibrate) == (None, "mst", False)
+    assert linear.random_state is None
     members = [(f"seed{k}", clone(linear).set_params(random_state=5 + k)) for k in range(2)]
     assert parameters(model) == parameters(AveragedParser(members, calibrate=False, decoder="mst"))
     one, other = model.fit(train).estimators_

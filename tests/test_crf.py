@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import json
 from functools import partial
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn_shag.treebank import DependencyTree, lift
 from tests import oracles
 from tests.estimators import assert_same_model, hide, same
 from tests.faults import not_refused
+from tests.test_persistence import read_parts, write_parts
 
 Small = partial(CRFParser, n_features=2**14, calibrate=False, random_state=0)
 Network = partial(
@@ -163,14 +163,6 @@ def assert_same_model_but(expected, model, *attributes):
     assert_same_model(model, expected)
 
 
-def test_parts_that_no_projective_tree_has_are_left_out(trees):
-    impossible = DependencyTree(list("abcd"), [3, 4, -1, -1], upos=list("ABCD"))
-    with pytest.warns(UserWarning, match="1 of 81 sentences are left out"):
-        parser = Small().fit([*trees, impossible])
-    assert (parser.n_lifted_, parser.n_left_out_) == (0, 1)
-    assert "A" not in parser.vocabulary_["upos"]
-
-
 def test_labels_count_where_the_heads_are_those_of_the_tree():
     tree = DependencyTree(list("abc"), [2, 0, 2], upos=list("ABC"), deprels=["x", "root", "y"])
     assert Small().fit([tree], [[3, 0, 2]]).labels_.tolist() == ["root", "y"]
@@ -291,13 +283,11 @@ def saved(tmp_path):
 
 
 def change(path, attribute=None, value=None, **arrays):
-    with np.load(path) as archive:
-        parts = dict(archive)
-    header = json.loads(parts.pop("header").tobytes())
+    header, parts = read_parts(path)
     if attribute:
         header["model"]["attributes"][attribute] = value
     parts |= {f"model/weights_/{name}": array for name, array in arrays.items()}
-    np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **parts)
+    write_parts(path, header, parts)
 
 
 def test_weights_that_kernels_cannot_trust(saved):

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_shag import DMV, AveragedParser, DeterministicSHAG, DummyParser
 from sklearn_shag.induction._valence import ValenceForm, ValenceModel, estimate_model, to_grammar
 from sklearn_shag.parsing import Potentials, best_trees, chart
-from sklearn_shag.treebank import DependencyTree, TokenFeature, remove_punctuation
+from sklearn_shag.treebank import TokenFeature, remove_punctuation
 from tests import oracles
 from tests.estimators import assert_same_model, same, without_relations
 from tests.loops import assert_all_close, over
@@ -249,17 +249,6 @@ def test_known_heads_are_in_all_trees(trees):
     assert_allclose(model.operators_.A[-1, RIGHT, :2, 0, 0], [0, 1], atol=1e-12)
     whole = DMV("uniform", max_iter=5, prior=0).fit(X, [[2, 0, 2]])
     assert whole.predict(X)[0].tolist() == [2, 0, 2]
-
-
-def test_sentences_without_trees_are_left_out(trees):
-    crossing, fine = DependencyTree(list("ABAB"), [3, 4, -1, 0]), DependencyTree(["A"], [0])
-    with pytest.warns(UserWarning, match="1 of 2 sentences are left out"):
-        model = DMV().fit([crossing, fine], [crossing, fine])
-    assert_array_equal(model.symbols_, ["A"])
-    whole = DependencyTree(list("ABAB"), [3, 4, 0, 3])
-    with pytest.warns(UserWarning, match="left out"):
-        DMV(nonprojective="drop").fit([whole, fine], [whole, fine])
-    assert DMV().fit([whole, fine], [whole, fine]).symbols_.size == 2
 
 
 # The prior

@@ -92,16 +92,6 @@ def test_a_comment_ends_a_document():
     assert DependencyTree(["a"]).with_comments(["# newdoc id = z"]).document == "z"
 
 
-def test_texts_that_are_refused_may_be_left_out(bundled):
-    texts = ["Dogs bark.", "a\0b", "It rains.", None]
-    with pytest.warns(UserWarning, match="left out") as caught:
-        found = list(bundled.iter_parse_texts(texts, on_error="skip"))
-    assert [name for name, _ in found] == [0, 2]
-    assert len(caught) == 2
-    with pytest.warns(UserWarning, match="left out"):
-        assert list(map(len, bundled.parse_texts(texts, on_error="skip"))) == [1, 0, 1, 0]
-
-
 def test_no_character_sees_the_next_text():
     """Each column of characters is that of the text alone, also at its last character."""
     texts = ["It slept.", "No end", "a", "He said: (no)\n", "Why"]

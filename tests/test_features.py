@@ -26,7 +26,7 @@ from sklearn_shag.features import (
     score_arcs,
     trees_to_learn,
 )
-from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
+from sklearn_shag.treebank import DependencyTree
 from tests.oracles import enumerate_loss
 
 TREES = [
@@ -407,9 +407,6 @@ def test_automatic_columns():
         ([*tagged(upos=["A", "B"]), ["A", "B"]], ("symbol",)),
     ]
     assert [choose_columns("auto", trees) for trees, _ in cases] == [names for _, names in cases]
-    with pytest.warns(UnknownSymbolWarning, match="All forms of X are '_'.* run its script"):
-        names = choose_columns("auto", [DependencyTree(["_", "_"], [2, 0], upos=["A", "B"])])
-    assert names == ("upos",)
 
 
 def test_affixes_have_lengths():

@@ -63,18 +63,12 @@ def is_same(one, other):
 
 
 USUAL = [("EM from moments", "fit", True), ("product", "fit", False)]
+# For those who have the time.
+EVERY = {(name, method, fitted) for name, method in METHODS for fitted in (False, True)}
+OTHERS = [pytest.param(*case, marks=pytest.mark.exhaustive) for case in sorted(EVERY - {*USUAL})]
 
 
-def cases():
-    """Two, and all others for those who have the time."""
-    for name, method in METHODS:
-        for fitted in (False, True):
-            usual = (name, method, fitted) in USUAL
-            marks = () if usual else pytest.mark.exhaustive
-            yield pytest.param(name, method, fitted, marks=marks)
-
-
-@pytest.mark.parametrize(("name", "method", "fitted"), list(cases()))
+@pytest.mark.parametrize(("name", "method", "fitted"), [*USUAL, *OTHERS])
 def test_at_any_moment(name, method, fitted, english):
     """Within every function that a fit calls, at its beginning and at its end."""
     trees, others = english[:24], english[24:40]

@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, MixtureSHAG, SpectralSHAG
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
+from sklearn_shag.treebank import DependencyTree
 from tests import oracles
 from tests.estimators import mirror, same
 
@@ -240,11 +240,6 @@ def test_relations_count_where_the_head_and_the_symbols_are_known(helpers):
     model = MixtureSHAG(helpers, max_iter=1).fit([tree], [tree])
     assert "headless" not in model.labels_
     assert model.labels_[model.label_counts_.labels].tolist() == ["root"]
-
-
-def test_another_tag_set_is_told(helpers):
-    with pytest.warns(UnknownSymbolWarning):
-        MixtureSHAG(helpers, max_iter=1).fit([["NN", "VBZ"], ["VBZ", "NN", "RB"]])
 
 
 def test_mixtures_are_helpers(helpers, raw):

@@ -72,7 +72,8 @@ def test_intervals(english, parsed, ignore):
         _, low, high = report.scores[name]
         np.testing.assert_allclose([low, high], np.quantile(scores, [0.1, 0.9]), rtol=1e-12)
         assert low < report.scores[name].score < high
-    assert (report.n_resamples, report.confidence_level) == (50, 0.8)
+    assert report.n_resamples == 50
+    assert report.confidence_level == 0.8
     assert str(score_report(gold, system, ignore=ignore, **options)) == str(report)
     default = score_report(gold, system, ignore=ignore)
     assert default.scores["uas"].low < report.scores["uas"].low

@@ -1,11 +1,10 @@
 """TokenFeature: what the symbols are, and the contract of a scikit-learn transformer."""
 
 import pickle
-import warnings
 
 import pytest
 
-from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
+from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests.loops import over
 
 
@@ -91,43 +90,7 @@ class TestSymbols:
         assert symbols_of(one_by_one) == expected[:5]
         assert pickle.dumps(feature) == fitted
 
-    @pytest.mark.parametrize(("n_new", "warns"), [(9, False), (10, True)])
-    def test_many_more_rare_symbols_than_in_training(self, n_new, warns):
-        """Two in a hundred tokens are rare in training: up to nine are in another text."""
-        train = DependencyTree(["dogs"] * 98 + ["bark", "meow"])
-        feature = TokenFeature("form", min_count=2).fit([train])
-        assert feature.rare_share_ == 0.02
-        new = DependencyTree(["dogs"] * (100 - n_new) + ["neigh"] * n_new)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            feature.transform([new])
-        assert len(caught) == warns
-        if warns:
-            message = str(caught[0].message)
-            assert message.startswith("10 % of the tokens (10 of 100) have symbols that are rare")
-            assert "where they make up 2 %" in message
-            assert "'neigh'" in message
-
     def test_everything_is_rare_and_has_its_own_replacement(self, trees):
         feature = TokenFeature("upos", "xpos", min_count=9, rare_symbol=None).fit(trees)
         assert feature.symbols_.shape == (0,)
         assert symbols_of(feature.transform(trees)) == [("NOUN", "VERB")] * 2
-
-    @pytest.mark.parametrize(
-        ("columns", "n_warnings"),
-        [(("upos", "deprel"), 1), (("upos", ["lemma", "deprel"]), 2), (("upos", "xpos"), 0)],
-    )
-    def test_joined_columns_without_values(self, trees, columns, n_warnings):
-        empty = [
-            DependencyTree(
-                tree.forms, upos=tree.upos, xpos=["_", "VBP"], lemmas=["_", "_"], deprels=["_", "_"]
-            )
-            for tree in trees
-        ]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            TokenFeature(*columns).fit(empty)
-        assert [warning.category for warning in caught] == [UnknownSymbolWarning] * n_warnings
-        for warning, name in zip(reversed(caught), ("deprel", "lemma"), strict=False):
-            assert str(warning.message).startswith(f"The column {name!r} is '_' throughout")
-            assert warning.filename == __file__

@@ -4,6 +4,11 @@ from _mistakes._replay import Mistake, raises, tool_warns, warns, works
 
 HIDDEN = "RefinedSHAG(2, 2, max_iter=1, tol=1e6)"
 
+CROSSING = (
+    "crossing, fine = DependencyTree(list('ABAB'), [3, 4, -1, 0]), DependencyTree(['A'], [0]); "
+    "whole = DependencyTree(list('ABAB'), [3, 4, 0, 3])"
+)
+
 MISTAKES = [
     # Heads of X are not looked at: by design, and said in bold.
     Mistake("DMV(tol=1).fit(trees).labels_.size", works("result == 0")),
@@ -164,5 +169,29 @@ MISTAKES = [
         "MixtureSHAG([('hard', FrozenEstimator(hard))]).fit([['b', 'a'], ['a']])",
         raises(ValueError, r"No sentence of X has a tree"),
         before="hard = DeterministicSHAG().fit([['a', 'b'], ['b']], [[2, 0], [0]])",
+    ),
+    *(
+        Mistake(f"DMV({given}).fit([{first}, fine], [{first}, fine])", must, before=CROSSING)
+        for given, first, must in (
+            (
+                "tol=1e6",
+                "crossing",
+                warns(
+                    r"1 of 2 sentences are left out",
+                    warning="UserWarning",
+                    check="result.symbols_.tolist() == ['A']",
+                ),
+            ),
+            (
+                "tol=1e6, nonprojective='drop'",
+                "whole",
+                warns(r"1 of 2 sentences are left out", warning="UserWarning"),
+            ),
+            ("tol=1e6", "whole", works("result.symbols_.size == 2")),
+        )
+    ),
+    Mistake(
+        "MixtureSHAG([('h', FrozenEstimator(model))], tol=1e6).fit([['NN', 'VBZ'], ['VBZ', 'RB']])",
+        warns(r"symbols that say nothing"),
     ),
 ]

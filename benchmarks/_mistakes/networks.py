@@ -545,4 +545,25 @@ MISTAKES = [
         stops(r"own\.vec:2: a word and a vector of size 2"),
         before="Path('own.vec').write_text('the 1 2\\nof 1')",
     ),
+    Mistake(
+        "CRFParser(['xpos', 'form'], max_iter=1).fit(fifth)",
+        warns(r"have the symbol '_' in the column 'xpos', which stands for a missing"),
+        before="fifth = [DependencyTree.from_conllu("
+        "re.sub(r'(?m)^(\\d*5(\\t[^\\t]*){3}\\t)[^\\t]*', r'\\1_', tree.to_conllu())"
+        ") for tree in trees]",
+    ),
+    Mistake(
+        "CRFParser(max_iter=1).fit([DependencyTree(['_', '_'], [2, 0], upos=['A', 'B'])])",
+        warns(r"All forms of X are '_'.* run its script", check="result.columns_ == ('upos',)"),
+    ),
+    Mistake(
+        "CRFParser(max_iter=1).fit([*trees, impossible])",
+        warns(
+            r"1 of 61 sentences are left out",
+            warning="UserWarning",
+            check="(result.n_lifted_, result.n_left_out_) == (0, 1) "
+            "and 'A' not in result.vocabulary_['upos']",
+        ),
+        before="impossible = DependencyTree(list('abcd'), [3, 4, -1, -1], upos=list('ABCD'))",
+    ),
 ]

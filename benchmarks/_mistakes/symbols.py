@@ -1,9 +1,24 @@
 """Symbols that a model does not know: other tags, no tags, words; and TokenFeature."""
 
-from _mistakes._replay import Mistake, raises, tool_raises, warns, works
+from _mistakes._replay import Mistake, Must, raises, tool_raises, warns, works
 
 LOWER_CASE = (r"100 ?%", r"'noun'")
 TAG_FIRST = (r"'_'", r"tag")
+
+HUNDRED = """
+hundred = [DependencyTree(["DET", "NOUN", "VERB", "NOUN"], [2, 3, 0, 3])] * 25
+model = DeterministicSHAG().fit(hundred)
+def replaced(n, symbol):
+    flat = [name for tree in hundred for name in tree.symbols]
+    flat[:n] = [symbol] * n
+    return [flat[k : k + 4] for k in range(0, 100, 4)]
+"""
+OF_WORDS = "parser = BiaffineParser(['form', 'suffix'], hidden_layer_sizes=[4], max_iter=1).fit({})"
+NOT_SPLIT = r"text is not split into tokens.* as in '{}'. A token is a word or a punctuation mark"
+RARE = (
+    "train = DependencyTree(['dogs'] * 98 + ['bark', 'meow']); "
+    "rare = TokenFeature('form', min_count=2).fit([train])"
+)
 
 MISTAKES = [
     Mistake("model.predict(words)", warns(r"\d ?%", r"'the'")),
@@ -94,5 +109,103 @@ MISTAKES = [
     Mistake(
         "make_pipeline(SpectralSHAG(), TokenFeature()).fit(trees)",
         tool_raises(TypeError, r"transform", r"SpectralSHAG"),
+    ),
+    # More than five in a hundred tokens.
+    *(
+        Mistake(f"model.predict(replaced({n}, {symbol!r}))", must, before=HUNDRED)
+        for symbol, words in (
+            (
+                "NN",
+                r"have symbols that say nothing to the grammar: 'NN' \({n}\)\. It knows 'DET', "
+                r"'NOUN', 'VERB'\. Tag the text as the training trees were",
+            ),
+            (
+                "_",
+                r"have the symbol '_', which stands for a missing value and says nothing to the "
+                r"grammar\. Tag the text first",
+            ),
+        )
+        for n, must in (
+            (0, works("len(result) == 25")),
+            (5, works("len(result) == 25")),
+            *(
+                (n, warns(rf"^{n} % of the tokens \({n} of 100\) {words.format(n=n)}"))
+                for n in (6, 99)
+            ),
+        )
+    ),
+    Mistake(
+        "model.predict([*replaced(20, '_')[:-1], ['NN'] * 4])",
+        warns(
+            r"^24 % of the tokens \(24 of 100\) have symbols .* to the grammar: '_' \(20\), "
+            r"'NN' \(4\)\. It knows 'DET', 'NOUN', 'VERB'"
+        ),
+        before=HUNDRED,
+    ),
+    Mistake(
+        "DeterministicSHAG().fit([list('abcd')], [[0, 1, 1, 1]]).predict([list('ABBCDD')])",
+        warns(
+            r"to the grammar: 'B' \(2\), 'D' \(2\), 'A' \(1\), \.\.\.\. "
+            r"It knows 'a', 'b', 'c', \.\.\."
+        ),
+    ),
+    # A word with letters on both sides of a space, or with a full stop at the end.
+    *(
+        Mistake(f"parser.parse({text})", must, before=OF_WORDS.format("trees"))
+        for text, must in (
+            ("[['The cat sat.']]", warns(NOT_SPLIT.format("the cat sat."), warning="UserWarning")),
+            (
+                "[['The', 'cat', 'sat.'], ['It', 'slept.'], ['Yes', '.']]",
+                warns(NOT_SPLIT.format("sat."), warning="UserWarning"),
+            ),
+            ("all_trees[60:]", works("len(result) > 100")),
+            ("[['Mr.', 'Smith', 'sat', '.']]", works("len(result) == 1")),
+            ("[['It', 'sat.'], ['Yes', '.']]", works("len(result) == 2")),
+        )
+    ),
+    # A language that writes spaces within words.
+    Mistake(
+        "parser.parse([['Mm mm', 'quux quux']])",
+        works("len(result) == 1"),
+        before=OF_WORDS.format(
+            "[DependencyTree([f'{f} {f}' for f in t.forms], t.heads) for t in trees]"
+        ),
+    ),
+    # Two in a hundred tokens are rare in training: up to nine are in another text.
+    Mistake(
+        "rare.transform([DependencyTree(['dogs'] * 91 + ['neigh'] * 9)])",
+        works("len(result) == 1 and rare.rare_share_ == 0.02"),
+        before=RARE,
+    ),
+    Mistake(
+        "rare.transform([DependencyTree(['dogs'] * 90 + ['neigh'] * 10)])",
+        warns(
+            r"^10 % of the tokens \(10 of 100\) have symbols that are rare",
+            r"where they make up 2 %",
+            r"'neigh'",
+        ),
+        before=RARE,
+    ),
+    *(
+        Mistake(
+            f"TokenFeature({columns}).fit([DependencyTree(['a', 'b'], upos=['A', 'B'], "
+            "xpos=['_', 'C'], lemmas=['_', '_'], deprels=['_', '_'])])",
+            must,
+        )
+        for columns, must in (
+            ("'upos', 'deprel'", warns(r"^The column 'deprel' is '_' throughout")),
+            (
+                "'upos', ['lemma', 'deprel']",
+                Must(
+                    (
+                        r"^The column 'lemma' is '_' throughout",
+                        r"\nThe column 'deprel' is '_' thro",
+                    ),
+                    warning="UnknownSymbolWarning",
+                    times=2,
+                ),
+            ),
+            ("'upos', 'xpos'", works()),
+        )
     ),
 ]

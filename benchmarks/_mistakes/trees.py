@@ -1,6 +1,6 @@
 """Heads that are missing or not a tree, and trees that are made wrongly."""
 
-from _mistakes._replay import Mistake, raises, works
+from _mistakes._replay import Mistake, Must, raises, works
 from sklearn_shag.treebank import ConlluError
 
 FLAT = (r"y\[0\]", r"whole numbers")
@@ -339,5 +339,19 @@ MISTAKES = [
     Mistake(
         "load_parser().parse_texts(['a', None])",
         raises(TypeError, r"id 1 is refused: text must be a str, got None"),
+    ),
+    *(
+        Mistake(
+            call,
+            Must((r"left out",), warning="UserWarning", times=2, check=check),
+            before="texts = ['Dogs bark.', 'a\\0b', 'It rains.', None]; parser = load_parser()",
+        )
+        for call, check in (
+            ("dict(parser.iter_parse_texts(texts, on_error='skip'))", "list(result) == [0, 2]"),
+            (
+                "parser.parse_texts(texts, on_error='skip')",
+                "list(map(len, result)) == [1, 0, 1, 0]",
+            ),
+        )
     ),
 ]
