@@ -203,10 +203,7 @@ def test_results_do_not_depend_on_neighbours_or_workers():
         assert_array_equal(found.arcs, np.concatenate([arcs.ravel() for _, arcs in alone]))
 
 
-KNOWN = ([3, 4, 0, 3], [3, 4, -1, -1], [-1, -1, -1, -1], [-1, 4, -1, 1], [0, -1, -1, -1])
-
-
-@over("known", KNOWN)
+@over("known", [[3, 4, 0, 3], [3, 4, -1, -1], [-1, -1, -1, -1], [-1, 4, -1, 1], [0, -1, -1, -1]])
 def test_losses_sum_over_the_trees_with_the_known_heads(known):
     scores = np.random.default_rng(1).normal(size=(4, 5))
     _, _, log_z, marginals = enumerate_trees(scores)

@@ -6,6 +6,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
@@ -33,11 +34,6 @@ ATTRIBUTES = ("temperatures_", "uniform_shares_")
 @pytest.fixture(scope="module")
 def trees(english):
     return english[:100]
-
-
-@pytest.fixture(scope="module")
-def test(english):
-    return english[200:300]
 
 
 def make_linear(**settings):
@@ -93,8 +89,9 @@ def test_what_was_distorted_is_put_right(rng):
 
 
 @over("make", [make_linear, make_average])
-def test_trees_stay(corrected, trees, test, make):
+def test_trees_stay(corrected, english, trees, make):
     """Weights too; probabilities of heads and of labels alone are others."""
+    test = english[200:300]
     model, raw = copy.copy(corrected[make]), make(calibrate=False).fit(trees)
     for decoder in ("mbr", "max_marginal", "mst"):
         model.set_params(decoder=decoder)
@@ -165,9 +162,7 @@ def test_warm_start_leaves_it(trees):
 @over("name", sorted(set(ESTIMATORS) - {"network", "chain", "random trees"}))
 def test_probabilities_of_labels(english, name):
     """They sum to 1, and the most probable one is the label, whatever the others of its head."""
-    model, text = copy.deepcopy(ESTIMATORS[name]).fit(english[:60]), english[60:80]
-    if not model._has_labels:
-        return
+    model, text = clone(ESTIMATORS[name]).fit(english[:60], english[:60]), english[60:80]
     parts = zip(
         model.predict_label_proba(text, text),
         model.predict_labels(text, text, unique_relations=()),

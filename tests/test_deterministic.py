@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose
 
 from sklearn_shag import DeterministicSHAG
 from tests import oracles
+from tests.test_em import assert_proper
 
 
 def naive_probability(trees, head, direction, modifiers, state_of):
@@ -55,12 +56,9 @@ def test_probabilities_are_relative_frequencies(english, automaton):
 
 @pytest.mark.parametrize(("automaton", "n_states"), [("single", 1), ("first", 2), ("sibling", 16)])
 def test_every_automaton_is_a_distribution(english, automaton, n_states):
-    operators = DeterministicSHAG(automaton).fit(english).operators_
-    n_symbols = operators.A.shape[2] - 1
-    assert operators.alpha_1.shape == (n_symbols + 2, 2, n_states)
-    leaving = operators.alpha_inf + operators.A[:, :, :-1].sum(axis=(2, 3))
-    used = leaving[:-1] > 0
-    assert used[..., 0].all()
-    assert_allclose(leaving[:-1][used], 1.0, rtol=1e-12)
+    model = DeterministicSHAG(automaton).fit(english)
+    operators = model.operators_
+    assert operators.alpha_1.shape == (len(model.symbols_) + 2, 2, n_states)
+    assert_proper(model)
     # Deterministic: a symbol leads from a state to at most one other.
     assert ((operators.A[:-1, :, :-1] > 0).sum(axis=-2) <= 1).all()

@@ -30,8 +30,6 @@ from tests.test_sequences import N_SYMBOLS, POOL, as_tuples, flatten, random_tre
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-STARTS = ["random", "moments", "deterministic"]
-
 
 def one_pair(strings, weights):
     """Sequences of head 0 to the left."""
@@ -139,7 +137,7 @@ def test_prefix_trees_hold_the_collapsed_sequences(seed):
     )
 
 
-@over("init", STARTS)
+@over("init", ["random", "moments", "deterministic"])
 @over("smoothing", [0.0, 2.0])
 def test_likelihood_never_falls_and_automata_stay_proper(english, init, smoothing):
     for seed in range(3 if init == "random" else 1):

@@ -34,12 +34,6 @@ def fitted(request, english):
     return clone(MODELS[request.param]).fit(english)
 
 
-@pytest.fixture(scope="module", params=MODELS | ESTIMATORS)
-def parser(request, english):
-    """Any estimator, also one that is not a grammar."""
-    return clone((MODELS | ESTIMATORS)[request.param]).fit(english[:100])
-
-
 def assert_is_parse(heads, n_tokens, decoder="mbr"):
     assert isinstance(heads, np.ndarray)
     assert heads.shape == (n_tokens,)
@@ -59,7 +53,9 @@ def hard_sentences(trees):
 
 
 @pytest.mark.filterwarnings("ignore:Values of 1 of 39 sentences leave the range")
-def test_every_sentence_gets_a_tree_and_distributions_over_heads(parser, english):
+@pytest.mark.parametrize("name", MODELS | ESTIMATORS)
+def test_every_sentence_gets_a_tree_and_distributions_over_heads(name, english):
+    parser = clone((MODELS | ESTIMATORS)[name]).fit(english[:100])
     trees = [DependencyTree(sentence) for sentence in hard_sentences(english[:100])]
     predicted = parser.predict(trees)
     assert predicted.shape == (len(trees),)

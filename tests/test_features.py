@@ -144,12 +144,8 @@ def arcs_of(tree):
 
 
 @pytest.fixture(scope="module")
-def columns():
-    return make_columns(list_values(NAMES, TREES, min_count=1))
-
-
-@pytest.fixture(scope="module")
-def text(columns):
+def text():
+    columns = make_columns(list_values(NAMES, TREES, min_count=1))
     indptr = np.cumsum([0, *map(len, TREES)])
     nothing = np.full(indptr[-1], -1)
     codes, weights = encode_columns(columns, TREES, indptr), np.ones(len(TREES))

@@ -11,17 +11,13 @@ from tests.estimators import same
 from tests.scaled_chart import inside_outside
 
 
-@pytest.fixture(scope="module")
-def noisy(english):
-    """Too many states for so few trees, and nothing against noise.
+def test_signs_are_those_of_the_chart(english):
+    """Of too many states for so few trees, and nothing against noise.
 
     With more of them terms cancel until their sum is rounding errors: then two charts that add in
     different orders rightly disagree.
     """
-    return SpectralSHAG.published(6).fit(english[:150])
-
-
-def test_signs_are_those_of_the_chart(noisy, english):
+    noisy = SpectralSHAG.published(6).fit(english[:150])
     report = inspect_marginals(noisy, english[150:250])
     for k, tree in enumerate(english[150:250]):
         codes = np.searchsorted(noisy.symbols_, tree.symbols)

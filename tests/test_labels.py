@@ -32,10 +32,9 @@ def labelled_trees(draw, symbols=SYMBOLS[:3], labels=("_", "x", "y", "y:z", "roo
     )
 
 
-def arcs_of(tree, heads=None):
+def arcs_of(tree):
     """Head symbol, direction and modifier symbol of every token."""
-    heads = tree.heads if heads is None else heads
-    for token, head in enumerate(heads, start=1):
+    for token, head in enumerate(tree.heads, start=1):
         symbol = ROOT if head == 0 else tree.symbols[head - 1]
         yield symbol, token > head, tree.symbols[token - 1]
 
@@ -89,84 +88,85 @@ def as_counts(statistics):
     }
 
 
-class TestCounts:
-    @given(st.lists(labelled_trees(), min_size=1, max_size=5), st.data())
-    def test_are_those_of_the_trees(self, trees, data):
-        n = len(trees)
-        weights = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n).filter(any))
-        counted = count_treebank(trees, sample_weight=weights)
-        expected = naive_counts(trees, weights)
-        assert as_counts(counted) == expected
-        assert counted.labels.tolist() == sorted({label for _, label in expected})
-        cuts = data.draw(st.integers(1, len(trees)))
-        parts = [
-            count_treebank(trees[part], sample_weight=weights[part])
-            for part in (slice(0, cuts), slice(cuts, None))
-            if any(weights[part])
-        ]
-        merged = merge_statistics(parts[::-1])
-        assert as_counts(merged) == expected
-        for one, other in zip(merged.label_counts, counted.label_counts, strict=True):
-            assert one.dtype == other.dtype
-            assert_array_equal(one, other)
-
-    def test_of_many_symbols_are_the_same(self):
-        """Many cells are added up in another way than few."""
-        rng = np.random.default_rng(0)
-        trees = [
-            DependencyTree([f"w{k}" for k in rng.integers(100, size=4)], [2, 0, 2, 3], deprels=row)
-            for row in rng.choice(["x", "y", "_"], size=(300, 4)).tolist()
-        ]
-        assert as_counts(count_treebank(trees)) == naive_counts(trees, [1] * 300)
-
-    def test_relations_belong_to_heads(self):
-        """Those of y are its own, those of X count where the heads are the same."""
-        tree = DependencyTree(["A", "B", "C"], [2, 0, 2], deprels=["x", "root", "y"])
-        kept = {(("B", False, "A"), "x"): 1, ((ROOT, True, "B"), "root"): 1}
-        assert as_counts(count_treebank([tree], [[2, 0, 1]])) == kept
-        assert as_counts(count_treebank([tree], [tree.with_heads([2, 0, 1])])) == kept
-        other = tree.with_heads([2, 0, 1], ["a", "b", "_"])
-        expected = {(("B", False, "A"), "a"): 1, ((ROOT, True, "B"), "b"): 1}
-        assert as_counts(count_treebank([tree], [other])) == expected
-        assert as_counts(count_treebank([tree.symbols], [other])) == expected
-        assert as_counts(count_treebank([tree.symbols], [[2, 0, 2]])) == {}
-        assert as_counts(count_treebank([tree.with_heads(None, tree.deprels)], [[2, 0, 2]])) == {}
-        partial = DependencyTree(["A", "B"], [-1, -1], deprels=["x", "z"])
-        assert as_counts(count_treebank([partial, tree], sample_weight=[0, 1])) == as_counts(
-            count_treebank([tree])
-        )
+@given(st.lists(labelled_trees(), min_size=1, max_size=5), st.data())
+def test_counts_are_those_of_the_trees(trees, data):
+    n = len(trees)
+    weights = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n).filter(any))
+    counted = count_treebank(trees, sample_weight=weights)
+    expected = naive_counts(trees, weights)
+    assert as_counts(counted) == expected
+    assert counted.labels.tolist() == sorted({label for _, label in expected})
+    cuts = data.draw(st.integers(1, len(trees)))
+    parts = [
+        count_treebank(trees[part], sample_weight=weights[part])
+        for part in (slice(0, cuts), slice(cuts, None))
+        if any(weights[part])
+    ]
+    merged = merge_statistics(parts[::-1])
+    assert as_counts(merged) == expected
+    for one, other in zip(merged.label_counts, counted.label_counts, strict=True):
+        assert one.dtype == other.dtype
+        assert_array_equal(one, other)
 
 
-class TestPrediction:
-    @given(st.lists(labelled_trees(), min_size=1, max_size=6), labelled_trees(SYMBOLS))
-    def test_is_the_most_frequent_relation(self, trees, tree):
-        model = DeterministicSHAG("single").fit(trees)
-        counts = naive_counts(trees, [1] * len(trees))
-        if not counts:
-            assert model.labels_.size == 0
-            return
-        predicted = model.predict_labels([tree], [tree.heads])[0]
-        assert predicted.tolist() == [naive_label(counts, arc) for arc in arcs_of(tree)]
+def test_counts_of_many_symbols_are_the_same():
+    """Many cells are added up in another way than few."""
+    rng = np.random.default_rng(0)
+    trees = [
+        DependencyTree([f"w{k}" for k in rng.integers(100, size=4)], [2, 0, 2, 3], deprels=row)
+        for row in rng.choice(["x", "y", "_"], size=(300, 4)).tolist()
+    ]
+    assert as_counts(count_treebank(trees)) == naive_counts(trees, [1] * 300)
 
-    @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in BLIND])
-    def test_of_every_estimator(self, name, english):
-        model = with_labels(clone(ESTIMATORS[name])).fit(english[:200], english[:200])
-        test = english[200:230]
-        heads, labels = model.predict(test), model.predict_labels(test)
-        assert set(model.labels_) <= {label for tree in english[:200] for label in tree.deprels}
-        assert model.labels_.tolist() == sorted(model.labels_)
-        assert labels.dtype == object
-        assert same(labels, model.predict_labels(test, heads))
-        assert same(labels, model.predict_labels(list(map(without_relations, test)), list(heads)))
-        for parsed, its_heads, its_labels in zip(model.parse(test), heads, labels, strict=True):
-            assert its_labels.dtype == object
-            assert parsed.deprels == tuple(its_labels)
-            assert_array_equal(parsed.heads, its_heads)
-            assert_array_equal(its_labels == "root", its_heads == 0)
-        # Given heads are labelled as they are, well above the share of the most frequent relation.
-        gold = model.predict_labels(test, test)
-        right = np.concatenate(gold) == np.concatenate([tree.deprels for tree in test])
-        assert right.mean() > 0.7
+
+def test_relations_belong_to_heads():
+    """Those of y are its own, those of X count where the heads are the same."""
+    tree = DependencyTree(["A", "B", "C"], [2, 0, 2], deprels=["x", "root", "y"])
+    kept = {(("B", False, "A"), "x"): 1, ((ROOT, True, "B"), "root"): 1}
+    assert as_counts(count_treebank([tree], [[2, 0, 1]])) == kept
+    assert as_counts(count_treebank([tree], [tree.with_heads([2, 0, 1])])) == kept
+    other = tree.with_heads([2, 0, 1], ["a", "b", "_"])
+    expected = {(("B", False, "A"), "a"): 1, ((ROOT, True, "B"), "b"): 1}
+    assert as_counts(count_treebank([tree], [other])) == expected
+    assert as_counts(count_treebank([tree.symbols], [other])) == expected
+    assert as_counts(count_treebank([tree.symbols], [[2, 0, 2]])) == {}
+    assert as_counts(count_treebank([tree.with_heads(None, tree.deprels)], [[2, 0, 2]])) == {}
+    partial = DependencyTree(["A", "B"], [-1, -1], deprels=["x", "z"])
+    assert as_counts(count_treebank([partial, tree], sample_weight=[0, 1])) == as_counts(
+        count_treebank([tree])
+    )
+
+
+@given(st.lists(labelled_trees(), min_size=1, max_size=6), labelled_trees(SYMBOLS))
+def test_a_prediction_is_the_most_frequent_relation(trees, tree):
+    model = DeterministicSHAG("single").fit(trees)
+    counts = naive_counts(trees, [1] * len(trees))
+    if not counts:
+        assert model.labels_.size == 0
+        return
+    predicted = model.predict_labels([tree], [tree.heads])[0]
+    assert predicted.tolist() == [naive_label(counts, arc) for arc in arcs_of(tree)]
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in BLIND])
+def test_relations_of_every_estimator(name, english):
+    model = with_labels(clone(ESTIMATORS[name])).fit(english[:200], english[:200])
+    test = english[200:230]
+    heads, labels = model.predict(test), model.predict_labels(test)
+    assert set(model.labels_) <= {label for tree in english[:200] for label in tree.deprels}
+    assert model.labels_.tolist() == sorted(model.labels_)
+    assert labels.dtype == object
+    assert same(labels, model.predict_labels(test, heads))
+    assert same(labels, model.predict_labels(list(map(without_relations, test)), list(heads)))
+    for parsed, its_heads, its_labels in zip(model.parse(test), heads, labels, strict=True):
+        assert its_labels.dtype == object
+        assert parsed.deprels == tuple(its_labels)
+        assert_array_equal(parsed.heads, its_heads)
+        assert_array_equal(its_labels == "root", its_heads == 0)
+    # Given heads are labelled as they are, well above the share of the most frequent relation.
+    gold = model.predict_labels(test, test)
+    right = np.concatenate(gold) == np.concatenate([tree.deprels for tree in test])
+    assert right.mean() > 0.7
 
 
 def test_of_a_product_the_first_that_knows_relations_gives_them(english):

@@ -1,7 +1,6 @@
 """Letters: n-grams of forms, how they are hashed, and that they stay with their sentences."""
 
 import numpy as np
-import pytest
 from numpy.testing import assert_array_equal
 
 from sklearn_shag import BiaffineParser, Tagger
@@ -73,14 +72,10 @@ def test_codes_are_places_among_spellings():
     assert (rare.columns[:, 0] == codes.columns[:, 0]).tolist() == [True, False, True, False]
 
 
-@pytest.fixture(scope="module")
-def tagger(english):
-    settings = {"hidden_layer_sizes": [16], "batch_size": 100, "max_iter": 10, "random_state": 0}
-    return Tagger("upos", ["letters"], **settings).fit(english[:200])
-
-
-def test_words_that_nobody_has_seen(tagger, english):
+def test_words_that_nobody_has_seen(english):
     """Letters alone tell them apart; what has been seen beside them makes no difference."""
+    settings = {"hidden_layer_sizes": [16], "batch_size": 100, "max_iter": 10, "random_state": 0}
+    tagger = Tagger("upos", ["letters"], **settings).fit(english[:200])
     odd = [["Grumbling", "zzyzxes"], ["жщю", "\N{GRINNING FACE}" * 3], ["y" * 10_000]]
     together = tagger.predict_tags([*odd, *english[200:230]])
     for k, sentence in enumerate(odd):

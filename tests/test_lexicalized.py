@@ -272,10 +272,7 @@ def test_samples_are_as_frequent_as_they_are_probable(automaton):
     assert 0.8 < probabilities.sum() < 1
 
 
-COLUMNS = ["form", "lemma", "xpos", "feats", "deprel", "feats.Number", "upos"]
-
-
-@over("word", COLUMNS)
+@over("word", ["form", "lemma", "xpos", "feats", "deprel", "feats.Number", "upos"])
 def test_samples_have_the_column_of_words(english, word):
     tags = "xpos" if word == "upos" else "upos"
     trees = TokenFeature(tags).fit_transform(english[:100])
@@ -297,16 +294,6 @@ def test_samples_have_the_column_of_words(english, word):
 # Extremes
 
 
-EXTREMES = [
-    {"backoff": 5e-324},
-    {"backoff": 1e-300},
-    {"backoff": 1e300},
-    {"min_count": 1e9},
-    {"min_count": 0},
-    {"coordination": [], "punctuation": ()},
-]
-
-
 def assert_parses(model, trees):
     """Assert that sentences have a probability, and trees that can be trusted."""
     assert np.isfinite(model.log_likelihood(trees)).all()
@@ -318,7 +305,17 @@ def assert_parses(model, trees):
 
 @compiled
 @over("automaton", AUTOMATA)
-@over("options", EXTREMES)
+@over(
+    "options",
+    [
+        {"backoff": 5e-324},
+        {"backoff": 1e-300},
+        {"backoff": 1e300},
+        {"min_count": 1e9},
+        {"min_count": 0},
+        {"coordination": [], "punctuation": ()},
+    ],
+)
 def test_extreme_parameters_leave_every_sentence_a_probability(english, unseen, automaton, options):
     model = LexicalizedSHAG(automaton, **options).fit(english[:60])
     assert_parses(model, unseen)

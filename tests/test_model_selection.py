@@ -21,7 +21,6 @@ from sklearn_shag import SpectralSHAG
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests.estimators import ESTIMATORS, assert_same_model, repeat, symbols_and_heads
 
-DECODERS = {"decoder": ["mbr", "max_marginal"]}
 ROUTED = {"enable_metadata_routing": True}
 
 
@@ -54,7 +53,7 @@ def scores_of(model, X, y):
 TOOLS = {
     "cross_validate": scores_of,
     "cross_val_predict": partial(cross_val_predict, cv=2),
-    "grid": partial(search_with, GridSearchCV, param_grid=DECODERS),
+    "grid": partial(search_with, GridSearchCV, param_grid={"decoder": ["mbr", "max_marginal"]}),
     "learning curve": partial(curve_of, learning_curve, train_sizes=[0.5, 1.0]),
 }
 
@@ -103,10 +102,7 @@ def weighted_folds(model, trees, weights, n_folds=3):
 
 
 # One whose own methods take weights, and those that pass them on to members.
-WEIGHTED = ["spectral", "average", "product", "DMV"]
-
-
-@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("name", ["spectral", "average", "product", "DMV"])
 @sklearn.config_context(**ROUTED)
 def test_pipelines_pass_weights_on(trees, weights, name):
     repeating = clone(ESTIMATORS[name])

@@ -326,11 +326,9 @@ def test_dropout_keeps_the_mean(rng):
 
 def trainer(rng, **options):
     settings = {"learning_rate": 0.01, "alpha": 0.0, "dropout": 0.0, "n_steps": 40, **options}
-    return Trainer(LEARNED, weights_of(initial_parameters(LEARNED, rng)), rng=rng, **settings)
-
-
-def weights_of(values):
-    return NetworkWeights(np.array(LEARNED.hidden), values, None, NO_VECTORS)
+    values, hidden = initial_parameters(LEARNED, rng), np.array(LEARNED.hidden)
+    weights = NetworkWeights(hidden, values, None, NO_VECTORS)
+    return Trainer(LEARNED, weights, rng=rng, **settings)
 
 
 def test_gradients_of_parts_add_up(rng):

@@ -73,8 +73,7 @@ def text(english):
 
 
 def test_heads_of_sentences_change_nothing(labelled, text):
-    parser = labelled
-    gold = heads(text)
+    parser, gold = labelled, heads(text)
     others = [
         [tree.with_heads(None) for tree in text],
         [hide(tree, seed) for seed, tree in enumerate(text)],
@@ -98,8 +97,7 @@ def test_heads_of_sentences_change_nothing(labelled, text):
 
 
 def test_kept_heads_are_kept_and_the_rest_is_completed(labelled, text):
-    parser = labelled
-    partial = [hide(tree, seed) for seed, tree in enumerate(text)]
+    parser, partial = labelled, [hide(tree, seed) for seed, tree in enumerate(text)]
     completed = parser.parse(partial, keep_heads=True)
     predicted = parser.predict(text, allowed=allowed_arcs(partial))
     labels = parser.predict_labels(text, predicted)

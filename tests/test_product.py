@@ -221,29 +221,28 @@ def test_large_powers_do_not_vanish(members, english):
     assert_allclose(found, expected, rtol=1e-12)  # of equally good trees, another may be met first
 
 
-class TestWithoutMass:
-    def test_only_sentences_without_mass_are_parsed_so(self, members, english):
-        """Each is parsed as if the others were not there."""
-        hidden, first = (clone(members[name]).fit(english[:200]) for name in ("em", "first"))
-        for model, symbol in (hidden, "PRON"), (first, "ADP"):
-            code = int(np.flatnonzero(model.symbols_ == symbol)[0])
-            model.operators_.A[:, :, code] = 0.0  # nowhere
-        fallbacks = []
-        for member in hidden, first:
-            other = DeterministicSHAG("single").fit(english[:200])
-            other.operators_ = member.fallback_operators_
-            fallbacks.append(other)
-        words = members["fcp"]
-        model = frozen_product([hidden, first, words])
-        parsers = {
-            "all": model,
-            "deterministic": frozen_product([first, words]),
-            "fallback": frozen_product([*fallbacks, words]),
-        }
-        used = dict.fromkeys(parsers, 0)
-        for tree, heads in zip(english[200:], model.predict(english[200:]), strict=True):
-            way = "fallback" if "ADP" in tree.symbols else "deterministic"
-            way = way if way == "fallback" or "PRON" in tree.symbols else "all"
-            used[way] += 1
-            assert_array_equal(heads, parsers[way].predict([tree])[0])
-        assert min(used.values()) > 5
+def test_only_sentences_without_mass_are_parsed_so(members, english):
+    """Each is parsed as if the others were not there."""
+    hidden, first = (clone(members[name]).fit(english[:200]) for name in ("em", "first"))
+    for model, symbol in (hidden, "PRON"), (first, "ADP"):
+        code = int(np.flatnonzero(model.symbols_ == symbol)[0])
+        model.operators_.A[:, :, code] = 0.0  # nowhere
+    fallbacks = []
+    for member in hidden, first:
+        other = DeterministicSHAG("single").fit(english[:200])
+        other.operators_ = member.fallback_operators_
+        fallbacks.append(other)
+    words = members["fcp"]
+    model = frozen_product([hidden, first, words])
+    parsers = {
+        "all": model,
+        "deterministic": frozen_product([first, words]),
+        "fallback": frozen_product([*fallbacks, words]),
+    }
+    used = dict.fromkeys(parsers, 0)
+    for tree, heads in zip(english[200:], model.predict(english[200:]), strict=True):
+        way = "fallback" if "ADP" in tree.symbols else "deterministic"
+        way = way if way == "fallback" or "PRON" in tree.symbols else "all"
+        used[way] += 1
+        assert_array_equal(heads, parsers[way].predict([tree])[0])
+    assert min(used.values()) > 5

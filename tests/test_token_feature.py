@@ -32,65 +32,64 @@ def symbols_of(trees):
     return [tree.symbols for tree in trees]
 
 
-class TestSymbols:
-    @over(
-        ("parameters", "expected"),
-        [
-            ({}, [("NOUN", "VERB"), ("NOUN", "VERB")]),
-            ({"feature": "form"}, [("dogs", "bark"), ("dogs", "slept")]),
-            ({"joined_with": "xpos"}, [("NOUN|NNS", "VERB|VBP"), ("NOUN|NNS", "VERB|VBD")]),
-            ({"joined_with": ()}, [("NOUN", "VERB"), ("NOUN", "VERB")]),
-            (
-                {"joined_with": ["feats.Number", "form"], "separator": "+"},
-                [("NOUN+Plur+dogs", "VERB+_+bark"), ("NOUN+Plur+dogs", "VERB+_+slept")],
-            ),
-        ],
-    )
-    def test_joined(self, trees, parameters, expected):
-        feature = TokenFeature(**parameters)
-        transformed = feature.fit_transform(trees)
-        assert symbols_of(transformed) == expected
-        assert symbols_of(feature.transform(trees)) == expected
-        seen = sorted({symbol for symbols in expected for symbol in symbols})
-        assert feature.symbols_.tolist() == seen
+@over(
+    ("parameters", "expected"),
+    [
+        ({}, [("NOUN", "VERB"), ("NOUN", "VERB")]),
+        ({"feature": "form"}, [("dogs", "bark"), ("dogs", "slept")]),
+        ({"joined_with": "xpos"}, [("NOUN|NNS", "VERB|VBP"), ("NOUN|NNS", "VERB|VBD")]),
+        ({"joined_with": ()}, [("NOUN", "VERB"), ("NOUN", "VERB")]),
+        (
+            {"joined_with": ["feats.Number", "form"], "separator": "+"},
+            [("NOUN+Plur+dogs", "VERB+_+bark"), ("NOUN+Plur+dogs", "VERB+_+slept")],
+        ),
+    ],
+)
+def test_symbols_are_joined(trees, parameters, expected):
+    feature = TokenFeature(**parameters)
+    transformed = feature.fit_transform(trees)
+    assert symbols_of(transformed) == expected
+    assert symbols_of(feature.transform(trees)) == expected
+    seen = sorted({symbol for symbols in expected for symbol in symbols})
+    assert feature.symbols_.tolist() == seen
 
-    @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
-    @over("min_count", [1, 2, 5, 60])
-    @over("rare_symbol", ["<rare>", None])
-    def test_symbols_are_those_of_a_count_by_hand(self, english, min_count, rare_symbol):
-        """By loops over the columns; the second half holds symbols that the first does not."""
-        half = len(english) // 2
-        seen = {}
-        for tree in english[:half]:
-            for upos, form in zip(tree.upos, tree.forms, strict=True):
-                seen[f"{upos}+{form}"] = seen.get(f"{upos}+{form}", 0) + 1
-        kept = {symbol for symbol, count in seen.items() if count >= min_count}
-        expected = []
-        for tree in english[half:]:
-            pairs = [
-                (upos, f"{upos}+{form}") for upos, form in zip(tree.upos, tree.forms, strict=True)
-            ]
-            expected.append(
-                tuple(
-                    joined if min_count == 1 or joined in kept else rare_symbol or upos
-                    for upos, joined in pairs
-                )
+
+@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+@over("min_count", [1, 2, 5, 60])
+@over("rare_symbol", ["<rare>", None])
+def test_symbols_are_those_of_a_count_by_hand(english, min_count, rare_symbol):
+    """By loops over the columns; the second half holds symbols that the first does not."""
+    half = len(english) // 2
+    seen = {}
+    for tree in english[:half]:
+        for upos, form in zip(tree.upos, tree.forms, strict=True):
+            seen[f"{upos}+{form}"] = seen.get(f"{upos}+{form}", 0) + 1
+    kept = {symbol for symbol, count in seen.items() if count >= min_count}
+    expected = []
+    for tree in english[half:]:
+        pairs = [(upos, f"{upos}+{form}") for upos, form in zip(tree.upos, tree.forms, strict=True)]
+        expected.append(
+            tuple(
+                joined if min_count == 1 or joined in kept else rare_symbol or upos
+                for upos, joined in pairs
             )
-        feature = TokenFeature(
-            "upos", "form", separator="+", min_count=min_count, rare_symbol=rare_symbol
         )
-        feature.fit(english[:half])
-        fitted = pickle.dumps(feature)
-        assert symbols_of(feature.transform(english[half:])) == expected
-        assert feature.symbols_.tolist() == sorted(kept)
-        n_rare = sum(count for symbol, count in seen.items() if symbol not in kept)
-        assert feature.rare_share_ == n_rare / sum(seen.values())
-        # Sentences are transformed one by one, and nothing is learned from them.
-        one_by_one = [feature.transform([tree])[0] for tree in english[half : half + 5]]
-        assert symbols_of(one_by_one) == expected[:5]
-        assert pickle.dumps(feature) == fitted
+    feature = TokenFeature(
+        "upos", "form", separator="+", min_count=min_count, rare_symbol=rare_symbol
+    )
+    feature.fit(english[:half])
+    fitted = pickle.dumps(feature)
+    assert symbols_of(feature.transform(english[half:])) == expected
+    assert feature.symbols_.tolist() == sorted(kept)
+    n_rare = sum(count for symbol, count in seen.items() if symbol not in kept)
+    assert feature.rare_share_ == n_rare / sum(seen.values())
+    # Sentences are transformed one by one, and nothing is learned from them.
+    one_by_one = [feature.transform([tree])[0] for tree in english[half : half + 5]]
+    assert symbols_of(one_by_one) == expected[:5]
+    assert pickle.dumps(feature) == fitted
 
-    def test_everything_is_rare_and_has_its_own_replacement(self, trees):
-        feature = TokenFeature("upos", "xpos", min_count=9, rare_symbol=None).fit(trees)
-        assert feature.symbols_.shape == (0,)
-        assert symbols_of(feature.transform(trees)) == [("NOUN", "VERB")] * 2
+
+def test_everything_is_rare_and_has_its_own_replacement(trees):
+    feature = TokenFeature("upos", "xpos", min_count=9, rare_symbol=None).fit(trees)
+    assert feature.symbols_.shape == (0,)
+    assert symbols_of(feature.transform(trees)) == [("NOUN", "VERB")] * 2

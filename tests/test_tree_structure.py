@@ -3,19 +3,11 @@
 from itertools import combinations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_shag.treebank import DependencyTree, is_projective
 from tests.fuzz.treebanks import heads_lists, partial_heads
-
-
-@pytest.fixture
-def tree():
-    """A list of people | came who | we know: crossing arcs, and two roots."""
-    forms = ["A", "list", "of", "people", "came", "who", "left"]
-    return DependencyTree(forms, [2, 5, 4, 2, 0, 7, 4])
 
 
 @given(st.one_of(heads_lists(), partial_heads()))
@@ -33,9 +25,9 @@ def test_crossing_arcs(heads):
     assert is_projective(heads) == is_projective(tree) == tree.is_projective == (not expected)
 
 
-def test_plain_numbers(tree):
+def test_plain_numbers():
     """Whole numbers of any type go in, Python's come out."""
-    token = np.int64(4)
+    token, tree = np.int64(4), DependencyTree(list("abcdefg"), [2, 5, 4, 2, 0, 7, 4])
     rows = tree.children(token), tree.subtree(token), tree.path(token, np.uint8(1))
     assert rows == ((3, 7), (3, 4, 6, 7), (4, 2, 1))
     found = [*sum(rows, ()), *tree.descendants(0), tree.depth(token), *tree.crossing_arcs()[0]]

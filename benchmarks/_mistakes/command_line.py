@@ -224,4 +224,10 @@ MISTAKES = [
         "suggest model.npz partial.conllu --by sentences -o partial.conllu",
         stops(r"output partial\.conllu is the same file as the input partial\.conllu"),
     ),
+    Mistake(
+        "compile",
+        stops(r"cannot be written; set NUMBA_CACHE_DIR to a folder that can"),
+        before="import numba; from unittest import mock; "
+        "mock.patch.object(numba.config, 'CACHE_DIR', 'test.conllu/cache').start()",
+    ),
 ]
