@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from sklearn_shag.treebank import DependencyTree, TokenFeature
+from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests.loops import over
 
 
@@ -93,3 +93,10 @@ def test_everything_is_rare_and_has_its_own_replacement(trees):
     feature = TokenFeature("upos", "xpos", min_count=9, rare_symbol=None).fit(trees)
     assert feature.symbols_.shape == (0,)
     assert symbols_of(feature.transform(trees)) == [("NOUN", "VERB")] * 2
+
+
+def test_warnings_point_at_the_line_of_the_user(trees):
+    empty = [DependencyTree(tree.forms, upos=tree.upos, deprels=["_", "_"]) for tree in trees]
+    with pytest.warns(UnknownSymbolWarning, match="'deprel' is '_' throughout") as caught:
+        TokenFeature("upos", "deprel").fit(empty)
+    assert caught[0].filename == __file__
