@@ -499,10 +499,12 @@ def test_one_symbol_is_enough():
 
 
 def test_models_are_saved_and_loaded(models, sequences, tmp_path):
+    own = SpectralAutomaton(3, prefixes=[["a"], ("b", "c")], suffixes=[["c", None]]).fit(sequences)
     integers = EMAutomaton(2, random_state=0, tol=0.1).fit([[1, 2], [2]])
-    for model, X in (*((model, sequences) for model in models), (integers, [[2, 1]])):
+    for model, X in [*((model, sequences) for model in [*models, own]), (integers, [[2, 1]])]:
         save_model(model, tmp_path / "model.npz")
         loaded = load_model(tmp_path / "model.npz")
+        assert loaded.get_params() == model.get_params()
         assert_array_equal(loaded.score_samples(X), model.score_samples(X))
         assert loaded.symbols_.dtype == model.symbols_.dtype
         assert vars(loaded).keys() == vars(model).keys()

@@ -413,6 +413,17 @@ class TestRoundTrip:
         again = [tree.with_misc("Ref", list("abcd")[: len(tree)]) for tree in read(expected)]
         assert write(again[:1]) == write([trees[0].with_misc("Ref", list("abcd"))])
 
+    def test_misc_and_replaced_heads(self):
+        """In either order, and pickled."""
+        tree, values = read(TEXT)[0], ["0.1", "0.2", "0.3", "0.4"]
+        one = tree.with_heads([0, 1, 2, 2]).with_misc("Confidence", values)
+        other = tree.with_misc("Confidence", values).with_heads([0, 1, 2, 2])
+        written = write([pickle.loads(pickle.dumps(one))])
+        assert written == write([other])
+        assert written.splitlines()[-2].split("\t")[6:] == [
+            *("2", "dep", "_", "Confidence=0.4|Gloss=a|Ref=b")
+        ]
+
     def test_built_in_python(self):
         full = DependencyTree(
             ["a b", "#"],

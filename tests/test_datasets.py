@@ -47,6 +47,13 @@ class TestLoadEnglish:
         words = {0: "No", 1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five"}
         assert f"{words[n_crossing]} trees are non-projective" in text
 
+    def test_return_x_y(self, english):
+        X, y = load_english(return_X_y=True)
+        assert english == X
+        assert all(np.array_equal(heads, tree.heads) for heads, tree in zip(y, X, strict=True))
+        table = dict(re.findall(r"^ *(Sentences|Tokens) +(\d+)$", load_english.__doc__, re.M))
+        assert table == {"Sentences": str(len(english)), "Tokens": str(sum(map(len, english)))}
+
     def test_official_validator(self):
         validator = pytest.importorskip("udtools.validator", reason="needs udtools")
         report = io.StringIO()
@@ -104,6 +111,16 @@ class TestMakeTreebank:
         np.testing.assert_allclose(A[:-1, :, -1], moves.sum(axis=2), rtol=1e-12)
         roots = alpha_inf[-1, RIGHT] @ A[-1, RIGHT, :n_symbols] @ alpha_1[-1, RIGHT]
         np.testing.assert_allclose(roots.sum(), 1.0, rtol=1e-12)
+
+    def test_names_sort_like_codes(self):
+        trees = make_treebank(150, 1, n_symbols=11, random_state=0)
+        symbols = {symbol for tree in trees for symbol in tree.symbols}
+        assert sorted(symbols) == [f"x{k:02d}" for k in range(11)]
+
+    @over("max_length", [1, 20])
+    def test_max_length(self, max_length):
+        trees = make_treebank(300, max_length=max_length, random_state=1)
+        assert 0.8 * max_length <= max(len(tree) for tree in trees) <= max_length
 
     @over("mean_length", [1.05, 25.0])
     @over("seed", range(2))
@@ -250,7 +267,27 @@ class TestFolderThatIsThere:
         assert (treebank.name, treebank.folder) == ("UD_Test-Tiny", folder)
         assert leftovers(folder) == ["te_tiny-ud-test.conllu", "te_tiny-ud-train.conllu"]
         monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path))
-        assert (get_data_home(), get_data_home("other")) == (tmp_path, Path("other"))
+        assert get_data_home() == tmp_path
+        assert get_data_home("other") == Path("other")
+
+    def test_default_home(self, tmp_path, monkeypatch):
+        monkeypatch.delenv("SKLEARN_SHAG_DATA", raising=False)
+        for name in ("HOME", "USERPROFILE"):
+            monkeypatch.setenv(name, str(tmp_path))
+        assert get_data_home() == tmp_path / "sklearn_shag_data"
+        assert get_data_home("~/here") == tmp_path / "here"
+
+    def test_several_files_of_a_split_and_compressed_ones(self, tmp_path, english):
+        """Where a file is there unpacked, too, that alone is read."""
+        folder = tmp_path / "UD_Test-Tiny"
+        put(folder)
+        names = ["te_c-ud-train.conllu", "te_a-ud-train.conllu", "te-ud-test.conllu.gz"]
+        for tree, name in zip(english, names, strict=False):
+            write_conllu([tree], folder / name)
+        found = fetch_treebank("UD_Test-Tiny", data_home=tmp_path)
+        assert (found.train, found.test) == ([english[1], english[0]], [english[2]])
+        write_conllu(english[:1], folder / "te-ud-test.conllu")
+        assert fetch_treebank("UD_Test-Tiny", data_home=tmp_path).test == english[:1]
 
     def test_unpacked_release(self, tmp_path):
         """The newest; a folder of its own comes first unless a version is asked for."""
@@ -395,7 +432,9 @@ class TestDownload:
         served.answers["/UD_Test-Tiny/r2.16.zip"] = content.getvalue()
         folder = self.fetch(home).folder
         served.answers["/UD_Test-Tiny/r2.9.zip"] = GOOD
-        assert leftovers(folder) == leftovers(self.fetch(home, version="2.9").folder)
+        older = self.fetch(home, version="2.9").folder
+        assert older == home / "ud-treebanks-v2.9" / "UD_Test-Tiny"
+        assert leftovers(folder) == leftovers(older)
         assert not list(home.parent.glob("*.conllu"))
 
 

@@ -19,7 +19,7 @@ from sklearn_shag.metrics import (
     las_scorer,
 )
 from sklearn_shag.treebank import DependencyTree, heads
-from tests.estimators import symbols_and_heads
+from tests.estimators import symbols_and_heads, without_relations
 from tests.fuzz.treebanks import heads_lists
 from tests.oracles import random_tree
 
@@ -144,6 +144,13 @@ def check_breakdown(by, subtypes, gold, system, masks, weights):
     assert_allclose(np.transpose(columns), expected, rtol=1e-12, err_msg=by)
 
 
+def test_true_trees_without_relations_do_not_count():
+    tree = DependencyTree(["a", "b"], [2, 0], deprels=["obj", "root"])
+    other = tree.with_heads([0, 1], ["x", "y"])
+    for score in SCORES.values():
+        assert score([tree, without_relations(tree)], [tree, other]) == 1.0
+
+
 def test_a_length_is_a_filter(english):
     gold, parsed = english[300:], SpectralSHAG(2).fit(english[:300]).parse(english[300:])
     short = [k for k, tree in enumerate(gold) if len(tree) <= 8]
@@ -197,6 +204,13 @@ class TestScorer:
         weights = {"sample_weight": np.arange(len(test))}
         expected = labeled_attachment_score(test, model.parse(test), **weights)
         assert las_scorer(model, test, **weights) == expected
+
+    def test_relations_count_where_y_has_the_same_heads(self, english):
+        model = DeterministicSHAG().fit(english)
+        tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0], deprels=["x", "nsubj", "root"])
+        assert las_scorer(model, [tree]) == pytest.approx(2 / 3)
+        for heads_of_y in ([3, 3, 0], [-1, 3, 0]):
+            assert las_scorer(model, [tree], [heads_of_y]) == 1
 
 
 def test_ignored_punctuation(english):

@@ -95,12 +95,15 @@ class TestSources:
             ("d",),
         ]
 
-    @pytest.mark.parametrize("packed", [False, True])
-    def test_standard_input(self, monkeypatch, packed):
-        data = text("é").encode()
-        stream = io.TextIOWrapper(
-            io.BytesIO(gzip.compress(data) if packed else data), encoding="ascii"
-        )
+    @pytest.mark.parametrize(
+        "stream",
+        [
+            io.TextIOWrapper(io.BytesIO(text("é").encode()), encoding="ascii"),
+            io.TextIOWrapper(io.BytesIO(gzip.compress(text("é").encode())), encoding="ascii"),
+            io.StringIO(text("é")),  # with no bytes below
+        ],
+    )
+    def test_standard_input(self, monkeypatch, stream):
         monkeypatch.setattr(sys, "stdin", stream)
         assert forms(read_conllu("-")) == ["é"]
 

@@ -1,6 +1,9 @@
 """The component of spaCy's pipelines."""
 
 import importlib
+import re
+import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +64,18 @@ def test_all_columns_are_those_of_the_parser():
         assert found == list(zip(*columns, strict=True))
     for name in ("DEP", "HEAD", "SENT_START"):
         assert doc.has_annotation(name, require_complete=True)
+    assert set(nlp.pipe_labels["sklearn_shag"]) > {"ROOT", "nsubj", "obl:agent"}
+    assert "root" not in nlp.pipe_labels["sklearn_shag"]
+
+
+def test_the_example_of_the_guide():
+    page = Path(__file__).parents[1] / "doc" / "guide" / "documents.rst"
+    blocks = re.findall(r"code-block:: python\n\n((?: .*\n|\n)+)", page.read_text("utf-8"))
+    (block,) = [block for block in blocks if "add_pipe" in block]
+    found = {}
+    exec(textwrap.dedent(block), found)
+    assert found["pairs"] == [("sleep", "that"), ("chase", "cat")]
+    assert f"# {', '.join(found['phrases'])}\n" in block
 
 
 def test_sentences_begin_where_the_splitter_says():

@@ -704,20 +704,40 @@ def test_treebanks_decide_about_hashtags():
 # Files
 
 
-def test_files_are_split_in_pieces(splitter, tmp_path, monkeypatch):
-    """As their text is together, wherever pieces end that end with a paragraph."""
-    text = "The cat sat. It slept.\n\n\nI do not think so.\nIs it a cat?\n \nNo!\n\n" * 40
-    path = tmp_path / "a.txt"
+PARAGRAPHS = "The cat sat. It slept.\n\n\nI do not think so.\nIs it a cat?\n \nNo!\n\n"
+
+
+@over("lines", [False, True])
+def test_files_are_split_in_pieces(splitter, model, tmp_path, monkeypatch, lines):
+    """As their text is together, wherever pieces end that end with a paragraph or a line."""
+    text, path = 40 * f"{PARAGRAPHS}lol ok\u2028see\x0cu\rNo. Yes.\n", tmp_path / "a.txt"
     path.write_text(text, encoding="utf-8", newline="\r\n")
-    expected = splitter.split_text(text)
+    expected = splitter.split_text(text, lines=lines)
     read_at_once(monkeypatch, 100)
-    trees = list(splitter.iter_split_text(path))
+    trees = list(splitter.iter_split_text(path, lines=lines))
     assert [tree.to_conllu() for tree in trees] == [tree.to_conllu() for tree in expected]
     assert join_text(trees) == text
-    twice = list(splitter.iter_split_text([path, str(path)]))
+    assert list(model.iter_parse_text(path, lines=lines)) == model.parse(expected)
+    twice = list(splitter.iter_split_text([path, str(path)], lines=lines))
     spans = [tree.spans for tree in trees]
     numbered = zip(map(str, range(1, 2 * len(trees) + 1)), 2 * spans, strict=True)
     assert [(tree.sent_id, tree.spans) for tree in twice] == list(numbered)
+
+
+def test_invisible_characters_change_no_tree_of_files(model, tmp_path, monkeypatch):
+    """In pieces and in documents, where places are those of the file."""
+    text = 20 * PARAGRAPHS
+    scattered = re.sub("\n", "\u200b\n\u200e", scatter(text, 0, 0.03))
+    (tmp_path / "a.txt").write_text(scattered, newline="")
+    read_at_once(monkeypatch, 100)
+    trees = list(model.iter_parse_text(tmp_path / "a.txt"))
+    assert_keeps(trees, scattered)
+    plain = [tree_without_invisible(tree) for tree in model.parse_text(text)]
+    assert [tree_without_invisible(tree) for tree in trees] == plain
+    documents = model.parse_texts([text, scattered, "\u200b"])
+    for one, other in zip(*documents[:2], strict=True):
+        assert tree_without_invisible(one)[3:] == tree_without_invisible(other)[3:]
+    assert documents[2] == []
 
 
 def test_only_long_paragraphs_are_cut(monkeypatch):
@@ -755,6 +775,11 @@ def test_sentences_are_the_lines_that_are_not_blank(splitter, text):
     lines = [bare for line in re.split("[\r\n]", text) if (bare := re.sub(edges, "", line))]
     assert [text[tree.spans[0][0] : tree.spans[-1][1]] for tree in trees] == lines
     assert_keeps(trees, text)
+
+
+def test_lines_begin_paragraphs_behind_blank_ones(splitter):
+    trees = splitter.split_text("The cat sat. It slept\r\nMinister\n \t\n\nlol\nNo.", lines=True)
+    assert ["# newpar" in tree.comments for tree in trees] == [True, False, True, False]
 
 
 def test_only_the_limit_cuts_lines():

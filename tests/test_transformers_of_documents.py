@@ -1,6 +1,7 @@
 """Transformers of documents: counts by brute force, and the tools of scikit-learn."""
 
 import os
+import pickle
 from collections import Counter
 from itertools import combinations
 
@@ -93,6 +94,31 @@ def test_counts_are_those_of_brute_force(english, kind, nodes, column):
         assert {n: c for n, c in zip(names, row, strict=True) if c} == brute_force(
             tree, kind, column
         )
+
+
+def test_names_of_words(english):
+    pair = DependencyVectorizer("words", nodes=("upos", "lemma")).fit(english[:20])
+    made = DependencyVectorizer("words", nodes=lambda t: f"{t.upos}|{t.lemma}").fit(english[:20])
+    assert pair.vocabulary_ == made.vocabulary_
+
+
+def test_options_are_those_of_the_vectorizer_of_words(english):
+    full = DependencyVectorizer("relations").fit(english)
+    few = DependencyVectorizer("relations", min_df=10, max_df=0.5, binary=True, dtype=np.float32)
+    counts = few.fit_transform(english)
+    assert (counts.dtype, counts.max()) == (np.float32, 1)
+    assert set(few.vocabulary_) < set(full.vocabulary_)
+    assert len(DependencyVectorizer("arcs", max_features=5).fit(english).vocabulary_) == 5
+    fixed = DependencyVectorizer(vocabulary=["VERB -obj-> NOUN"]).fit(english)
+    assert fixed.transform(english).shape == (len(english), 1)
+
+
+def test_dense_counts_are_those_of_sparse_ones(english):
+    sparse = DependencyVectorizer(["arcs", "words"]).fit(english[:30])
+    dense = clone(sparse).set_params(sparse_output=False).fit(english[:30])
+    assert (dense.transform(english[:40]) == sparse.transform(english[:40])).all()
+    with pytest.raises(ValueError, match="sparse matrix"):
+        sparse.set_output(transform="pandas").transform(english[:1])
 
 
 def test_documents_are_sums_of_trees(english):
@@ -318,6 +344,23 @@ def test_a_search_takes_frozen_parsers(bundled):
     grid = {"textparser__parser": ["english", FrozenEstimator(bundled)]}
     search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(TEXTS, LABELS)
     assert len(set(search.cv_results_["mean_test_score"])) == 1
+
+
+def test_a_pickle_holds_the_name_of_the_parser(parsed):
+    parser = TextParser().fit(TEXTS)
+    parser.transform(TEXTS[:1])
+    content = pickle.dumps(parser)
+    assert len(content) < 500
+    assert pickle.loads(content).transform(TEXTS).tolist() == parsed.tolist()
+
+
+def test_fitted_parsers_stay_fitted_in_copies(bundled, parsed):
+    step = TextParser(bundled, lines=True)
+    copied = clone(step).set_params(lines=False)
+    assert copied.parser is bundled
+    assert step.lines
+    restored = pickle.loads(pickle.dumps(copied))
+    assert clone(restored).transform(TEXTS).tolist() == parsed.tolist()
 
 
 def test_inverse_transform_lists_the_features_of_each_document(english):
