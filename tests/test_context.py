@@ -144,7 +144,8 @@ def test_they_are_read_of_known_and_unknown_words(english):
     given, blank = {}, []
     for k, tree in enumerate(english[:200]):
         n_tokens = len(tree)
-        given[f"{k}"] = np.eye(3)[1 - np.sign(tree.heads - np.arange(1, n_tokens + 1))]
+        sides = np.sign(tree.heads - np.arange(1, n_tokens + 1))
+        given[f"{k}"] = np.eye(3)[1 - sides]
         columns = {"upos": ["X"] * n_tokens, "lemmas": [f"{k}"] * n_tokens}
         blank.append(DependencyTree(["x"] * n_tokens, tree.heads, **columns))
     train, test = blank[:150], blank[150:]

@@ -49,12 +49,6 @@ def test_a_wrong_line_is_named_by_file_and_number(tmp_path, line, ending):
         read_dictionary(path)
 
 
-def test_bytes_that_are_no_text_are_named_by_file_and_line(tmp_path):
-    (tmp_path / "words.tsv").write_bytes(b"b\tNOUN\t_\t_\tb\n\xff\n")
-    with pytest.raises(ValueError, match=r"words.tsv, line 2|words.tsv:2"):
-        read_dictionary(tmp_path / "words.tsv")
-
-
 def completions(entry, columns, known):
     """List all tags that an entry allows, among known values and its own."""
     wanted = dict(zip(COLUMNS, entry, strict=True))

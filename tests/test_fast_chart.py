@@ -168,11 +168,6 @@ def test_agrees_with_the_scaled_chart_around_limits(n_states, n_tokens):
     assert_agrees_with_the_scaled_chart(even_grammar(1, n_states), sentences_of([n_tokens]))
 
 
-# One tile, full and partly filled ones, and two or more in a row.
-TILES = [(1, 4), (3, 4), (4, 4), (5, 4), (7, 4), (8, 4), (9, 4), (10, 4), (11, 4), (12, 4), (13, 4)]
-TILES += [(7, 8), (8, 8), (9, 8), (11, 8), (15, 8), (16, 8), (17, 8), (19, 8), (18, 12), (25, 12)]
-
-
 LONG, VERY_LONG = (8, 14) if numba.config.DISABLE_JIT else (50, 90)
 
 
@@ -331,12 +326,9 @@ class TestLadder:
             mbr = parse(partial(list_best, "mbr"), *given)
             largest = parse(partial(list_best, "max_marginal"), *given)
         signs, share, mass, routes = map(np.array, zip(*report, strict=True))
-        in_range, expected_signs, n_out, n_out_of_either = (
-            _run(operators, sentences, True, fewest_in_lockstep=np.inf)[0],
-            [],
-            np.count_nonzero(routes == "out of range"),
-            0,
-        )
+        in_range = _run(operators, sentences, True, fewest_in_lockstep=np.inf)[0]
+        expected_signs, n_out_of_either = [], 0
+        n_out = np.count_nonzero(routes == "out of range")
         for k, sentence in enumerate(sentences):
             scaled = inside_outside(operators, sentence)
             expected_signs.append(scaled.sign)

@@ -19,7 +19,6 @@ from sklearn_shag.metrics import (
 )
 from sklearn_shag.treebank import DependencyTree, read_conllu
 from tests import oracles
-from tests.faults import not_refused
 from tests.fuzz.treebanks import heads_lists
 
 # Of drawn treebanks it may be that no token counts.
@@ -334,16 +333,10 @@ def test_a_length_and_weights_are_a_filter(pairs):
             [true[s] for s in short], [pred[s] for s in short], sample_weight=weights[short]
         )
         assert score(true, pred, sample_weight=weights, max_length=4) == expected, score
+        with pytest.warns(UndefinedMetricWarning, match="max_length"):
+            assert score([[2, 0]], [[2, 0]], max_length=1) == 0
 
 
 @pytest.mark.parametrize("score", OF_HEADS)
-def test_each_score_minds_its_arguments(score):
+def test_each_score_minds_what_is_ignored(score):
     assert score([[2, 3, 0]], [[3, 3, 0]], ignore=[[True, False, False]]) == 1
-    for true, pred in (([[3, 0]], [[2, 0]]), ([[2, 0]], [[3, 0]])):
-        with pytest.raises(ValueError, match="has the head 3 for token 1, but 2 tokens"):
-            score(true, pred)
-    with pytest.warns(UndefinedMetricWarning, match="max_length"):
-        assert score([[2, 0]], [[2, 0]], max_length=1) == 0
-    message = "max_length must be None or a whole number from 1 on"
-    cases = [(max_length, message) for max_length in (0, -1, 2.5, "10")]
-    assert not not_refused(cases, lambda given: score([[0]], [[0]], max_length=given))

@@ -107,24 +107,17 @@ def small(tmp_path):
 def assert_same(a, b):
     """Equal up to the last bit, in values, dtypes and types."""
     assert type(a) is type(b)
-    if isinstance(a, tuple | list):
+    if isinstance(a, BaseEstimator):
+        a, b = vars(a), vars(b)
+    if isinstance(a, dict):
+        a, b = list(a.items()), list(b.items())
+    if isinstance(a, np.ndarray):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+    if isinstance(a, tuple | list) or (isinstance(a, np.ndarray) and a.dtype.hasobject):
         for x, y in zip(a, b, strict=True):
             assert_same(x, y)
     elif isinstance(a, np.ndarray):
-        assert (a.dtype, a.shape) == (b.dtype, b.shape)
-        if a.dtype == object:
-            for x, y in zip(a, b, strict=True):
-                assert_same(x, y)
-        else:
-            assert a.tobytes() == b.tobytes()
-    elif isinstance(a, BaseEstimator):
-        assert list(vars(a)) == list(vars(b))
-        for name, value in vars(a).items():
-            assert_same(value, vars(b)[name])
-    elif isinstance(a, dict):
-        assert list(a) == list(b)
-        for name, value in a.items():
-            assert_same(value, b[name])
+        assert a.tobytes() == b.tobytes()
     else:
         assert a == b or (a != a and b != b)
 
@@ -555,10 +548,6 @@ class TestDamage:
         damage(path, (ATTRIBUTES, "rare_share_"), 1.5)
         assert_refused(path, r"rare_share_ must be from 0 to 1, got 1\.5")
 
-    def test_other_archive(self, small):
-        np.savez(small, A=np.zeros(3))
-        assert_refused(small, "damaged: it is an archive without a header, which")
-
 
 class TestLimits:
     """No more is read than is allowed, whatever a file says of itself."""
@@ -575,10 +564,6 @@ class TestLimits:
         header, arrays = read_parts(small)
         write_parts(small, header, {**arrays, "other": np.zeros(10**7)}, np.savez_compressed)
         assert load_model(small, max_bytes=1_000_000).symbols_.size == 3
-
-    def test_large_files(self, small):
-        with pytest.raises(OSError, match="has more than 1,000 bytes; if you trust it"):
-            load_model(small, max_bytes=1000)
 
     @pytest.mark.parametrize("shape", [(10**9,), (1,)])
     def test_shapes_that_do_not_fit_their_member(self, small, shape):
@@ -625,7 +610,8 @@ class TestLimits:
         for name in ("x" * 100_000, "\x1b[2J", "a\nb", "\ud800"):
             write_parts(small, {**header, "model": {**header["model"], "class": name}}, arrays)
             error = assert_refused(small, "which model files cannot hold")
-            assert (len(str(error)) <= 500) & str(error).isprintable()
+            assert len(str(error)) <= 500
+            assert str(error).isprintable()
             assert error.__cause__ is None
 
 
@@ -668,12 +654,6 @@ class TestChecks:
             array[head] = 0.0
             write_parts(small, header, {**arrays, name: array})
             assert_refused(small, "fallback_operators_ leaves sentences without")
-
-    def test_a_parameter_that_fit_would_refuse_is_not_saved(self, small):
-        model = load_model(small).set_params(decoder="x")
-        with pytest.raises(ValueError, match="'decoder' parameter"):
-            save_model(model, small)
-        assert load_model(small).decoder == "mbr"
 
     def test_a_pipeline_with_a_memory(self, small, english, tmp_path):
         pipeline = Pipeline([("shag", DeterministicSHAG())], memory=str(tmp_path)).fit(english[:9])

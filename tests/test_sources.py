@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from sklearn_shag import DeterministicSHAG, save_model
+from sklearn_shag import DeterministicSHAG
 from sklearn_shag.treebank import ConlluError, DependencyTree, read_conllu
 from sklearn_shag.treebank._sources import guess_format
 from tests.loops import over
@@ -49,11 +49,7 @@ class TestSources:
         assert forms(read_conllu(str(folder))) == ["a1", "a2", "b", "c", "d"]
 
     def test_what_may_not_be_read(self, folder, monkeypatch):
-        """A folder in a folder, or a file, is no reason to be silent."""
-        (folder / "gone.conllu").symlink_to(folder / "nowhere")
-        with pytest.raises(FileNotFoundError, match=r"gone\.conllu cannot be read: there is no"):
-            read_conllu(folder)
-        (folder / "gone.conllu").unlink()
+        """A folder in a folder is no reason to be silent."""
         list_folder = os.scandir
 
         def refuse(path):
@@ -123,37 +119,6 @@ class TestSources:
         finally:
             os.close(reader)
 
-    @pytest.mark.parametrize(
-        ("given", "error", "message"),
-        [
-            ("none.conllu", FileNotFoundError, r"no file or folder none\.conllu in {cwd}\."),
-            ("{folder}/none", FileNotFoundError, r"^There is no file or folder {folder}/none\.$"),
-            ("{folder}/*.xml", FileNotFoundError, r"No file matches the pattern {folder}/\*\.xml"),
-            ("{folder}/empty", FileNotFoundError, r"{folder}/empty holds no \.conllu"),
-            ("{folder}/twice", ValueError, r"x\.conllu and x\.conllu\.gz.*Name the files"),
-            ("", FileNotFoundError, "path of the file to read is empty"),
-            ("https://x.org/a.conllu", FileNotFoundError, "Download it first"),
-            (text("a"), ValueError, r"is text.*read_conllu\(io\.StringIO\(text\)\)"),
-            ("# a comment\n", ValueError, r"io\.StringIO"),
-            ([], ValueError, "list of files is empty"),
-            ([io.StringIO(), 3], TypeError, "open for reading text, got int: 3"),
-            (["-", "-"], ValueError, "only once"),
-        ],
-    )
-    def test_errors(self, folder, given, error, message):
-        (folder / "empty").mkdir()
-        (folder / "twice").mkdir()
-        for name in ("x.conllu", "x.conllu.gz"):
-            (folder / "twice" / name).touch()
-        if isinstance(given, str):
-            given = given.replace("{folder}", str(folder))
-        message = message.replace("{folder}", re.escape(str(folder)))
-        message = message.replace("{cwd}", re.escape(os.getcwd()))
-        for on_error in ("raise", "skip"):
-            with pytest.raises(error, match=message) as caught:
-                read_conllu(given, on_error=on_error)
-            assert "Errno" not in str(caught.value)
-
 
 GUESSES = {
     "words": ("The cat sat on the mat .", "like plain text.*--input text.*read_horizontal"),
@@ -197,20 +162,13 @@ GUESSES = {
 def test_links_that_lead_nowhere(tmp_path):
     (tmp_path / "none.conllu").symlink_to(tmp_path / "nowhere")
     for source in (tmp_path / "none.conllu", tmp_path / "*.conllu", tmp_path):
-        with pytest.raises(FileNotFoundError, match=r"none\.conllu cannot be read"):
+        with pytest.raises(FileNotFoundError, match=r"none\.conllu cannot be read: there is no"):
             read_conllu(source)
 
 
-@over("name", ["\x1b[2J", "x" * 10_000, "\0", "a\x07*"])
-def test_names_in_messages(tmp_path, monkeypatch, name):
-    folder = tmp_path / "\x1b[31m"
-    folder.mkdir(exist_ok=True)
-    monkeypatch.chdir(folder)
-    for source in (name, folder / name, folder):
-        with pytest.raises(OSError, match=r"path|file|folder|pattern") as caught:
-            read_conllu(source)
-        assert str(caught.value).isprintable()
-        assert len(str(caught.value)) <= 500
+def test_names_that_no_file_can_have():
+    with pytest.raises(OSError, match="holds the character"):
+        read_conllu("\0")
 
 
 class TestFormats:
@@ -244,11 +202,6 @@ class TestFormats:
         (tmp_path / "a").write_bytes(data)
         with pytest.raises(ConlluError, match=f":[13]: .*{message}"):
             read_conllu(tmp_path / "a", on_error=on_error)
-
-    def test_model(self, tmp_path):
-        save_model(DeterministicSHAG().fit([["A"]], [[0]]), tmp_path / "model.npz")
-        with pytest.raises(ConlluError, match=r"model\.npz:1: .*zip archive.*\(\.npz\)"):
-            read_conllu(tmp_path / "model.npz")
 
     def test_guesses_do_not_touch_what_is_valid(self, tmp_path):
         """Whatever a valid file begins with is not taken for something else."""
@@ -289,9 +242,3 @@ class TestHeads:
             code = re.escape("convert them: [head + 1 for head in heads]")
             with pytest.raises(ValueError, match=code):
                 DeterministicSHAG().fit([words], [heads])
-
-    @over("heads", [[0, 3, 2], [0, 1, 5], [2, 1], [3, 3, 2, 1], [0, 2]])
-    def test_no_advice_where_no_convention_fits(self, heads):
-        with pytest.raises(ValueError, match="is not a tree") as caught:
-            DependencyTree(["w"] * len(heads), heads)
-        assert "convert" not in str(caught.value)

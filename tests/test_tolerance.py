@@ -11,12 +11,11 @@ import pytest
 
 from sklearn_shag import DeterministicSHAG, save_model
 from sklearn_shag.cli import main
-from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
+from sklearn_shag.treebank import DependencyTree, write_conllu
 from sklearn_shag.utils._parallel import progress
 from tests.loops import over
 from tests.model_files import read_without_card
 from tests.test_cli import environment
-from tests.test_streaming import read_at_once
 
 pytestmark = pytest.mark.filterwarnings("default")  # commands show warnings as lines
 
@@ -71,40 +70,17 @@ def test_invalid_sentences_stop_or_are_left_out(run, folder, tmp_path):
         (("suggest", "m.npz", "bare-bad.conllu", "-n", 999), "bare-bad.conllu\t7\t"),
     ):
         status, _, (err,) = run(*command)
-        assert (status, err.startswith("error: "), place in err) == (1, True, True)
+        assert status == 1
+        assert re.match(f"error: .*{place}", err)
         status, text, (err,) = run(*command, *SKIP)
-        told = "warning: 2 of 7 sentences were left out as invalid; the first: "
-        assert (status, err.startswith(told), place in err) == (0, True, True)
+        assert status == 0
+        told = f"warning: 2 of 7 sentences were left out as invalid; the first: .*{place}"
+        assert re.match(told, err)
         assert expected in text
-    assert (listed(text), run(*TRAIN, again, "five.conllu")[0]) == ({1, 2, 3, 5, 7}, 0)
+    assert listed(text) == {1, 2, 3, 5, 7}
+    assert run(*TRAIN, again, "five.conllu")[0] == 0
     assert read_without_card(out) == read_without_card(again)
     assert "--raw scores all" in run("evaluate", "bad.conllu", "good.conllu", "--raw", *SKIP)[2][0]
-
-
-def test_no_sentence_is_left(run, tmp_path):
-    path = tmp_path / "no.conllu"
-    path.write_text("1\ta\n\n1\tb\n\n")
-    for command in ((*TRAIN, "m", path), ("suggest", "m.npz", path), ("evaluate", path, path)):
-        status, out, err = run(*command, *SKIP)
-        assert (status, out) == (1, "")
-        told = f"error: 2 of 2 sentences were left out as invalid; the first: {path}:1: "
-        assert err[-1].startswith(told)
-
-
-@over(("data", "line"), [(b"One.\n\nA\0.\n", 3), (b"One.\r\n\r\nTwo.\r\n\r\nC\xe4f.\n", 5)])
-@over("size", [4, 10**6])
-def test_files_that_are_no_text(run, tmp_path, monkeypatch, data, line, size):
-    read_at_once(monkeypatch, size)
-    bad, good = tmp_path / "bad.txt", tmp_path / "good.txt"
-    bad.write_bytes(data)
-    good.write_text("Go.\n")
-    status, _, (err,) = run("parse", "english", bad, good, "--input", "text")
-    assert (status, err.startswith(f"error: {bad}:{line}: ")) == (1, True)
-    status, text, (err, end) = run("parse", "english", bad, good, "--input", "text", *SKIP)
-    assert (status, err.startswith(f"warning: {bad}:{line}: ")) == (0, True)
-    assert err.endswith("; document 'bad' is left out")
-    assert "1 of 2 documents were left out" in end
-    assert [" ".join(tree.forms) for tree in read_conllu(io.StringIO(text))] == ["Go ."]
 
 
 @over(("model", "n"), [("refined", 6), ("crf --set trees=projective", 5), ("crf", 6)])
@@ -160,7 +136,8 @@ def test_standard_error_is_closed_or_no_terminal(run, monkeypatch, tmp_path, kin
             said = "".join(sys.stderr or ())
             with progress("Working", 1, "step", verbose=2) as advance:
                 advance()
-        assert (found, "sklearn-shag" in out) == (status, False)
+        assert found == status
+        assert "sklearn-shag" not in out
         assert said.startswith(f"sklearn-shag {command[0]}: ") == (kind is Bare)
 
 
@@ -170,7 +147,8 @@ def test_standard_input_or_output_is_closed(run, monkeypatch):
             patch.setattr(sys, name, None)
             for command in (("parse", "m.npz", source), (*TRAIN, "-", source)):
                 status, out, (err,) = run(*command)
-                assert (status, out, "is closed" in err) == (1, "", True)
+                assert (status, out) == (1, "")
+                assert "is closed" in err
             assert run("evaluate", "good.conllu", "five.conllu")[0] == 1
             assert run("demo", "It sleeps.")[::2] == (0, [])
 

@@ -241,8 +241,7 @@ def test_a_model_file_that_has_changed_is_read_again(tmp_path):
         os.utime(path, ns=(1, k))
 
 
-def test_tools_of_scikit_learn(parsed, tmp_path):
-    pd = pytest.importorskip("pandas")
+def test_tools_of_scikit_learn(tmp_path):
     union = FeatureUnion(
         [("arcs", DependencyVectorizer()), ("words", DependencyVectorizer("words", nodes="lemma"))]
     )
@@ -253,14 +252,6 @@ def test_tools_of_scikit_learn(parsed, tmp_path):
     search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2, error_score="raise")
     search.fit(TEXTS, LABELS)
     assert len(search.cv_results_["mean_test_score"]) == 2
-    frame = pd.DataFrame({"text": TEXTS, "size": range(len(TEXTS))})
-    table = make_pipeline(TextParser(), SyntaxStatistics()).set_output(transform="pandas")
-    columns = ColumnTransformer([("syntax", table, "text"), ("size", "passthrough", ["size"])])
-    found = columns.set_output(transform="pandas").fit_transform(frame)
-    assert found["syntax__sentences"].tolist() == [len(trees) for trees in parsed]
-    assert "size__size" in found
-    counts = make_pipeline(TextParser(), DependencyVectorizer()).fit(frame["text"])
-    assert "ROOT -root-> VERB" in counts.get_feature_names_out()
 
 
 TO_TABLES = {
@@ -332,11 +323,6 @@ def test_missing_texts_are_empty_or_named_by_their_row(parsed, gap):
     assert TextParser().fit_transform(series.fillna("")).tolist() == [*parsed[:5], []]
     with pytest.warns(UserWarning, match="id 5 is refused"):
         assert TextParser(on_error="skip").fit_transform(series)[5] == []
-
-
-@pytest.fixture(scope="module")
-def bundled():
-    return load_parser()
 
 
 def test_a_search_takes_frozen_parsers(bundled):

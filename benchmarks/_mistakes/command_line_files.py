@@ -52,7 +52,48 @@ MISTAKES = [
     Mistake(
         "train train.conllu -o ./train.conllu", stops(r"train\.conllu", r"overwrit|replace|input")
     ),
-    Mistake("train treebank -o treebank/en-ud-train.conllu", stops(r"overwrit|replace|input")),
+    *[
+        # Before any work, and by whatever name: nothing is read that cannot be kept.
+        Mistake(
+            line,
+            stops(rf"The output {output} is the same file as the input {given}"),
+            before="os.link('train.conllu', 'link.conllu'); os.link('model.npz', 'link.npz'); "
+            "from unittest import mock; from sklearn_shag.cli import _models, _training_data; "
+            "mock.patch.object(_models, 'load_model', None).start(); "
+            "mock.patch.object(_training_data, 'iter_sentences', None).start()",
+        )
+        for line, output, given in (
+            ("train train.conllu -o train.conllu", r"train\.conllu", r"train\.conllu"),
+            ("train train.conllu -o link.conllu", r"link\.conllu", r"train\.conllu"),
+            (
+                "train treebank -o treebank/en-ud-train.conllu",
+                r"treebank/en-ud-train\.conllu",
+                r"treebank/en-ud-train\.conllu",
+            ),
+            ("parse model.npz train.conllu -o train.conllu", r"train\.conllu", r"train\.conllu"),
+            ("parse model.npz train.conllu -o link.conllu", r"link\.conllu", r"train\.conllu"),
+            (
+                "parse model.npz treebank -o treebank/en-ud-test.conllu",
+                r"treebank/en-ud-test\.conllu",
+                r"treebank/en-ud-test\.conllu",
+            ),
+            ("parse model.npz train.conllu -o model.npz", r"model\.npz", r"model\.npz"),
+            ("parse model.npz train.conllu -o link.npz", r"link\.npz", r"model\.npz"),
+        )
+    ],
+    *[
+        Mistake(
+            f"train train.conllu -o {output}",
+            stops(words),
+            before="from unittest import mock; from sklearn_shag.cli import _training_data; "
+            "mock.patch.object(_training_data, 'iter_sentences', None).start()",
+        )
+        for output, words in (
+            ("none/out", r"none/out .*there is no folder"),
+            (".", r"it is a folder"),
+            ("x" * 300, r"^(?!.*tmp').*cannot be written: File name too long"),
+        )
+    ],
     Mistake("train train.conllu -o treebank", stops(r"treebank", r"folder|directory")),
     Mistake(
         "train train.conllu -o no/new.npz",
@@ -124,6 +165,34 @@ MISTAKES = [
         "evaluate model.npz test.conllu", stops(r"model\.npz:\d+: .*(model|archive|zip|binary)")
     ),
     Mistake("evaluate test.conllu -", prints(r"UAS\s+100"), stdin="test.conllu"),
+    Mistake("evaluate - test.conllu", prints(r"UAS\s+100"), stdin="test.conllu"),
+    Mistake(
+        "parse model.npz train.conllu --max-tokens 3",
+        stops(r"train\.conllu:1: the sentence has 8 tokens, more than max_tokens=3\."),
+    ),
+    *[
+        Mistake(
+            f"{command} --on-error skip",
+            stops(r"2 of 2 sentences were left out as invalid; the first: no\.conllu:1: "),
+            before="Path('no.conllu').write_text('1\\ta\\n\\n1\\tb\\n\\n')",
+        )
+        for command in (
+            "train no.conllu -o m.npz --model single",
+            "suggest model.npz no.conllu",
+            "evaluate no.conllu no.conllu",
+        )
+    ],
+    *[
+        Mistake(
+            "parse english plain.txt bad.txt --input text -o new.conllu",
+            stops(rf"error: bad\.txt:{line}: "),
+            before=f"Path('bad.txt').write_bytes({content!r})",
+        )
+        for content, line in (
+            (b"One.\n\nA\0.\n", 3),
+            (b"One.\r\n\r\nTwo.\r\n\r\nC\xe4f.\n", 5),
+        )
+    ],
     Mistake(
         "evaluate - -", stops(r"-", r"standard input|stdin|twice|both|one"), stdin="test.conllu"
     ),

@@ -88,7 +88,7 @@ MISTAKES = [
     refused("utf16.conllu", r"UTF-8|UTF-16", r"encoding|convert|save", line=1),
     Mistake("read_conllu(open('latin1.conllu', encoding='latin-1'))", works(ALL)),
     refused("binary.conllu", r"UTF-8|binary|text"),
-    refused("model.npz", r"zip|model|archive|binary"),
+    refused("model.npz", r"zip archive.*\(\.npz\)", line=1),
     refused("treebank.zip", r"zip|archive|unpack"),
     Mistake("read_conllu('packed.conllu.gz')", works(ALL)),
     Mistake("read_conllu('packed.conllu')", works(ALL)),
@@ -130,8 +130,17 @@ MISTAKES = [
     Mistake(
         "write_conllu(trees, 'no/such/folder/new.conllu')",
         raises(
-            OSError, r"no/such/folder", r"no (such )?folder|does not exist|no (such )?directory"
+            FileNotFoundError,
+            r"^no/such/folder/new\.conllu cannot be written: there is no folder /.*/folder;",
         ),
+    ),
+    Mistake(
+        "write_conllu(trees, 'x' * 300)",
+        raises(OSError, r"^(?!.*tmp').*cannot be written: File name too long"),
+    ),
+    Mistake(
+        "write_conllu(trees, '/dev/full')",
+        raises(OSError, r"^/dev/full cannot be written: No space left on device\.$"),
     ),
     Mistake("write_conllu(trees, 'treebank')", raises(OSError, r"treebank", r"folder|directory")),
     Mistake("write_conllu(trees, '~/new.conllu')", works("Path('home/new.conllu').exists()")),
@@ -147,6 +156,77 @@ MISTAKES = [
         raises(OSError, r"treebank", r"permi|may not|not writable"),
         locked="treebank",
     ),
-    Mistake("write_conllu([*trees, None], 'train.conllu')", raises(TypeError, r"trees\[60\]")),
+    *[
+        Mistake(
+            f"write_conllu(iter([*trees, {other}]), {name!r})",
+            raises(TypeError, rf"trees\[60\] must be a DependencyTree, got {kind}"),
+        )
+        for other, kind in (("None", "None"), ("['DET', 'NOUN']", "list"))
+        for name in ("train.conllu", "packed.conllu.gz")
+    ],
     Mistake("read_jsonl('train.conllu', on_error='ignore')", raises(ValueError, r"on_error")),
+    # Names of files, and what they hold, are the fault of nobody who skips sentences.
+    *[
+        Mistake(f"read_conllu({given}, on_error={on_error!r})", raises(error, said), before=before)
+        for on_error in ("raise", "skip", "warn")
+        for given, error, said, before in (
+            ("''", FileNotFoundError, r"path of the file to read is empty", ""),
+            ("'# a comment\\n'", ValueError, r"io\.StringIO", ""),
+            ("[]", ValueError, r"list of files is empty", ""),
+            ("[io.StringIO(), 3]", TypeError, r"open for reading text, got int: 3", ""),
+            ("['-', '-']", ValueError, r"only once", ""),
+            ("'none.conllu'", FileNotFoundError, r"no file or folder none\.conllu in /.+\.", ""),
+            ("'treebank/none'", FileNotFoundError, r"^There is no file .* treebank/none", ""),
+            ("'treebank/*.xml'", FileNotFoundError, r"^No file matches .* treebank/\*\.xml", ""),
+            ("'nothing'", FileNotFoundError, r"nothing holds no \.conllu", ""),
+            ("'https://x.org/a.conllu'", FileNotFoundError, r"Download it first", ""),
+            (
+                "Path('train.conllu').read_text()",
+                ValueError,
+                r"is text.*read_conllu\(io\.StringIO\(text\)\)",
+                "",
+            ),
+            (
+                "'twice'",
+                ValueError,
+                r"x\.conllu and x\.conllu\.gz.*Name the files",
+                "folder = Path('twice'); folder.mkdir(); "
+                "(folder / 'x.conllu').touch(); (folder / 'x.conllu.gz').touch()",
+            ),
+            (
+                "'bad.conllu.gz'",
+                ValueError,
+                r"^bad\.conllu\.gz:1: .*cannot be decompressed further",
+                "Path('bad.conllu.gz').write_bytes(b'\\x1f\\x8b123')",
+            ),
+            (
+                "open('latin1.conllu', encoding='utf-8')",
+                ValueError,
+                r"latin1\.conllu:2: the file's encoding is not right",
+                "",
+            ),
+        )
+    ],
+    *[
+        Mistake(f"read_conllu({name!r})", raises(OSError, r"path|file|folder|pattern"))
+        for name in ("\x1b[2J", "x" * 10_000, "a\x07*")
+    ],
+    *[
+        Mistake(
+            f"read_conllu({name!r})",
+            raises(OSError, r"\\x1b\[31m"),
+            before="Path('\\x1b[31m').mkdir()",
+        )
+        for name in ("\x1b[31m", "\x1b[31m/none")
+    ],
+    Mistake(
+        "read_dictionary('words.tsv')",
+        raises(ValueError, r"words\.tsv(:|, line )2"),
+        before="Path('words.tsv').write_bytes(b'b\\tNOUN\\t_\\t_\\tb\\n\\xff\\n')",
+    ),
+    Mistake(
+        "read_conllu('a\\nb\\x1b[2J\\u202e.conllu')",
+        raises(ValueError, r"^a\\nb\\x1b\[2J\\u202e\.conllu:1: 10 columns"),
+        before="Path('a\\nb\\x1b[2J\\u202e.conllu').write_text('x\\n')",
+    ),
 ]

@@ -5,6 +5,14 @@ from _mistakes._replay import Mistake, raises, works
 FLAT = (r"y\[0\]", r"whole numbers")
 
 MISTAKES = [
+    *[
+        # No convention fits: there is nothing to convert.
+        Mistake(
+            f"DependencyTree(['w'] * {len(heads)}, {heads})",
+            raises(ValueError, r"^(?!.*convert).*is not a tree"),
+        )
+        for heads in ([0, 3, 2], [0, 1, 5], [2, 1], [3, 3, 2, 1], [0, 2])
+    ],
     Mistake(
         "model.parse(conllu.parse(open('test.conllu').read()))",
         raises(TypeError, r"library conllu", r"from_token_list"),
