@@ -457,21 +457,6 @@ def parameters_of(value):
     ]
 
 
-def test_docstrings_describe_the_signature():
-    for name, value in PUBLIC.items():
-        doc = NumpyDocString(inspect.getdoc(value) or "")
-        assert doc["Summary"], f"{name} has no summary"
-        is_record = inspect.isclass(value) and issubclass(value, tuple)
-        section = "Attributes" if is_record else "Parameters"
-        described = [n.strip() for entry in doc[section] for n in entry.name.split(",")]
-        # A class without a constructor has that of object, whose *args and **kwargs mean nothing.
-        described = [parameter for parameter in described if not parameter.startswith("*")]
-        expected = list(value._fields) if is_record else parameters_of(value)
-        assert described == expected, f"{name}: {section} and signature differ"
-        gives_nothing = inspect.isclass(value) or re.search("write|save|check", name)
-        assert doc["Returns"] or doc["Yields"] or gives_nothing, name
-
-
 def public_methods():
     """Functions, and methods of classes and of their instances, as `help` lists them."""
     for name, value in PUBLIC.items():

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numba
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -396,8 +396,7 @@ def test_fewer_states_are_leading_blocks(sequences):
     for n_states in (1, 3, 6):
         cut = largest.truncate(n_states)
         own = SpectralAutomaton(n_states, mixing=0.2).fit(sequences)
-        for found, expected in zip(cut.operators_, own.operators_, strict=True):
-            assert_array_equal(found, expected)
+        assert_equal(cut.operators_, own.operators_)
         assert_array_equal(cut.score_samples(sequences), own.score_samples(sequences))
         assert cut.n_states == n_states
 
@@ -628,8 +627,7 @@ def test_paths_of_long_and_impossible_sequences():
     X = model.sample(50, random_state=0)
     paths, scores = model.state_paths(X)
     assert_allclose(scores, model.score_samples(X), rtol=1e-10)
-    for path, states in zip(paths, model.state_probabilities(X), strict=True):
-        assert_array_equal(path, states.argmax(axis=1))
+    assert_equal(paths, [states.argmax(axis=1) for states in model.state_probabilities(X)])
 
 
 def test_one_state_is_a_hidden_markov_model():

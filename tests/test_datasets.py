@@ -174,8 +174,9 @@ DAMAGED = GOOD.replace(GOOD[GOOD.index(NAME) + len(NAME) :][:8], b"\xff" * 8, 1)
 
 @pytest.fixture
 def served(monkeypatch):
-    """Serve archives by path; `served.requests` lists what was asked for."""
-    answers, requests = {}, []
+    """Serve archives by path, good ones at first; `served.requests` lists what was asked for."""
+    answers = dict.fromkeys(("/UD_Test-Tiny/r2.16.zip", "/UD_Test-Tiny/r2.9.zip"), GOOD)
+    requests = []
     together = threading.Barrier(4)
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -322,7 +323,6 @@ class TestDownload:
         return fetch_treebank("UD_Test-Tiny", data_home=home, **options)
 
     def test_success(self, served, home):
-        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
         treebank = self.fetch(home)
         expected = {"train": ["train"] * 30, "dev": ["dev"] * 2, "test": ["é"] * 3}
         assert forms_of(treebank) == expected
@@ -335,8 +335,8 @@ class TestDownload:
         assert forms_of(self.fetch(home, download_if_missing=False)) == expected
         assert served.requests == ["/UD_Test-Tiny/r2.16.zip"]
 
-    def test_known_hash(self, served, home):
-        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
+    @pytest.mark.usefixtures("served")
+    def test_known_hash(self, home):
         with pytest.raises(ValueError, match="hash"):
             self.fetch(home, known_hash="0" * 64)
         assert [name for name in leftovers(home) if "Test-Tiny" in name] == []
@@ -416,7 +416,6 @@ class TestDownload:
                 archive.writestr(name, one_sentence("evil"))
         served.answers["/UD_Test-Tiny/r2.16.zip"] = content.getvalue()
         folder = self.fetch(home).folder
-        served.answers["/UD_Test-Tiny/r2.9.zip"] = GOOD
         older = self.fetch(home, version="2.9").folder
         assert older == home / "ud-treebanks-v2.9" / "UD_Test-Tiny"
         assert leftovers(folder) == leftovers(older)

@@ -482,11 +482,6 @@ def test_another_run_is_not_resumed(run, tmp_path, english, monkeypatch):
         at.setattr(_parse.PieceParser, "__call__", forget_two(_parse.PieceParser.__call__))
         assert run(*given, "--resume", "--n-jobs", "2") == (0, "", [])
     assert (tmp_path / "out").read_bytes() == expected
-    assert "name it with -o" in run("in.jsonl", *JSON, "--resume")[2][0]
-    assert "not standard input" in run("-", *JSON, "-o", "out", "--resume")[2][0]
-    for name in ("out.part", "out.part.log"):
-        (tmp_path / name).write_text("{}")
-        assert "is the same file as the input" in run(name, *JSON, "-o", "out")[2][0]
 
 
 def forget_two(call):

@@ -126,6 +126,21 @@ MISTAKES = [
         "parse model.npz test.conllu -o model.npz", stops(r"model\.npz", r"overwrit|replace|model")
     ),
     Mistake("parse model.npz test.conllu -o ~/model.npz", prints()),
+    Mistake("parse model.npz test.conllu --resume", stops(r"name it with -o")),
+    Mistake(
+        "parse model.npz - -o new.conllu --resume",
+        stops(r"not standard input"),
+        stdin="test.conllu",
+    ),
+    *[
+        # What a run keeps for later is no input of it.
+        Mistake(
+            f"parse english {name} --input jsonl -o out",
+            stops(rf"is the same file as the input {name}"),
+            before=f"Path({name!r}).write_text('{{}}')",
+        )
+        for name in ("out.part", "out.part.log")
+    ],
     Mistake("parse model.npz test.conllu -o nothing", stops(r"nothing", r"folder|directory")),
     Mistake(
         "parse model.npz test.conllu -o no/new.conllu",
