@@ -655,16 +655,6 @@ class TestChecks:
             write_parts(small, header, {**arrays, name: array})
             assert_refused(small, "fallback_operators_ leaves sentences without")
 
-    def test_a_pipeline_with_a_memory(self, small, english, tmp_path):
-        pipeline = Pipeline([("shag", DeterministicSHAG())], memory=str(tmp_path)).fit(english[:9])
-        with pytest.raises(TypeError, match="a folder of pickles, cannot be saved"):
-            save_model(pipeline, small)
-        save_model(pipeline.set_params(memory=None), small)
-        header, arrays = read_parts(small)
-        header["model"]["params"]["memory"] = str(tmp_path)
-        write_parts(small, header, arrays)
-        assert_refused(small, "has the parameter 'memory', which is never saved")
-
 
 class TestAtomic:
     def test_failure_while_writing(self, small, english, monkeypatch):
@@ -712,11 +702,11 @@ class TestCard:
         assert read_card(path) == {}
 
     def test_refused(self, english, tmp_path):
-        model, path = DeterministicSHAG().fit(english[:9]), tmp_path / "m.npz"
-        for card in ("text", ["x"], {"x": np.ones(2)}, {"x": {1, 2}}):
-            with pytest.raises(TypeError, match=r"card must be a dict|not JSON serializable"):
+        path = tmp_path / "m.npz"
+        model = DeterministicSHAG().fit(english[:9])
+        for card in ({"x": np.ones(2)}, {"x": {1, 2}}):
+            with pytest.raises(TypeError, match="not JSON serializable"):
                 save_model(model, path, card=card)
-        assert not path.exists()
         save_model(model, path, card={"a": 1})
         header, arrays = read_parts(path)
         assert header["card"] == {"a": 1}

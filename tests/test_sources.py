@@ -1,9 +1,7 @@
 """Input as people have it: which files a name means, and guesses what is not CoNLL-U."""
 
-import bz2
 import gzip
 import io
-import lzma
 import os
 import re
 import sys
@@ -11,8 +9,7 @@ import sys
 import pytest
 
 from sklearn_shag import DeterministicSHAG
-from sklearn_shag.treebank import ConlluError, DependencyTree, read_conllu
-from sklearn_shag.treebank._sources import guess_format
+from sklearn_shag.treebank import DependencyTree, read_conllu
 from tests.loops import over
 
 LINE = "1\t{}\t_\tX\t_\t_\t0\troot\t_\t_\n"
@@ -120,45 +117,6 @@ class TestSources:
             os.close(reader)
 
 
-GUESSES = {
-    "words": ("The cat sat on the mat .", "like plain text.*--input text.*read_horizontal"),
-    "a number and words": ("1 man went up the hill and came down again", "plain text"),
-    "spaces": ("1  The  the  DET  DT  _  2  det  _  _", "spaces for tabs"),
-    "spaces, no head": ("1 The the DET DT _ _ _ _ _", "spaces for tabs"),
-    "spaces, a relation without a head": ("1 The the DET DT _ _ det _ _", "spaces for tabs"),
-    "a table with commas": ("id,form,upos,head", "a table with commas or"),
-    "a table with semicolons": ("1;The;DET;", "a table with commas or semi"),
-    "JSON without spaces": ('{"id":0,"form":"The","upos":"DET"}', "JSON"),
-    "words and commas": ("Well,then,go,now on,please", "plain text"),
-    "git, one version": ("<<<<<<< HEAD", "mark of git between conflicting versions"),
-    "git, what both had": ("||||||| merged common ancestors", "mark of git"),
-    "git, the other version": ("=======", "mark of git"),
-    "git, the end": (">>>>>>> a1b2c3 (Dogs)", "mark of git"),
-    "Git LFS": ("version https://git-lfs.github.com/spec/v1", "Git LFS.*git lfs pull"),
-    "commas": ("1,The,the,DET,DT,_,2,det,_,_", "separated by commas"),
-    "semicolons": ("1;The;the;DET;DT;_;2;det;_;_", "separated by semicolons"),
-    "Penn": ("(S (NP (DT The) (NN cat)) (VP (VBD sat)))", "Penn Treebank brackets.*dependencies"),
-    "Penn, empty label": ("( (S (NP (DT The))))", "Penn"),
-    "Penn, first line": ("(ROOT", "Penn"),
-    "brackets in words": ("(Reuters) The cat sat .", "plain text"),
-    "HTML": ("<!DOCTYPE html>", "HTML.*raw file"),
-    "JSON": ('{"tokens": []}', "JSON"),
-    "JSON, first line": ("[", "JSON"),
-    "comment": (" # c", "comment.*first character"),
-    "lines of old Macs": (text("a").replace("\n", "\r") * 2, r"line ends are '\\r'.*to '\\n'"),
-    "2009": (
-        "1\tcats\tcat\tcat\tN\tN\tnum=p\tnum=p\t2\t2\tSBJ\tSBJ\t_\t_",
-        r"CoNLL-2009.*1, 2, 3, 5, 6, 7, 9 and 11",
-    ),
-    "2009 with arguments": (
-        "1\tcats\tcat\tcat\tN\tN\t_\t_\t2\t2\tSBJ\tSBJ\tY\tcat.01\tA0\t_",
-        "CoNLL-2009",
-    ),
-    "2009 without PHEAD": ("1\tcats\tcat\t_\tN\t_\t_\t_\t2\t_\tSBJ\t_\t_\t_", "CoNLL-2009"),
-    "CoNLL-X, eight columns": ("1\tcats\tcat\tN\tNNS\t_\t2\tSBJ", "CoNLL-X.*columns 9 and 10"),
-}
-
-
 def test_links_that_lead_nowhere(tmp_path):
     (tmp_path / "none.conllu").symlink_to(tmp_path / "nowhere")
     for source in (tmp_path / "none.conllu", tmp_path / "*.conllu", tmp_path):
@@ -172,37 +130,6 @@ def test_names_that_no_file_can_have():
 
 
 class TestFormats:
-    @over("name", GUESSES)
-    def test_guess(self, name, tmp_path):
-        line, message = GUESSES[name]
-        (tmp_path / "a").write_text(f"# c\n{line}\n")
-        with pytest.raises(ConlluError, match=rf":2: 10 columns.*; the line looks .*{message}"):
-            read_conllu(tmp_path / "a")
-
-    @pytest.mark.parametrize("line", ["a\tb", "1\t2\t3\t4", "1\ta\tb\tc\td\te\tf\tg\th\ti\tj"])
-    def test_no_guess(self, line):
-        assert guess_format(line) is None
-        with pytest.raises(ConlluError, match=r"expected, got \d+; they are ID, .*MISC, '_' for"):
-            read_conllu(io.StringIO(line))
-
-    @over("on_error", ["raise", "skip", "warn"])
-    @over(
-        ("data", "message"),
-        [
-            (text("a").encode("utf-16"), "UTF-16.*save it in UTF-8"),
-            (text("a").encode("utf-16-be"), "binary file, not text in UTF-8"),
-            (b"\xfe\xff" + text("a").encode("utf-16-be"), "UTF-16"),
-            (lzma.compress(text("a").encode()), "compressed with xz"),
-            (bz2.compress(text("a").encode()), "compressed with bzip2"),
-            (b"\x28\xb5\x2f\xfd....", "compressed with zstd"),
-            (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary file"),  # NUL in line 3
-        ],
-    )
-    def test_binary(self, tmp_path, data, message, on_error):
-        (tmp_path / "a").write_bytes(data)
-        with pytest.raises(ConlluError, match=f":[13]: .*{message}"):
-            read_conllu(tmp_path / "a", on_error=on_error)
-
     def test_guesses_do_not_touch_what_is_valid(self, tmp_path):
         """Whatever a valid file begins with is not taken for something else."""
         for start in ("\ufeff", "\n", "# (S (NP\n", "# {\n"):

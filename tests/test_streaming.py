@@ -132,16 +132,6 @@ def test_iter_parse_is_parse_in_chunks(folder, english, chunk_size):
     assert list(model.iter_parse([])) == []
 
 
-def test_sentences_have_a_largest_number_of_tokens(english):
-    model = DeterministicSHAG(smoothing=1, max_tokens=12).fit(english)  # of any length
-    fine = [tree for tree in english if len(tree) <= 12]
-    long = next(tree for tree in english if len(tree) > 12)
-    assert len(model.predict(fine)) == len(fine)
-    for method in (model.predict, model.parse, model.predict_marginals, model.log_likelihood):
-        with pytest.raises(ValueError, match=rf"X\[2\] has {len(long)} tokens, .* max_tokens=12"):
-            method([*fine[:2], long])
-
-
 def shout(text):
     """What workers do in the tests."""
     if text == "end":

@@ -41,13 +41,6 @@ class TestConstructor:
         heads = DependencyTree(["a", "b", "c"], given).heads
         assert (heads.dtype, heads.tolist(), given.flags.writeable) == (np.intp, [2, 0, 2], True)
 
-    @over("name", ["forms", "lemmas", "upos", "xpos", "feats", "deprels"])
-    @over("value", ["", "a\tb", "a\n", "\r"])
-    def test_values_that_a_file_cannot_hold(self, name, value):
-        columns = {"forms": ["a", "b"], name: ["a", value]}
-        with pytest.raises(ValueError, match=f"{name} has .* for token 2"):
-            DependencyTree(**columns)
-
 
 class TestImmutable:
     @over("name", ["forms", "heads", "symbols", "_source", "new"])

@@ -1,8 +1,65 @@
 """Treebank files: reading what is not CoNLL-U, or not there, and writing."""
 
+import bz2
+import lzma
+
 from _mistakes._replay import Mistake, raises, works
 
 ALL = "len(result) == 60"
+
+
+# A line in another format, and what it looks like.
+GUESSES = {
+    "words": ("The cat sat on the mat .", "like plain text.*--input text.*read_horizontal"),
+    "a number and words": ("1 man went up the hill and came down again", "plain text"),
+    "spaces": ("1  The  the  DET  DT  _  2  det  _  _", "spaces for tabs"),
+    "spaces, no head": ("1 The the DET DT _ _ _ _ _", "spaces for tabs"),
+    "spaces, a relation without a head": ("1 The the DET DT _ _ det _ _", "spaces for tabs"),
+    "a table with commas": ("id,form,upos,head", "a table with commas or"),
+    "a table with semicolons": ("1;The;DET;", "a table with commas or semi"),
+    "JSON without spaces": ('{"id":0,"form":"The","upos":"DET"}', "JSON"),
+    "words and commas": ("Well,then,go,now on,please", "plain text"),
+    "git, one version": ("<<<<<<< HEAD", "mark of git between conflicting versions"),
+    "git, what both had": ("||||||| merged common ancestors", "mark of git"),
+    "git, the other version": ("=======", "mark of git"),
+    "git, the end": (">>>>>>> a1b2c3 (Dogs)", "mark of git"),
+    "Git LFS": ("version https://git-lfs.github.com/spec/v1", "Git LFS.*git lfs pull"),
+    "commas": ("1,The,the,DET,DT,_,2,det,_,_", "separated by commas"),
+    "semicolons": ("1;The;the;DET;DT;_;2;det;_;_", "separated by semicolons"),
+    "Penn": ("(S (NP (DT The) (NN cat)) (VP (VBD sat)))", "Penn Treebank brackets.*dependencies"),
+    "Penn, empty label": ("( (S (NP (DT The))))", "Penn"),
+    "Penn, first line": ("(ROOT", "Penn"),
+    "brackets in words": ("(Reuters) The cat sat .", "plain text"),
+    "HTML": ("<!DOCTYPE html>", "HTML.*raw file"),
+    "JSON": ('{"tokens": []}', "JSON"),
+    "JSON, first line": ("[", "JSON"),
+    "comment": (" # c", "comment.*first character"),
+    "lines of old Macs": (
+        "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\r" * 2,
+        r"line ends are '\\r'.*to '\\n'",
+    ),
+    "2009": (
+        "1\tcats\tcat\tcat\tN\tN\tnum=p\tnum=p\t2\t2\tSBJ\tSBJ\t_\t_",
+        r"CoNLL-2009.*1, 2, 3, 5, 6, 7, 9 and 11",
+    ),
+    "2009 with arguments": (
+        "1\tcats\tcat\tcat\tN\tN\t_\t_\t2\t2\tSBJ\tSBJ\tY\tcat.01\tA0\t_",
+        "CoNLL-2009",
+    ),
+    "2009 without PHEAD": ("1\tcats\tcat\t_\tN\t_\t_\t_\t2\t_\tSBJ\t_\t_\t_", "CoNLL-2009"),
+    "CoNLL-X, eight columns": ("1\tcats\tcat\tN\tNNS\t_\t2\tSBJ", "CoNLL-X.*columns 9 and 10"),
+}
+ONE = b"1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n"
+# What is no text, and what it is.
+BINARY = [
+    ((b"\xff\xfe" + ONE.decode().encode("utf-16-le")), "UTF-16.*save it in UTF-8"),
+    (ONE.decode().encode("utf-16-be"), "binary file, not text in UTF-8"),
+    (b"\xfe\xff" + ONE.decode().encode("utf-16-be"), "UTF-16"),
+    (lzma.compress(ONE), "compressed with xz"),
+    (bz2.compress(ONE), "compressed with bzip2"),
+    (b"\x28\xb5\x2f\xfd....", "compressed with zstd"),
+    (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary file"),  # NUL in line 3
+]
 
 
 def refused(name, *words, line=r"\d+"):
@@ -208,6 +265,30 @@ MISTAKES = [
         )
     ],
     *[
+        Mistake(
+            "read_conllu('a')",
+            raises(ValueError, rf"^a:2: 10 columns.*; the line looks .*{looks}"),
+            before=f"Path('a').write_text({line!r})",
+        )
+        for line, looks in ((f"# c\n{line}\n", looks) for line, looks in GUESSES.values())
+    ],
+    *[
+        Mistake(
+            f"read_conllu(io.StringIO({line!r}))",
+            raises(ValueError, r"^(?!.*looks).*expected, got \d+; they are ID, .*MISC, '_' for"),
+        )
+        for line in ("a\tb", "1\t2\t3\t4", "1\ta\tb\tc\td\te\tf\tg\th\ti\tj")
+    ],
+    *[
+        Mistake(
+            f"read_conllu('a', on_error={on_error!r})",
+            raises(ValueError, rf"^a:[13]: .*{message}"),
+            before=f"Path('a').write_bytes({data!r})",
+        )
+        for data, message in BINARY
+        for on_error in ("raise", "skip", "warn")
+    ],
+    *[
         Mistake(f"read_conllu({name!r})", raises(OSError, r"path|file|folder|pattern"))
         for name in ("\x1b[2J", "x" * 10_000, "a\x07*")
     ],
@@ -218,6 +299,16 @@ MISTAKES = [
             before="Path('\\x1b[31m').mkdir()",
         )
         for name in ("\x1b[31m", "\x1b[31m/none")
+    ],
+    *[
+        Mistake(
+            "read_dictionary('words.tsv')",
+            raises(ValueError, r"words\.tsv: Line 5001 of the dictionary, .* five values"),
+            before=f"lines = ['b\\tNOUN\\t_\\t_\\tb'] * 5000 + [{line!r}, 'b\\tNOUN\\t_\\t_\\tb']; "
+            f"Path('words.tsv').write_bytes({end!r}.join(lines).encode())",  # in several pieces
+        )
+        for line in ("a\tNOUN", "a\tNOUN\t_\t_\t_\t_", "a\t\t_\t_\t_", "\tX\t_\t_\t_")
+        for end in ("\n", "\r\n")
     ],
     Mistake(
         "read_dictionary('words.tsv')",

@@ -114,6 +114,17 @@ MISTAKES = [
     Mistake("save_model(model, None)", raises(TypeError, r"a str or os.PathLike, got NoneType")),
     Mistake("save_model(model, io.BytesIO())", raises(TypeError, r"os.PathLike, got BytesIO")),
     Mistake("load_model(io.BytesIO())", raises(TypeError, r"os.PathLike, got BytesIO")),
+    *[
+        Mistake(
+            f"save_model({pipeline}, 'new.npz')",
+            must,
+            before="pipeline = make_pipeline(DeterministicSHAG(), memory='cache').fit(trees)",
+        )
+        for pipeline, must in (
+            ("pipeline", raises(TypeError, r"a folder of pickles, cannot be saved")),
+            ("pipeline.set_params(memory=None)", works()),
+        )
+    ],
     Mistake("save_model(TokenFeature(), 'new.npz')", raises(ValueError, r"not fitted")),
     Mistake(
         "save_model(make_pipeline(TokenFeature(), SpectralSHAG()), 'new.npz')",

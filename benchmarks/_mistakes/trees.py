@@ -6,6 +6,14 @@ FLAT = (r"y\[0\]", r"whole numbers")
 
 MISTAKES = [
     *[
+        Mistake(
+            f"DependencyTree(**{ {'forms': ['a', 'b'], name: ['a', value]} })",
+            raises(ValueError, rf"{name} has .* for token 2"),
+        )
+        for name in ("forms", "lemmas", "upos", "xpos", "feats", "deprels")
+        for value in ("", "a\tb", "a\n", "\r")
+    ],
+    *[
         # No convention fits: there is nothing to convert.
         Mistake(
             f"DependencyTree(['w'] * {len(heads)}, {heads})",
