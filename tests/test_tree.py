@@ -42,29 +42,6 @@ class TestConstructor:
         assert (heads.dtype, heads.tolist(), given.flags.writeable) == (np.intp, [2, 0, 2], True)
 
 
-class TestImmutable:
-    @over("name", ["forms", "heads", "symbols", "_source", "new"])
-    def test_attributes_cannot_be_set_or_deleted(self, tree, name):
-        with pytest.raises(AttributeError, match="immutable"):
-            setattr(tree, name, None)
-        with pytest.raises(AttributeError, match="immutable"):
-            delattr(tree, name)
-
-    @over(
-        "clone",
-        [
-            lambda tree: tree,
-            copy.deepcopy,
-            lambda tree: pickle.loads(pickle.dumps(tree, protocol=0)),
-            lambda tree: tree.with_heads([0, 1, 1, 1]),
-            lambda tree: tree.with_symbols("abcd"[i] for i in range(4)),
-        ],
-    )
-    def test_heads_cannot_be_written(self, tree, clone):
-        with pytest.raises(ValueError, match="read-only"):
-            clone(tree).heads[0] = 1
-
-
 class TestEquality:
     def test_equal_trees(self, tree):
         same = pickle.loads(pickle.dumps(tree))

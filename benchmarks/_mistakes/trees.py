@@ -14,6 +14,21 @@ MISTAKES = [
         for value in ("", "a\tb", "a\n", "\r")
     ],
     *[
+        Mistake(line.format(name), raises(AttributeError, "immutable"))
+        for name in ("forms", "heads", "symbols", "_source", "new")
+        for line in ("trees[0].{} = None", "del trees[0].{}")
+    ],
+    *[
+        Mistake(f"{tree}.heads[0] = 1", raises(ValueError, "read-only"))
+        for tree in (
+            "trees[0]",
+            "clone(trees[0], safe=False)",  # a deep copy
+            "pickle.loads(pickle.dumps(trees[0], protocol=0))",
+            "trees[0].with_heads([0] + [1] * (len(trees[0]) - 1))",
+            "trees[0].with_symbols(iter(trees[0].xpos))",
+        )
+    ],
+    *[
         # No convention fits: there is nothing to convert.
         Mistake(
             f"DependencyTree(['w'] * {len(heads)}, {heads})",
