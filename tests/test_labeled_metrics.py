@@ -17,6 +17,7 @@ from sklearn_shag.metrics import (
     labeled_attachment_score,
     labeled_breakdown,
     las_scorer,
+    unlabeled_attachment_score,
 )
 from sklearn_shag.treebank import DependencyTree, heads
 from tests.estimators import symbols_and_heads, without_relations
@@ -28,6 +29,7 @@ SCORES = {
     "CLAS": content_labeled_attachment_score,
     "label accuracy": label_accuracy_score,
 }
+OFFICIAL = SCORES | {"UAS": unlabeled_attachment_score}
 LABELS = ["nsubj", "nsubj:pass", "obj", "case", "det", "punct", "root", "mine"]
 FUNCTION = {"case", "det", "punct", "mine"}
 
@@ -161,14 +163,16 @@ def test_a_length_is_a_filter(english):
 
 
 class TestOfficialEvaluation:
-    @pytest.mark.parametrize("model", [SpectralSHAG(4), LexicalizedSHAG()], ids=str)
+    @pytest.mark.parametrize(
+        "model", [DeterministicSHAG("single"), SpectralSHAG(6), LexicalizedSHAG()], ids=str
+    )
     def test_bundled_treebank(self, official, english, model):
         train, test = english[::2], english[1::2]
         parsed = model.fit(train).parse(test)
         found = official(test, parsed)
-        for name in ("LAS", "CLAS"):
+        for name in ("UAS", "LAS", "CLAS"):
             assert 0.4 < found[name].f1 < 0.95
-            assert_allclose(SCORES[name](test, parsed), found[name].f1, rtol=1e-12)
+            assert_allclose(OFFICIAL[name](test, parsed), found[name].f1, rtol=1e-12)
 
     def test_random_trees(self, official):
         udeval = pytest.importorskip("udtools.udeval")
@@ -188,8 +192,8 @@ class TestOfficialEvaluation:
             system.append(tree.with_heads((tree if rng.random() < 0.7 else other).heads, kept))
         found = official(gold, system)
         assert 0.1 < found["CLAS"].f1 < 0.9
-        for name in ("LAS", "CLAS"):
-            assert_allclose(SCORES[name](gold, system), found[name].f1, rtol=1e-12)
+        for name in ("UAS", "LAS", "CLAS"):
+            assert_allclose(OFFICIAL[name](gold, system), found[name].f1, rtol=1e-12)
 
 
 class TestScorer:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag import DeterministicSHAG
 from sklearn_shag.metrics import (
     attachment_breakdown,
     exact_match_score,
@@ -251,22 +251,6 @@ def official_uas(official, gold, system):
 
 
 class TestOfficialEvaluation:
-    @pytest.mark.parametrize(
-        "model",
-        [
-            DeterministicSHAG("single"),
-            SpectralSHAG(6, smoothing=5.0),
-        ],
-        ids=str,
-    )
-    def test_bundled_treebank(self, official, english, model):
-        train, test = english[::2], english[1::2]
-        parsed = model.fit(train).parse(test)
-        ours = unlabeled_attachment_score(test, parsed)
-        assert 0.5 < ours < 0.99
-        assert abs(ours - official_uas(official, test, parsed)) <= 1e-12
-        assert ours == model.score(test)
-
     def test_multiword_tokens_and_empty_nodes(self, official):
         gold = read_conllu(io.StringIO(MULTIWORD))
         model = DeterministicSHAG("single").fit(gold)

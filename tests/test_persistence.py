@@ -191,7 +191,9 @@ def load_or_refuse(path):
 
 
 class TestRoundTrip:
-    @pytest.mark.parametrize("model", [*ESTIMATORS, *MODELS], ids=str)
+    # Nouns alone have a number, and 80 sentences few of the words.
+    @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+    @pytest.mark.parametrize("model", [*ESTIMATORS, *MODELS, *PIPELINES], ids=str)
     def test_estimators(self, model, fitted, english, tmp_path):
         if model not in ESTIMATORS:
             model = clone(model).fit(english[:80])
@@ -206,20 +208,6 @@ class TestRoundTrip:
             assert_same(getattr(model, method)(test), getattr(loaded, method)(test))
         if hasattr(model, "sample"):
             assert model.sample(5, random_state=0) == loaded.sample(5, random_state=0)
-
-    # Nouns alone have a number, and 80 sentences few of the words.
-    @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
-    @pytest.mark.parametrize("pipeline", PIPELINES, ids=range(len(PIPELINES)))
-    def test_pipelines(self, pipeline, english, tmp_path):
-        pipeline = clone(pipeline).fit(english[:80])
-        loaded = round_trip(pipeline, tmp_path / "model.npz")
-        assert_same(pipeline, loaded)
-        test = english[80:120]
-        assert_same(pipeline.predict(test), loaded.predict(test))
-        assert_same(
-            pipeline[-1].predict_marginals(pipeline[:-1].transform(test)),
-            loaded[-1].predict_marginals(loaded[:-1].transform(test)),
-        )
 
     def test_files_from_before_a_parameter(self, small):
         """A parameter that the file does not know yet has its default."""

@@ -832,16 +832,6 @@ def test_command_parses_text(text_model, model, tmp_path, capsys, monkeypatch):
     assert expected.count("# sent_id = a-7\n") == expected.count("# newdoc id = a\n") == 1
 
 
-def test_command_names_the_line_of_a_sentence(text_model, tmp_path, capsys):
-    source = tmp_path / "a.txt"
-    source.write_text(
-        "The cat sat.\n\nOne, two, three, four, five, six,\nseven, eight, nine, ten.\n"
-    )
-    command = ["parse", text_model, str(source), "--input", "text", "--max-tokens", "7"]
-    assert main(command) == 1
-    assert f"{source}:3: " in capsys.readouterr().err
-
-
 # The bundled parser
 
 

@@ -1,9 +1,23 @@
 """Commands with files that are missing, swapped, of other kinds, or would be overwritten."""
 
+from dataclasses import replace
+
 from _mistakes._replay import Mistake, prints, prints_warning, stops
 
 PARSED = r"\t\d+\t(dep|root)\t"
 SAVED = r"60 sentences"
+
+
+# Of seven sentences the fourth and the sixth are invalid.
+BAD_FILES = (
+    "write_conllu(trees[:7], 'good.conllu'); "
+    "write_conllu([tree.with_heads(None) for tree in trees[:7]], 'bare.conllu')\n"
+    "for name, new in (('good', 'bad'), ('bare', 'bare')):\n"
+    "    blocks = Path(f'{name}.conllu').read_text().split('\\n\\n')\n"
+    "    blocks[3], blocks[5] = '# no columns\\n1 Dogs', '1\\tDogs'\n"
+    "    Path(f'{new}.conllu').write_text('\\n\\n'.join(blocks))"
+)
+INVALID = r"bad\.conllu:\d+: 10 columns"
 
 
 def refused(name, *words):
@@ -184,6 +198,43 @@ MISTAKES = [
     Mistake(
         "parse model.npz train.conllu --max-tokens 3",
         stops(r"train\.conllu:1: the sentence has 8 tokens, more than max_tokens=3\."),
+    ),
+    Mistake(
+        "parse english long.txt --input text --max-tokens 7",
+        stops(r"error: long\.txt:3: "),
+        before="Path('long.txt').write_text('The cat sat.\\n\\nOne, two, three, four, five, six,'"
+        "'\\nseven, eight, nine, ten.\\n')",
+    ),
+    *[
+        Mistake(f"{command} {skip}", must, before=BAD_FILES)
+        for command, place, kept in (
+            ("train bad.conllu -o m --model crf --max-iter 1", INVALID, "from 5 of 7 s"),
+            ("train bad.conllu -o m --model single", INVALID, "from 5 of 7 sentences with"),
+            ("evaluate bad.conllu good.conllu", INVALID, "5 sentences, "),
+            ("evaluate good.conllu bad.conllu", INVALID, "5 sentences, "),
+            (
+                "suggest model.npz bare.conllu -n 999",
+                r"bare\.conllu:\d+: 10 ",
+                "bare.conllu\\t7\\t",
+            ),
+        )
+        for skip, must in (
+            ("", stops(rf"error: {place}")),
+            (
+                "--on-error skip",
+                replace(
+                    prints_warning(
+                        rf"2 of 7 sentences were left out as invalid; the first: {place}"
+                    ),
+                    check=f"'{kept}' in out",
+                ),
+            ),
+        )
+    ],
+    Mistake(
+        "evaluate bad.conllu good.conllu --raw --on-error skip",
+        stops(r"--raw scores all"),
+        before=BAD_FILES,
     ),
     *[
         Mistake(
