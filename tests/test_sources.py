@@ -100,11 +100,6 @@ class TestSources:
         monkeypatch.setattr(sys, "stdin", stream)
         assert forms(read_conllu("-")) == ["é"]
 
-    def test_gzip_by_its_first_bytes(self, tmp_path):
-        (tmp_path / "packed.conllu").write_bytes(gzip.compress(text("a").encode()))
-        (tmp_path / "plain.conllu.gz").write_text(text("b"))
-        assert forms(read_conllu(tmp_path)) == ["a", "b"]
-
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
     def test_pipe(self, tmp_path):
         """As the shell's <(command) gives it: no regular file, and read once."""
@@ -127,14 +122,6 @@ def test_links_that_lead_nowhere(tmp_path):
 def test_names_that_no_file_can_have():
     with pytest.raises(OSError, match="holds the character"):
         read_conllu("\0")
-
-
-class TestFormats:
-    def test_guesses_do_not_touch_what_is_valid(self, tmp_path):
-        """Whatever a valid file begins with is not taken for something else."""
-        for start in ("\ufeff", "\n", "# (S (NP\n", "# {\n"):
-            (tmp_path / "a").write_text(start + text("PK"), encoding="utf-8")
-            assert forms(read_conllu(tmp_path / "a")) == ["PK"]
 
 
 class TestHeads:

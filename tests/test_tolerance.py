@@ -53,11 +53,6 @@ def run(folder, capsys, monkeypatch):
     return run
 
 
-def listed(out):
-    """The numbers of the sentences of suggestions."""
-    return {int(row.split("\t")[1]) for row in out.splitlines()[1:]}
-
-
 def test_the_others_are_as_without_invalid_sentences(run, folder, tmp_path):
     out, again = tmp_path / "out", tmp_path / "again"
     text, _, _ = (folder / "bad.conllu").read_text(encoding="utf-8").partition("1 Dogs")
@@ -67,8 +62,8 @@ def test_the_others_are_as_without_invalid_sentences(run, folder, tmp_path):
     assert place in err
     assert run(*TRAIN, again, "five.conllu")[0] == 0
     assert read_without_card(out) == read_without_card(again)
-    suggested = run("suggest", "m.npz", "bare-bad.conllu", "-n", 999, *SKIP)[1]
-    assert listed(suggested) == {1, 2, 3, 5, 7}
+    rows = run("suggest", "m.npz", "bare-bad.conllu", "-n", 999, *SKIP)[1].splitlines()[1:]
+    assert {row.split("\t")[1] for row in rows} == set("12357")
 
 
 @over(("model", "n"), [("refined", 6), ("crf --set trees=projective", 5), ("crf", 6)])

@@ -273,6 +273,15 @@ MISTAKES = [
         for line, looks in ((f"# c\n{line}\n", looks) for line, looks in GUESSES.values())
     ],
     *[
+        # Whatever a valid file begins with is not taken for something else.
+        Mistake(
+            "[tree.forms for tree in read_conllu('a')]",
+            works("result == [('PK',)]"),
+            before=f"Path('a').write_text({start + ONE.decode().replace('a', 'PK', 1)!r})",
+        )
+        for start in ("\ufeff", "\n", "# (S (NP\n", "# {\n")
+    ],
+    *[
         Mistake(
             f"read_conllu(io.StringIO({line!r}))",
             raises(ValueError, r"^(?!.*looks).*expected, got \d+; they are ID, .*MISC, '_' for"),
