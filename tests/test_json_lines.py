@@ -165,7 +165,8 @@ def check_what_parse_writes(folder, model, trees, *options):
     for one, other in zip(found, expected, strict=True):
         contents = [each.to_dict() for each in (one, other)]
         contents = [each | {"comments": sorted(each["comments"])} for each in contents]
-        assert (contents[0], one.document) == (contents[1], other.document)
+        assert contents[0] == contents[1]
+        assert one.document == other.document
     return found
 
 
