@@ -21,7 +21,6 @@ pytestmark = pytest.mark.filterwarnings("default")  # commands show warnings as 
 
 SKIP = ("--on-error", "skip")
 TRAIN = ("train", "--model", "single", "-o")
-CROSSING = DependencyTree(list("abcd"), [3, 4, -1, -1], upos=["NOUN"] * 4)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +34,6 @@ def folder(tmp_path_factory, english):
         blocks[3], blocks[5] = "# no columns\n1 Dogs", "1\tDogs"
         bad = "bad" if name == "good" else "bare-bad"
         (folder / f"{bad}.conllu").write_text("\n\n".join(blocks), encoding="utf-8")
-    write_conllu([CROSSING, *bare, CROSSING], folder / "crossing.conllu")
     save_model(DeterministicSHAG(smoothing=1).fit(english[:80]), folder / "m.npz")
     return folder
 
@@ -64,16 +62,6 @@ def test_the_others_are_as_without_invalid_sentences(run, folder, tmp_path):
     assert read_without_card(out) == read_without_card(again)
     rows = run("suggest", "m.npz", "bare-bad.conllu", "-n", 999, *SKIP)[1].splitlines()[1:]
     assert {row.split("\t")[1] for row in rows} == set("12357")
-
-
-@over(("model", "n"), [("refined", 6), ("crf --set trees=projective", 5), ("crf", 6)])
-def test_the_number_of_sentences_learned(run, tmp_path, english, model, n):
-    """Without those without heads, those that cross in projective sums, and, for crf, two roots."""
-    bare = [tree.with_heads(None) for tree in english[5:8]]
-    roots = CROSSING.with_heads([0, 0, 1, 1])
-    write_conllu([*english[:5], CROSSING, roots, *bare], tmp_path / "in.conllu")
-    command = "train", tmp_path / "in.conllu", "-o", tmp_path / "m", "--max-iter", 1
-    assert f"from {n} of 10 sentences with" in run(*command, "--model", *model.split())[1]
 
 
 @over("encoding", ["ascii", "cp1252"])

@@ -231,6 +231,20 @@ MISTAKES = [
             ),
         )
     ],
+    *[
+        # Without those without heads, those that cross in projective sums, and two roots.
+        Mistake(
+            f"train in.conllu -o m --max-iter 1 --model {model}",
+            replace(
+                prints_warning(rf"{10 - 3 - n_learned} of 10 sentences are left out of training"),
+                check=f"'from {n_learned} of 10 sentences with' in out",
+            ),
+            before="cross = DependencyTree(list('abcd'), [3, 4, -1, -1], upos=['NOUN'] * 4); "
+            "others = [cross.with_heads([0, 0, 1, 1]), *(t.with_heads(None) for t in trees[:3])]; "
+            "write_conllu([*trees[:5], cross, *others], 'in.conllu')",
+        )
+        for model, n_learned in (("refined", 6), ("crf --set trees=projective", 5), ("crf", 6))
+    ],
     Mistake(
         "evaluate bad.conllu good.conllu --raw --on-error skip",
         stops(r"--raw scores all"),
