@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 from sklearn.base import clone
 
-from sklearn_shag.datasets import fetch_treebank, load_english
+from sklearn_shag.datasets import fetch_treebank, load_english, load_parser
 from sklearn_shag.operators import Operators
 from sklearn_shag.treebank import write_conllu
 from tests.estimators import BLIND, COUNTING, ESTIMATORS, ONE_BY_ONE, TRANSFORMERS
@@ -32,6 +32,12 @@ def pytest_collection_modifyitems(items):
 def english():
     """The trees of the bundled treebank."""
     return load_english().data
+
+
+@pytest.fixture(scope="session")
+def bundled():
+    """The bundled English parser, for tests that only read."""
+    return load_parser()
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import locale
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -167,19 +166,6 @@ def run(capsys):
 
 
 @pytest.fixture
-def fail(capsys):
-    """Run a command that fails; give its one line of complaint."""
-
-    def fail(*arguments):
-        assert main([str(argument) for argument in arguments]) == 1
-        captured = capsys.readouterr()
-        assert_one_line(captured.err, arguments[0])
-        return captured.err
-
-    return fail
-
-
-@pytest.fixture
 def feed(monkeypatch):
     """Let a file be standard input."""
 
@@ -188,16 +174,6 @@ def feed(monkeypatch):
         monkeypatch.setattr(sys, "stdin", stream)
 
     return feed
-
-
-def assert_one_line(err, command):
-    assert err.count("\n") == 1, err
-    assert err.endswith("\n")
-    prog = "python -m sklearn_shag" if err.startswith("python") else "sklearn-shag"
-    assert err.startswith(f"{prog} {command}: error: ")
-    assert "Errno" not in err
-    assert len(err) > len(f"{prog} {command}: error: \n") + 10
-    assert "Traceback" not in err
 
 
 def environment(**variables):
@@ -390,7 +366,8 @@ class TestRawText:
         given = "train", train, "-o", tmp_path / "m.npz", "--teacher", files / "linear.npz"
         raw = files / "xx_small-ud-test.conllu"
         printed = run(*given, "--columns", "form", "--raw-text", raw)
-        assert ("teacher: UAS" in printed, "without raw text" in printed) == (True, False)
+        assert "teacher: UAS" in printed
+        assert "without raw text" not in printed
 
     @pytest.mark.filterwarnings("always")
     def test_raw_text_that_hurts(self, capsys, monkeypatch, train, files, tmp_path):
@@ -470,14 +447,9 @@ class TestNamedTreebank:
         run("train", "UD_Test-Tiny", "-o", "a.npz", "--model", "biaffine")
         run("train", train, "-o", "b.npz", "--continue", "a.npz", "--max-iter", "1")
         card, treebanks = read_card("b.npz"), [{"name": "xx_small-ud-train.conllu"}]
-        assert (card["continues"], card["treebanks"]) == (read_card("a.npz"), treebanks)
+        assert card["continues"] == read_card("a.npz")
+        assert card["treebanks"] == treebanks
         assert str(Path(train).parent) not in json.dumps(card)
-
-    def test_errors(self, fail, home, monkeypatch):
-        (home / "UD_Test-Tiny" / "te_tiny-ud-train.conllu").unlink()
-        assert "UD_Test-Tiny has no training set" in fail("train", "UD_Test-Tiny", "-o", "m.npz")
-        monkeypatch.setitem(sys.modules, "pooch", None)
-        assert "needs pooch: pip install" in fail("train", "UD_Test-Other", "-o", "m.npz")
 
 
 class TestHelpers:
@@ -714,11 +686,6 @@ class TestStandardStreams:
         expected = run("parse", model, test)
         feed(files / "packed.conllu.gz")
         assert run("parse", model, "-", "-o", "-") == expected
-        scores = run("evaluate", test, files / "parsed.conllu")
-        feed(files / "parsed.conllu")
-        assert run("evaluate", test, "-") == scores
-        feed(test)
-        assert run("evaluate", "-", files / "parsed.conllu") == scores
 
     def test_all_in_one_pipe(self, train, test, run, tmp_path):
         """What `train` says goes to standard error where standard output is the model."""
@@ -733,37 +700,10 @@ class TestStandardStreams:
         learner.stderr.close()
         assert re.fullmatch(r"Learned SpectralSHAG from 80 sentences .*; saved to -.*\n", said)
 
-    def test_model_for_a_terminal(self, fail, train, monkeypatch):
+    def test_model_for_a_terminal(self, capsys, train, monkeypatch):
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-        assert "terminal" in fail("train", train, "-o", "-")
-
-
-class TestOverwriting:
-    """The output is never an input, by whatever name."""
-
-    @over("alias", ["same", "hard link", "folder"])
-    @over("command", ["train", "parse", "model"])
-    def test_refused(self, fail, monkeypatch, train, model, tmp_path, command, alias):
-        treebank, saved = tmp_path / "t" / "treebank.conllu", tmp_path / "model.npz"
-        treebank.parent.mkdir(exist_ok=True)
-        before = [shutil.copy(*pair).read_bytes() for pair in ((train, treebank), (model, saved))]
-        target = saved if command == "model" else treebank
-        output, source = target, treebank.parent if alias == "folder" else treebank
-        if alias == "hard link":
-            output = tmp_path / f"link-{command}"
-            os.link(target, output)
-        for module, work in ((_models, "load_model"), (_training_data, "iter_sentences")):
-            monkeypatch.setattr(module, work, None)  # before any work
-        inputs = ["train", source] if command == "train" else ["parse", saved, source]
-        err = fail(*inputs, "-o", output)
-        assert f"The output {output} is the same file as the input {target}" in err
-        assert [treebank.read_bytes(), saved.read_bytes()] == before
-
-    @over("name", ["none/out", "."])
-    def test_output_is_checked_before_any_work(self, fail, monkeypatch, train, tmp_path, name):
-        monkeypatch.setattr(_training_data, "iter_sentences", None)
-        err = fail("train", train, "-o", tmp_path / name)
-        assert ("there is no folder" if name != "." else "it is a folder") in err
+        assert main(["train", train, "-o", "-"]) == 1
+        assert "terminal" in capsys.readouterr().err
 
 
 class TestWarnings:
@@ -916,45 +856,7 @@ class TestHelp:
 
 
 class TestErrors:
-    def test_trees_that_are_not_whole(self, run, files, test, tmp_path):
-        write_conllu([tree.with_heads(None) for tree in read_conllu(test)], tmp_path / "bare")
-        given = "train", files / "partial.conllu", tmp_path / "bare", "-o", tmp_path / "m"
-        linear = "--model", "crf", "--columns", "upos", "--max-iter", "1", "--set-aside", "0"
-        assert "from 30 of 60 sentences" in run(*given, *linear)
-
-    @over("name", ["a\nb", "\x1b[2J\x07", "x" * 10_000])
-    @over(
-        "arguments",
-        [
-            ["train", "{train}", "-o", "m", "--symbols", "{}"],
-            ["evaluate", "{}", "{train}"],
-            ["demo", "--treebank", "{}"],
-        ],
-    )
-    def test_what_names_hold(self, fail, monkeypatch, tmp_path, model, train, name, arguments):
-        monkeypatch.chdir(tmp_path)
-        err = fail(*(each.format(name, model=model, train=train) for each in arguments))
-        assert err[:-1].isprintable()
-        assert len(err) < 600
-
-    def test_what_files_hold(self, run, model, tmp_path):
-        form, path = "a\x1b[2J\u202e", tmp_path / "t.conllu"
-        tree = DependencyTree([form, "b"], [2, 0], upos=[form, "VERB"])
-        write_conllu([tree], path)
-        tagged = DependencyTree([form, "b"], [-1, 0], upos=["NOUN", "VERB"])
-        write_conllu([tagged], tmp_path / "partial.conllu")
-        (tmp_path / "same").mkdir()
-        write_conllu([tree], tmp_path / "same" / "t.conllu")
-        outputs = [
-            run("evaluate", path, tmp_path / "same", "--by", "modifier"),
-            run("suggest", model, tmp_path / "partial.conllu"),
-            run("suggest", model, tmp_path / "partial.conllu", "--by", "sentences"),
-        ]
-        for out in outputs:
-            assert r"a\x1b[2J\u202e" in out
-            assert all(line.isprintable() for line in re.split("[\n\t]", out))
-
-    def test_the_collector_of_garbage_rests(self, run, fail, monkeypatch, model, test, tmp_path):
+    def test_the_collector_of_garbage_rests(self, run, monkeypatch, model, test):
         before, during = gc.get_threshold(), []
 
         def read(*args, **kwargs):
@@ -964,7 +866,7 @@ class TestErrors:
         monkeypatch.setattr(_reading, "iter_pieces", read)
         run("parse", model, test)
         assert during[0] > before
-        fail("parse", model, tmp_path / "none.conllu")
+        assert main(["parse", model, "none.conllu"]) == 1
         assert gc.get_threshold() == before
 
 
@@ -996,15 +898,15 @@ class TestProgress:
 
 
 class TestStandardOutput:
-    @pytest.mark.parametrize("command", ["parse", "--help"])
-    def test_closed_pipes(self, model, test, command):
+    def test_closed_pipes(self):
         """The reader has left before the few lines are written: no complaint."""
         reader, writer = os.pipe()
         os.close(reader)
         with os.fdopen(writer, "wb") as stdout:
-            process = start(command, *[model, test] * (command == "parse"), stdout=stdout)
+            process = start("--help", stdout=stdout)
         status, _, complaints = finish(process)
-        assert (status, complaints) == (0, "")
+        assert status == 0
+        assert complaints == ""
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
     def test_full_disk(self, test, files):
@@ -1012,5 +914,5 @@ class TestStandardOutput:
             process = start("evaluate", test, files / "parsed.conllu", stdout=full)
         status, _, err = finish(process)
         assert status == 1
-        assert_one_line(err, "evaluate")
-        assert "No space left on device" in err
+        assert re.fullmatch(r"python -m .* evaluate: error: .*No space left on device.*\n", err)
+        assert "Errno" not in err

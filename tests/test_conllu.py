@@ -84,7 +84,8 @@ def words(*heads):
 class TestRead:
     def test_roots_crossing_arcs_and_missing_heads(self):
         _, roots, crossing, unlabelled = read(TEXT)
-        assert (roots.heads.tolist(), roots.heads.flags.writeable) == ([0, 0], False)
+        assert roots.heads.tolist() == [0, 0]
+        assert not roots.heads.flags.writeable
         assert not crossing.is_projective
         assert (unlabelled.heads, unlabelled.deprels) == (None, ("_", "amod"))
 
@@ -99,7 +100,8 @@ class TestRead:
     )
     def test_symbols(self, symbols, expected):
         trees = read(TEXT, symbols=symbols)
-        assert (trees[0].symbols, write(trees)) == (expected, TEXT)
+        assert trees[0].symbols == expected
+        assert write(trees) == TEXT
 
     @pytest.mark.parametrize(
         "variant",
@@ -113,7 +115,7 @@ class TestRead:
     def test_variants_of_the_same_text(self, variant, tmp_path):
         path = tmp_path / "variant.conllu"
         path.write_bytes(variant.encode())
-        assert (write(read_conllu(path)), write(read(variant))) == (TEXT, TEXT)
+        assert write(read_conllu(path)) == write(read(variant)) == TEXT
 
     def test_line_ends_stay(self, tmp_path):
         """All trees have the line end of the first line of their file."""
@@ -123,7 +125,8 @@ class TestRead:
             path.write_bytes(text.encode())
             trees = pickle.loads(pickle.dumps(read_conllu(path)))
             write_conllu(trees, path)
-            assert (path.read_bytes(), trees) == (crlf.encode(), read(TEXT))
+            assert path.read_bytes() == crlf.encode()
+            assert trees == read(TEXT)
             heads = [tree.with_heads(tree.heads, tree.deprels) for tree in trees]
             assert all("\n" not in tree.to_conllu().replace("\r\n", "") for tree in heads)
             assert all("\r" not in line for tree in trees for line in tree.to_dict()["comments"])
@@ -221,18 +224,11 @@ class TestErrors:
         with pytest.raises(ConlluError, match=r"^<text>:8: "):
             read(text)
 
-    @over("on_error", ["raise", "skip"])
-    def test_open_file_with_the_wrong_encoding(self, tmp_path, on_error):
-        path = tmp_path / "latin1.conllu"
-        path.write_bytes((words(0) + "\n" + words(0).replace("w", "\xe9")).encode("latin-1"))
-        with open(path, encoding="utf-8") as file, pytest.raises(ConlluError) as caught:
-            read_conllu(file, on_error=on_error)
-        assert caught.value.line == 3
-
     def test_error_is_a_value_error_and_can_be_pickled(self):
-        error = pickle.loads(pickle.dumps(ConlluError("a.conllu", 7, "wrong")))
+        error = pickle.loads(pickle.dumps(ConlluError("a\n.conllu", 7, "wrong")))
         assert isinstance(error, ValueError)
-        assert (str(error), error.path, error.line) == ("a.conllu:7: wrong", "a.conllu", 7)
+        assert (error.path, error.line) == ("a\n.conllu", 7)
+        assert str(error) == r"a\n.conllu:7: wrong"
 
     @over("names", ["ID FORM HEAD", f"{COLUMNS} MWE", COLUMNS.replace("LEMMA UPOS", "UPOS LEMMA")])
     def test_other_columns_are_refused(self, names):
@@ -243,14 +239,6 @@ class TestErrors:
             with pytest.raises(ConlluError, match=f"CoNLL-U Plus.* '{names}'.*cut ") as caught:
                 read(plus, on_error=on_error)
             assert caught.value.line == 3
-
-    @pytest.mark.parametrize("on_error", ["raise", "skip", "warn"])
-    def test_bad_gzip(self, tmp_path, on_error):
-        path = tmp_path / "bad.conllu.gz"
-        path.write_bytes(b"\x1f\x8b" + TEXT.encode())
-        with pytest.raises(ConlluError, match="cannot be decompressed further") as caught:
-            read_conllu(path, on_error=on_error)
-        assert (caught.value.path, caught.value.line) == (str(path), 1)
 
 
 HUGE = [
@@ -275,18 +263,6 @@ class TestHostileFiles:
         assert len(pickle.dumps(caught.value.args)) < 1000
         assert str(caught.value).isprintable()
 
-    def test_names(self, tmp_path):
-        path = tmp_path / "a\nb\x1b[2J\u202e.conllu"
-        try:
-            path.write_text("x\n")
-        except UnicodeEncodeError:
-            pytest.skip("no such names here")
-        with pytest.raises(
-            ConlluError, match=r"/a\\nb\\x1b\[2J\\u202e\.conllu:1: 10 col"
-        ) as caught:
-            read_conllu(path)
-        assert (str(caught.value).isprintable(), caught.value.path) == (True, str(path))
-
     # A hundred thousand bytes: where each is read once more for every other, this takes minutes.
     @over(
         "text",
@@ -310,7 +286,7 @@ class TestHostileFiles:
     def test_what_unpacks_to_more(self, tmp_path, reader):
         path = tmp_path / "bomb.conllu"
         path.write_bytes(gzip.compress(b"\n" * 10**7, 1))
-        assert (reader(path), reader(path, max_bytes=10**7)) == ([], [])
+        assert reader(path) == reader(path, max_bytes=10**7) == []
         message = r"bomb\.conllu:\d+: up to here the text has more than max_bytes=9999999 bytes"
         tracemalloc.start()
         with pytest.raises(ConlluError, match=message):
@@ -409,9 +385,22 @@ class TestRoundTrip:
         ):
             assert expected.count(old) == 1
             expected = expected.replace(old, new)
-        assert (write(changed), changed, write(trees)) == (expected, trees, TEXT)
+        assert write(changed) == expected
+        assert changed == trees
+        assert write(trees) == TEXT
         again = [tree.with_misc("Ref", list("abcd")[: len(tree)]) for tree in read(expected)]
         assert write(again[:1]) == write([trees[0].with_misc("Ref", list("abcd"))])
+
+    def test_misc_and_replaced_heads(self):
+        """In either order, and pickled."""
+        tree, values = read(TEXT)[0], ["0.1", "0.2", "0.3", "0.4"]
+        one = tree.with_heads([0, 1, 2, 2]).with_misc("Confidence", values)
+        other = tree.with_misc("Confidence", values).with_heads([0, 1, 2, 2])
+        written = write([pickle.loads(pickle.dumps(one))])
+        assert written == write([other])
+        assert written.splitlines()[-2].split("\t")[6:] == [
+            *("2", "dep", "_", "Confidence=0.4|Gloss=a|Ref=b")
+        ]
 
     def test_built_in_python(self):
         full = DependencyTree(
@@ -472,14 +461,6 @@ class TestWrite:
         assert 0 < written[0] < written[10] < written[19]
         assert len(read_conllu(tmp_path / name)) == 20
 
-    def test_not_a_tree(self, tmp_path):
-        path = tmp_path / "out.conllu.gz"
-        path.write_bytes(b"old")
-        trees = [*read(TEXT), ["DET", "NOUN"]]
-        with pytest.raises(TypeError, match=r"trees\[4\] must be a DependencyTree, got list"):
-            write_conllu(iter(trees), path)
-        assert (path.read_bytes(), os.listdir(tmp_path)) == (b"old", [path.name])
-
     def test_standard_output(self, capfdbinary, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         with open(1, "w", encoding="ascii", closefd=False) as stdout:
@@ -489,7 +470,8 @@ class TestWrite:
             with pytest.raises(TypeError, match=r"trees\[1\]"):
                 write_conllu([DependencyTree(["a"]), None], "-")
         out = capfdbinary.readouterr().out.replace(b"\r\n", b"\n")
-        assert (out, os.listdir(tmp_path)) == (b"before\n1\t\xc3\xa9" + b"\t_" * 8 + b"\n\n", [])
+        assert out == b"before\n1\t\xc3\xa9" + b"\t_" * 8 + b"\n\n"
+        assert os.listdir(tmp_path) == []
 
     def test_standard_output_of_text_alone(self, monkeypatch):
         """As in notebooks."""
@@ -498,19 +480,14 @@ class TestWrite:
         assert sys.stdout.getvalue() == TEXT
 
 
-@pytest.fixture(scope="module")
-def treebank_paths():
-    """Files of all treebanks in the folder that SKLEARN_SHAG_DATA names."""
-    folder = os.environ.get("SKLEARN_SHAG_DATA")
-    if not folder:
-        pytest.skip("SKLEARN_SHAG_DATA does not name a folder with UD_* treebanks")
-    paths = sorted(pathlib.Path(folder).glob("UD_*/*-dev.conllu"))
-    assert paths, f"SKLEARN_SHAG_DATA={folder} holds no UD_*/*-dev.conllu"
-    return paths
+def files_of_treebanks(part):
+    """Those of all treebanks in the folder that SKLEARN_SHAG_DATA names, if there is one."""
+    folder = os.environ.get("SKLEARN_SHAG_DATA", "nowhere")
+    return sorted(pathlib.Path(folder).glob(f"UD_*/*-{part}.conllu"))
 
 
-class TestTreebanks:
-    def test_unchanged(self, treebank_paths):
-        for path in treebank_paths:
-            with open(path, encoding="utf-8", newline="") as file:
-                assert write(read_conllu(path)) == file.read(), path
+@pytest.mark.skipif(not files_of_treebanks("dev"), reason="needs SKLEARN_SHAG_DATA")
+@over("path", files_of_treebanks("dev"))
+def test_treebanks_are_written_as_they_were(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        assert write(read_conllu(path)) == file.read()

@@ -31,7 +31,7 @@ from sklearn_shag.features import TransformerVectors, _transformer
 from sklearn_shag.treebank import DependencyTree, TokenFeature, write_conllu
 from sklearn_shag.utils import _arrays
 from tests.encoders import LONGEST, expected_vectors, longest_pieces, write_encoder
-from tests.estimators import same
+from tests.estimators import assert_same_model, same
 from tests.faults import not_refused
 from tests.test_persistence import read_parts, write_parts
 
@@ -98,6 +98,43 @@ def test_moments_of_many_rows_do_not_cancel():
     assert_allclose(deviation, halves.std(axis=0), rtol=1e-5)
 
 
+def test_moments_are_those_of_training(english, fitted):
+    rows = np.concatenate([Source().vectors(tree) for tree in english[:100]]).astype(float)
+    mean, factors = fitted.weights_.moments
+    assert_allclose(mean, rows.mean(axis=0), rtol=1e-6)
+    assert_allclose(factors[:3], 0.3 / rows[:, :3].std(axis=0), rtol=1e-5)
+    assert factors[3] == 0  # what is always the same says nothing
+
+
+def test_many_are_in_a_file_and_in_parts(english, fitted, monkeypatch):
+    """The model is the same to the last bit."""
+    monkeypatch.setattr(_arrays, "LARGEST_IN_MEMORY", 100)
+    monkeypatch.setattr(_context, "SOURCE_CHUNK", 7)
+    assert_same_model(small(Source()).fit(english[:100]), fitted)
+
+
+def test_half_precision_in_memory():
+    """A thousand dimensions of 2,000 tokens take 4 MB."""
+    sentences, _ = check_sentences([["word"] * 20 for _ in range(100)])
+    vectors = ask_vectors(lambda part: [np.ones((20, 1000))] * len(part), sentences)
+    assert vectors.rows.nbytes == 4e6
+
+
+def test_both_kinds_together(english):
+    words = {form: np.ones(2) for tree in english[:50] for form in tree.forms}
+    model = small((words, Source()), max_iter=1).fit(english[:40])
+    assert model.weights_.vectors.shape[1] == 2
+    assert model.weights_.moments.shape == (2, 4)
+
+
+def test_warm_start(english):
+    parser = small(Source(), warm_start=True, max_iter=1).fit(english[:60])
+    moments = parser.weights_.moments
+    assert_array_equal(parser.fit(english[40:100]).weights_.moments, moments)
+    with pytest.raises(ValueError, match="had 4"):
+        parser.set_params(embeddings=Source(1)).fit(english[:60])
+
+
 def test_they_are_read_of_known_and_unknown_words(english):
     """The head of each token is told by its vector alone, whatever the word."""
 
@@ -107,7 +144,8 @@ def test_they_are_read_of_known_and_unknown_words(english):
     given, blank = {}, []
     for k, tree in enumerate(english[:200]):
         n_tokens = len(tree)
-        given[f"{k}"] = np.eye(3)[1 - np.sign(tree.heads - np.arange(1, n_tokens + 1))]
+        sides = np.sign(tree.heads - np.arange(1, n_tokens + 1))
+        given[f"{k}"] = np.eye(3)[1 - sides]
         columns = {"upos": ["X"] * n_tokens, "lemmas": [f"{k}"] * n_tokens}
         blank.append(DependencyTree(["x"] * n_tokens, tree.heads, **columns))
     train, test = blank[:150], blank[150:]
@@ -168,19 +206,23 @@ def test_each_sentence_is_asked_for_once(english):
     assert list(map(id, source.asked)) == list(map(id, train))
 
 
-def test_sentences_keep_their_vectors(english):
+def test_sentences_keep_their_vectors(english, folder):
     source, (sentences, _) = Source(), check_sentences(english[:5])
     assert check_sentences(sentences)[0] is sentences
     vectors = ask_vectors(source, sentences)
     assert ask_vectors(source, sentences) is vectors
     assert ask_vectors(Source(), sentences) is not vectors
+    of_transformer = ask_vectors(TransformerVectors(folder), sentences)
+    assert ask_vectors(TransformerVectors(folder), sentences) is of_transformer
+    assert ask_vectors(TransformerVectors(folder, layers=[1]), sentences) is not of_transformer
     taken = sentences.take([3, 1])
     assert taken == [english[3], english[1]]
     part = ask_vectors(source, taken)
     assert_array_equal(part.rows[part.places], np.concatenate(Source()(taken)))
     assert source.asked == english[:5]
     sent = pickle.loads(pickle.dumps(sentences))  # to another process
-    assert (sent, len(sent.vectors)) == (sentences, 0)
+    assert sent == sentences
+    assert not sent.vectors
 
 
 def test_no_vectors_are_held_afterwards(english, fitted, monkeypatch):

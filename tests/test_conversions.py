@@ -2,9 +2,7 @@
 
 import inspect
 import json
-import os
 from itertools import chain, islice
-from pathlib import Path
 
 import conllu
 import pytest
@@ -30,6 +28,7 @@ from sklearn_shag.treebank import (
 )
 from sklearn_shag.treebank._columns import COLUMNS, PLACES, columns_of
 from tests.loops import over
+from tests.test_conllu import files_of_treebanks
 
 KINDS = ("symbol", "tag", "features", "word", "relation")
 TEXT = """# sent_id = weekly-1
@@ -70,7 +69,8 @@ def test_everything_can_be_set(tree):
     made = made.with_multiword_tokens(tree.multiword_tokens).with_empty_nodes(tree.empty_nodes)
     made = made.with_misc("A", [None, "b=c", None, None, None])
     made = made.with_misc("SpaceAfter", [*[None] * 4, "No"])
-    assert (made.to_conllu(), made) == (TEXT.replace("A=b=c|D", "A=b=c"), tree)
+    assert made.to_conllu() == TEXT.replace("A=b=c|D", "A=b=c")
+    assert made == tree
     other = tree.with_sent_id("x").with_text("y")
     assert (other.sent_id, other.text) == ("x", "y")
     assert other.comments == ("# sent_id = x", *tree.comments[1:3], "# text = y")
@@ -161,9 +161,8 @@ def test_what_is_read_alone_is_what_is_written_of_odd_sentences(lines):
 
 
 def test_what_is_read_alone_is_what_is_written(english, tree):
-    folder = os.environ.get("SKLEARN_SHAG_DATA", "")
-    paths = sorted(Path(folder).glob("UD_*/*-dev.conllu")) if folder else []
-    trees = [tree, *english, *chain.from_iterable(islice(iter_conllu(path), 200) for path in paths)]
+    others = (islice(iter_conllu(path), 200) for path in files_of_treebanks("dev"))
+    trees = [tree, *english, *chain.from_iterable(others)]
     built = [DependencyTree(each.forms, each.heads, deprels=each.deprels) for each in trees[:20]]
     built += [DependencyTree(["Bark"]), DependencyTree(["Bark"]).with_misc("A", ["b"])]
     for each in [*trees, *built]:
@@ -175,12 +174,14 @@ def test_as_a_dictionary_and_a_table(tree, english):
     content = json.loads(json.dumps(tree.to_dict()))
     assert (content["head"], content["misc"]) == ([0, 1, 5, 5, 1], list(tree.misc))
     token = {"first": 1, "last": 2, "form": "Vámonos", "misc": "Typo=Yes"}
-    assert (content["multiword_tokens"][0], content["empty_nodes"][1]["deps"]) == (token, "1:dep")
+    assert content["multiword_tokens"][0] == token
+    assert content["empty_nodes"][1]["deps"] == "1:dep"
     partial = tree.with_heads([0, -1, -1, -1, -1])
     assert partial.to_dict()["head"] == [0, None, None, None, None]
     pytest.importorskip("pandas")
     table = to_dataframe([partial, *english])
-    assert (len(table), table["head"].isna().sum()) == (5 + sum(map(len, english)), 4)
+    assert len(table) == 5 + sum(map(len, english))
+    assert table["head"].isna().sum() == 4
     first = table[table["sentence"] == 0]
     assert list(first["form"]) == list(tree.forms)
     assert first[["sent_id", "id"]].to_numpy().tolist() == [["weekly-1", k] for k in range(1, 6)]

@@ -39,22 +39,6 @@ def test_lines_become_entries_and_come_back():
     assert repr(words) == "Dictionary of 2 words"
 
 
-@pytest.mark.parametrize("line", ["a\tNOUN", "a\tNOUN\t_\t_\t_\t_", "a\t\t_\t_\t_", "\tX\t_\t_\t_"])
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_a_wrong_line_is_named_by_file_and_number(tmp_path, line, ending):
-    path = tmp_path / "words.tsv"
-    good = "b\tNOUN\t_\t_\tb"
-    path.write_bytes(ending.join([good] * 5000 + [line, good]).encode())  # in several pieces
-    with pytest.raises(ValueError, match=r"words.tsv: Line 5001 of the dictionary, .* five values"):
-        read_dictionary(path)
-
-
-def test_bytes_that_are_no_text_are_named_by_file_and_line(tmp_path):
-    (tmp_path / "words.tsv").write_bytes(b"b\tNOUN\t_\t_\tb\n\xff\n")
-    with pytest.raises(ValueError, match=r"words.tsv, line 2|words.tsv:2"):
-        read_dictionary(tmp_path / "words.tsv")
-
-
 def completions(entry, columns, known):
     """List all tags that an entry allows, among known values and its own."""
     wanted = dict(zip(COLUMNS, entry, strict=True))

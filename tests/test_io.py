@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from sklearn_shag.utils._io import atomic_write, check_target, read_bytes
+from sklearn_shag.utils._io import atomic_write, read_bytes
 from tests.loops import over
 
 
@@ -50,13 +50,6 @@ class TestReadBytes:
 
 
 class TestAtomicWrite:
-    def test_missing_folder_names_the_path(self, tmp_path):
-        path = tmp_path / "missing" / "file"
-        folder = re.escape(str(path.parent))
-        message = rf"^{re.escape(str(path))} cannot be written: there is no folder {folder};"
-        with pytest.raises(FileNotFoundError, match=message), atomic_write(path):
-            pass
-
     @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
     def test_permissions(self, tmp_path):
         old, new, plain = tmp_path / "old", tmp_path / "new", tmp_path / "plain"
@@ -87,7 +80,8 @@ class TestAtomicWrite:
         message = rf"^{re.escape(str(path))} cannot be written: No space left on device\.$"
         with pytest.raises(OSError, match=message) as caught, atomic_write(path) as file:
             write_to_full_disk(file, n_bytes)
-        assert (caught.value.errno, os.listdir(tmp_path)) == (errno.ENOSPC, [])
+        assert caught.value.errno == errno.ENOSPC
+        assert os.listdir(tmp_path) == []
 
     @pytest.mark.parametrize("number", [errno.EIO, errno.EDQUOT])
     @pytest.mark.parametrize("function", ["fsync", "replace"])
@@ -100,7 +94,8 @@ class TestAtomicWrite:
         message = rf"^{re.escape(str(path))} cannot be written: {os.strerror(number)}\.$"
         with pytest.raises(OSError, match=message) as caught, atomic_write(path) as file:
             file.write(b"x")
-        assert (caught.value.errno, os.listdir(tmp_path)) == (number, [])
+        assert caught.value.errno == number
+        assert os.listdir(tmp_path) == []
 
     @over(
         ("error", "message"),
@@ -132,20 +127,6 @@ class TestAtomicWrite:
         with atomic_write(tmp_path / "file") as file:
             file.write(b"text")
         assert [name for name, _ in done] == ["fsync", "replace"]
-
-    @over("write", [check_target, lambda path: atomic_write(path).__enter__()])
-    def test_name_that_is_too_long(self, tmp_path, write):
-        with pytest.raises(OSError, match="cannot be written: File name too long") as caught:
-            write(tmp_path / ("x" * 300))
-        assert "tmp'" not in str(caught.value)
-        assert len(str(caught.value)) <= 500
-        assert os.listdir(tmp_path) == []
-
-    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-    def test_full_device(self):
-        message = r"^/dev/full cannot be written: No space left on device\.$"
-        with pytest.raises(OSError, match=message), atomic_write("/dev/full") as file:
-            file.write(b"x")
 
     @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
     def test_devices_are_written_directly(self):

@@ -17,9 +17,10 @@ from sklearn_shag.metrics import (
     labeled_attachment_score,
     labeled_breakdown,
     las_scorer,
+    unlabeled_attachment_score,
 )
 from sklearn_shag.treebank import DependencyTree, heads
-from tests.estimators import symbols_and_heads
+from tests.estimators import symbols_and_heads, without_relations
 from tests.fuzz.treebanks import heads_lists
 from tests.oracles import random_tree
 
@@ -28,6 +29,7 @@ SCORES = {
     "CLAS": content_labeled_attachment_score,
     "label accuracy": label_accuracy_score,
 }
+OFFICIAL = SCORES | {"UAS": unlabeled_attachment_score}
 LABELS = ["nsubj", "nsubj:pass", "obj", "case", "det", "punct", "root", "mine"]
 FUNCTION = {"case", "det", "punct", "mine"}
 
@@ -144,6 +146,13 @@ def check_breakdown(by, subtypes, gold, system, masks, weights):
     assert_allclose(np.transpose(columns), expected, rtol=1e-12, err_msg=by)
 
 
+def test_true_trees_without_relations_do_not_count():
+    tree = DependencyTree(["a", "b"], [2, 0], deprels=["obj", "root"])
+    other = tree.with_heads([0, 1], ["x", "y"])
+    for score in SCORES.values():
+        assert score([tree, without_relations(tree)], [tree, other]) == 1.0
+
+
 def test_a_length_is_a_filter(english):
     gold, parsed = english[300:], SpectralSHAG(2).fit(english[:300]).parse(english[300:])
     short = [k for k, tree in enumerate(gold) if len(tree) <= 8]
@@ -154,14 +163,16 @@ def test_a_length_is_a_filter(english):
 
 
 class TestOfficialEvaluation:
-    @pytest.mark.parametrize("model", [SpectralSHAG(4), LexicalizedSHAG()], ids=str)
+    @pytest.mark.parametrize(
+        "model", [DeterministicSHAG("single"), SpectralSHAG(6), LexicalizedSHAG()], ids=str
+    )
     def test_bundled_treebank(self, official, english, model):
         train, test = english[::2], english[1::2]
         parsed = model.fit(train).parse(test)
         found = official(test, parsed)
-        for name in ("LAS", "CLAS"):
+        for name in ("UAS", "LAS", "CLAS"):
             assert 0.4 < found[name].f1 < 0.95
-            assert_allclose(SCORES[name](test, parsed), found[name].f1, rtol=1e-12)
+            assert_allclose(OFFICIAL[name](test, parsed), found[name].f1, rtol=1e-12)
 
     def test_random_trees(self, official):
         udeval = pytest.importorskip("udtools.udeval")
@@ -181,8 +192,8 @@ class TestOfficialEvaluation:
             system.append(tree.with_heads((tree if rng.random() < 0.7 else other).heads, kept))
         found = official(gold, system)
         assert 0.1 < found["CLAS"].f1 < 0.9
-        for name in ("LAS", "CLAS"):
-            assert_allclose(SCORES[name](gold, system), found[name].f1, rtol=1e-12)
+        for name in ("UAS", "LAS", "CLAS"):
+            assert_allclose(OFFICIAL[name](gold, system), found[name].f1, rtol=1e-12)
 
 
 class TestScorer:
@@ -197,6 +208,13 @@ class TestScorer:
         weights = {"sample_weight": np.arange(len(test))}
         expected = labeled_attachment_score(test, model.parse(test), **weights)
         assert las_scorer(model, test, **weights) == expected
+
+    def test_relations_count_where_y_has_the_same_heads(self, english):
+        model = DeterministicSHAG().fit(english)
+        tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0], deprels=["x", "nsubj", "root"])
+        assert las_scorer(model, [tree]) == pytest.approx(2 / 3)
+        for heads_of_y in ([3, 3, 0], [-1, 3, 0]):
+            assert las_scorer(model, [tree], [heads_of_y]) == 1
 
 
 def test_ignored_punctuation(english):

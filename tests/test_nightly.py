@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from sklearn_shag.cli import _parse, main
-from sklearn_shag.datasets import load_parser
 from sklearn_shag.parsing import head_probabilities
 from sklearn_shag.treebank import join_text, read_conllu, read_jsonl, write_conllu
 from sklearn_shag.treebank._text import NO_SPACE_BEHIND
@@ -34,11 +33,6 @@ TEXTS = {
 }
 SKIP = "--on-error", "skip"
 JSON = "--input", "jsonl", "--output-format", "jsonl"
-
-
-@pytest.fixture(scope="module")
-def bundled():
-    return load_parser()
 
 
 @pytest.fixture
@@ -86,7 +80,8 @@ def test_json_lines_hold_the_trees_of_their_texts(
             content = tree.to_dict()
             comments = [c for c in content.pop("comments") if "newdoc" not in c and " = " not in c]
             spans = list(zip(sentence.pop("begin"), sentence.pop("end"), strict=True))
-            assert (spans, sentence) == (list(tree.spans), content | {"comments": comments})
+            assert spans == list(tree.spans)
+            assert sentence == content | {"comments": comments}
             inside = {
                 k for token in tree.multiword_tokens for k in range(token.first, token.last + 1)
             }
@@ -113,7 +108,8 @@ def test_probabilities_are_those_of_the_library(run, tmp_path, bundled, english)
     of_heads = head_probabilities(bundled.predict_marginals(english[:12]), heads)
     of_labels = bundled.predict_label_proba(english[:12], heads)
     labels = {name: k for k, name in enumerate(parser.labels_)}
-    tagging = parser._forest(parser._batch(english[:12])).scored.tagging
+    batch = parser._batch(english[:12])
+    tagging = parser._forest(batch).scored.tagging
     of_tags = dict(zip(tagging.values, tagging.proba(None), strict=True))
     begin = 0
     for sentence, tree, marginals, proba in zip(found, trees, of_heads, of_labels, strict=True):
@@ -202,6 +198,7 @@ def test_bad_files_are_left_out_as_a_whole(run, tmp_path, monkeypatch, packed):
         "the others have 21 sentences (empty documents: 1)",
     ]
     assert err[0].startswith(f"warning: {names[1]}:41: NUL")
+    assert err[1].startswith(f"warning: {names[3]}:41: ")
     assert list_ids(run(*arguments, *JSON[2:])[1]) == ["a", "c", "e"]
 
 
@@ -358,7 +355,8 @@ def test_a_run_may_end_at_any_byte(tmp_path, name):
     write_parts(path, False)
     expected = path.read_bytes()
     content = gzip.decompress(expected) if name.endswith("z") else expected
-    assert (content, os.listdir(tmp_path)) == (b"".join(PARTS), [name])
+    assert content == b"".join(PARTS)
+    assert os.listdir(tmp_path) == [name]
     path.unlink()
     with contextlib.suppress(KeyboardInterrupt):
         write_parts(path, False, [*PARTS, KeyboardInterrupt()])
@@ -384,7 +382,8 @@ def test_partial_files_that_stay_or_go(tmp_path):
     for error, n_left in ((ValueError(), 0), (TypeError(), 0), (OSError("full"), 2)):
         with pytest.raises(type(error)):
             write_parts(path, False, [b"a", error])
-        assert (len(os.listdir(tmp_path)), path.read_text()) == (1 + n_left, "old")
+        assert path.read_text() == "old"
+        assert len(os.listdir(tmp_path)) == 1 + n_left
     with pytest.raises(ValueError, match=r"the key changed since .*out\.part\.log was made"):
         write_parts(path, True, key="y")
     assert write_parts(path, True) == 1  # it was only refused
@@ -484,11 +483,6 @@ def test_another_run_is_not_resumed(run, tmp_path, english, monkeypatch):
         at.setattr(_parse.PieceParser, "__call__", forget_two(_parse.PieceParser.__call__))
         assert run(*given, "--resume", "--n-jobs", "2") == (0, "", [])
     assert (tmp_path / "out").read_bytes() == expected
-    assert "name it with -o" in run("in.jsonl", *JSON, "--resume")[2][0]
-    assert "not standard input" in run("-", *JSON, "-o", "out", "--resume")[2][0]
-    for name in ("out.part", "out.part.log"):
-        (tmp_path / name).write_text("{}")
-        assert "is the same file as the input" in run(name, *JSON, "-o", "out")[2][0]
 
 
 def forget_two(call):

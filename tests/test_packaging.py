@@ -1,6 +1,5 @@
 """The metadata of the distribution: true, and the same wherever they are told."""
 
-import ast
 import configparser
 import importlib
 import re
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import sklearn_shag
+from tests.test_architecture import imported_modules
 
 PACKAGE = Path(sklearn_shag.__file__).parent
 ROOT = Path(__file__).parent.parent
@@ -40,13 +40,7 @@ CORE = requirements(CONFIG["options"]["install_requires"])
 
 def imported_distributions():
     """Third-party distributions that modules of the package import."""
-    modules = set()
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                modules.update(alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                modules.add(node.module)
+    modules = [module for path in PACKAGE.rglob("*.py") for module in imported_modules(path)]
     tops = {module.partition(".")[0] for module in modules}
     tops -= {*sys.stdlib_module_names, "sklearn_shag"}
     return {DISTRIBUTIONS.get(top, top) for top in tops}

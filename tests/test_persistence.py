@@ -107,24 +107,17 @@ def small(tmp_path):
 def assert_same(a, b):
     """Equal up to the last bit, in values, dtypes and types."""
     assert type(a) is type(b)
-    if isinstance(a, tuple | list):
+    if isinstance(a, BaseEstimator):
+        a, b = vars(a), vars(b)
+    if isinstance(a, dict):
+        a, b = list(a.items()), list(b.items())
+    if isinstance(a, np.ndarray):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+    if isinstance(a, tuple | list) or (isinstance(a, np.ndarray) and a.dtype.hasobject):
         for x, y in zip(a, b, strict=True):
             assert_same(x, y)
     elif isinstance(a, np.ndarray):
-        assert (a.dtype, a.shape) == (b.dtype, b.shape)
-        if a.dtype == object:
-            for x, y in zip(a, b, strict=True):
-                assert_same(x, y)
-        else:
-            assert a.tobytes() == b.tobytes()
-    elif isinstance(a, BaseEstimator):
-        assert list(vars(a)) == list(vars(b))
-        for name, value in vars(a).items():
-            assert_same(value, vars(b)[name])
-    elif isinstance(a, dict):
-        assert list(a) == list(b)
-        for name, value in a.items():
-            assert_same(value, b[name])
+        assert a.tobytes() == b.tobytes()
     else:
         assert a == b or (a != a and b != b)
 
@@ -198,7 +191,9 @@ def load_or_refuse(path):
 
 
 class TestRoundTrip:
-    @pytest.mark.parametrize("model", [*ESTIMATORS, *MODELS], ids=str)
+    # Nouns alone have a number, and 80 sentences few of the words.
+    @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+    @pytest.mark.parametrize("model", [*ESTIMATORS, *MODELS, *PIPELINES], ids=str)
     def test_estimators(self, model, fitted, english, tmp_path):
         if model not in ESTIMATORS:
             model = clone(model).fit(english[:80])
@@ -213,20 +208,6 @@ class TestRoundTrip:
             assert_same(getattr(model, method)(test), getattr(loaded, method)(test))
         if hasattr(model, "sample"):
             assert model.sample(5, random_state=0) == loaded.sample(5, random_state=0)
-
-    # Nouns alone have a number, and 80 sentences few of the words.
-    @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
-    @pytest.mark.parametrize("pipeline", PIPELINES, ids=range(len(PIPELINES)))
-    def test_pipelines(self, pipeline, english, tmp_path):
-        pipeline = clone(pipeline).fit(english[:80])
-        loaded = round_trip(pipeline, tmp_path / "model.npz")
-        assert_same(pipeline, loaded)
-        test = english[80:120]
-        assert_same(pipeline.predict(test), loaded.predict(test))
-        assert_same(
-            pipeline[-1].predict_marginals(pipeline[:-1].transform(test)),
-            loaded[-1].predict_marginals(loaded[:-1].transform(test)),
-        )
 
     def test_files_from_before_a_parameter(self, small):
         """A parameter that the file does not know yet has its default."""
@@ -555,10 +536,6 @@ class TestDamage:
         damage(path, (ATTRIBUTES, "rare_share_"), 1.5)
         assert_refused(path, r"rare_share_ must be from 0 to 1, got 1\.5")
 
-    def test_other_archive(self, small):
-        np.savez(small, A=np.zeros(3))
-        assert_refused(small, "damaged: it is an archive without a header, which")
-
 
 class TestLimits:
     """No more is read than is allowed, whatever a file says of itself."""
@@ -575,10 +552,6 @@ class TestLimits:
         header, arrays = read_parts(small)
         write_parts(small, header, {**arrays, "other": np.zeros(10**7)}, np.savez_compressed)
         assert load_model(small, max_bytes=1_000_000).symbols_.size == 3
-
-    def test_large_files(self, small):
-        with pytest.raises(OSError, match="has more than 1,000 bytes; if you trust it"):
-            load_model(small, max_bytes=1000)
 
     @pytest.mark.parametrize("shape", [(10**9,), (1,)])
     def test_shapes_that_do_not_fit_their_member(self, small, shape):
@@ -625,7 +598,8 @@ class TestLimits:
         for name in ("x" * 100_000, "\x1b[2J", "a\nb", "\ud800"):
             write_parts(small, {**header, "model": {**header["model"], "class": name}}, arrays)
             error = assert_refused(small, "which model files cannot hold")
-            assert (len(str(error)) <= 500) & str(error).isprintable()
+            assert len(str(error)) <= 500
+            assert str(error).isprintable()
             assert error.__cause__ is None
 
 
@@ -668,22 +642,6 @@ class TestChecks:
             array[head] = 0.0
             write_parts(small, header, {**arrays, name: array})
             assert_refused(small, "fallback_operators_ leaves sentences without")
-
-    def test_a_parameter_that_fit_would_refuse_is_not_saved(self, small):
-        model = load_model(small).set_params(decoder="x")
-        with pytest.raises(ValueError, match="'decoder' parameter"):
-            save_model(model, small)
-        assert load_model(small).decoder == "mbr"
-
-    def test_a_pipeline_with_a_memory(self, small, english, tmp_path):
-        pipeline = Pipeline([("shag", DeterministicSHAG())], memory=str(tmp_path)).fit(english[:9])
-        with pytest.raises(TypeError, match="a folder of pickles, cannot be saved"):
-            save_model(pipeline, small)
-        save_model(pipeline.set_params(memory=None), small)
-        header, arrays = read_parts(small)
-        header["model"]["params"]["memory"] = str(tmp_path)
-        write_parts(small, header, arrays)
-        assert_refused(small, "has the parameter 'memory', which is never saved")
 
 
 class TestAtomic:
@@ -732,11 +690,11 @@ class TestCard:
         assert read_card(path) == {}
 
     def test_refused(self, english, tmp_path):
-        model, path = DeterministicSHAG().fit(english[:9]), tmp_path / "m.npz"
-        for card in ("text", ["x"], {"x": np.ones(2)}, {"x": {1, 2}}):
-            with pytest.raises(TypeError, match=r"card must be a dict|not JSON serializable"):
+        path = tmp_path / "m.npz"
+        model = DeterministicSHAG().fit(english[:9])
+        for card in ({"x": np.ones(2)}, {"x": {1, 2}}):
+            with pytest.raises(TypeError, match="not JSON serializable"):
                 save_model(model, path, card=card)
-        assert not path.exists()
         save_model(model, path, card={"a": 1})
         header, arrays = read_parts(path)
         assert header["card"] == {"a": 1}

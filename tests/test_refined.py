@@ -6,7 +6,7 @@ import re
 import numba
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from sklearn.base import clone
 
 from sklearn_shag import EMSHAG, LexicalizedSHAG, ProductParser, RefinedSHAG
@@ -415,10 +415,7 @@ def test_one_refinement_is_the_grammar_without(model, trees):
 def test_stages_are_those_of_fits_with_fewer_refinements(model, trees):
     assert [stage.roots.shape[1] for stage in model.stages_] == [1, 2, 4]
     four = RefinedSHAG(3, 4, max_iter=4, random_state=0).fit(trees)
-    for one, other in zip(
-        model.truncate(4).refined_operators_, four.refined_operators_, strict=True
-    ):
-        assert_array_equal(one, other)
+    assert_equal(model.truncate(4).refined_operators_, four.refined_operators_)
 
 
 @compiled
@@ -434,8 +431,7 @@ def test_pruning_leaves_trees_and_no_likelihood_depends_on_it(model, trees):
     assert n_zero > 0
     known = [tree.heads for tree in X]
     allowed = [np.eye(len(heads) + 1, dtype=bool)[heads] for heads in known]
-    for found, heads in zip(pruned.predict(X, allowed=allowed), known, strict=True):
-        assert_array_equal(found, heads)
+    assert_equal(list(pruned.predict(X, allowed=allowed)), known)
 
 
 @compiled

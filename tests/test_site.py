@@ -40,13 +40,15 @@ def site(tmp_path):
     return tmp_path
 
 
-def check(site):
-    command = [sys.executable, str(DOC / "check_html.py"), str(site)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def run_script(name, *arguments, **environment):
+    """Run a script of the folder doc."""
+    command = [sys.executable, DOC / name, *arguments]
+    environment = os.environ | environment
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def test_a_whole_page_passes(site):
-    result = check(site)
+    result = run_script("check_html.py", site)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == "1 pages, 1 figures, 1 formulae, 0 problems\n"
 
@@ -71,7 +73,7 @@ def test_what_is_broken_is_found_page_by_page(site):
         (site / f"page{k}.html").write_text(PAGE.replace("</body>", f"{broken}\n</body>"))
     for k, url in enumerate(["https://fonts.org/a.woff2", "missing.woff2"]):
         (site / f"style{k}.css").write_text(f"@font-face {{src: url('{url}')}}")
-    result = check(site)
+    result = run_script("check_html.py", site)
     lines = result.stdout.splitlines()
     assert result.returncode == 1
     assert f"{len(BROKEN) + 2} problems" in result.stderr
@@ -108,14 +110,8 @@ def test_citations_of_the_theory_become_links():
 NEEDS_CHROMIUM = pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
 
 
-def look(site, **environment):
-    command = [sys.executable, str(DOC / "look.py"), str(site)]
-    environment = {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-
-
 def test_where_there_is_no_chromium_nothing_is_looked_at(site):
-    result = look(site, PATH=str(site))
+    result = run_script("look.py", site, PATH=str(site))
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("Chromium is not installed (none of chromium, ")
 
@@ -133,7 +129,7 @@ def test_what_readers_would_see_broken_is_seen(site):
     (site / "search.html").write_text(
         '<div id="search-results"><li><a>module.SpectralSHAG</a></li></div>'
     )
-    result = look(site)
+    result = run_script("look.py", site)
     assert result.returncode == 1, result.stderr
     lines = result.stdout.splitlines()
     assert lines[-1] == "7 problems"
@@ -144,7 +140,7 @@ def test_what_readers_would_see_broken_is_seen(site):
         assert f"{page}it asks for https://cdn.org/a.js" in lines
     assert any(line.startswith("broken.html, 390 pixels: it is wider") for line in lines)
     (site / "broken.html").unlink()
-    assert look(site).stdout.splitlines()[-1] == "0 problems"
+    assert run_script("look.py", site).stdout.splitlines()[-1] == "0 problems"
 
 
 @NEEDS_CHROMIUM
@@ -158,7 +154,7 @@ def test_searches_must_find_their_page_among_the_first_three(site):
         links = "".join(f'<li><a href="guide/{name}.html">{name}</a></li>' for name in names)
         own = '<li><a href="index.html">module.SpectralSHAG</a></li>'
         (site / "search.html").write_text(f'<ul id="search-results">{links}{own}</ul>')
-        said = look(site).stdout
+        said = run_script("look.py", site).stdout
         assert said.splitlines()[-1] == f"{problems} problems"
         assert ("it does not find GPU in guide/network.html among the first" in said) == problems
 
@@ -194,8 +190,7 @@ def test_prose_that_reads_as_translated_is_found(tmp_path):
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    command = [sys.executable, str(DOC / "check_prose.py"), *map(str, tmp_path.iterdir())]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = run_script("check_prose.py", *tmp_path.iterdir())
     assert result.returncode == 1, result.stderr
     lines = [line for line in result.stdout.splitlines() if "damn" not in line]
     assert len(lines) == 3, lines

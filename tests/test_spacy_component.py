@@ -1,6 +1,9 @@
 """The component of spaCy's pipelines."""
 
 import importlib
+import re
+import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -46,7 +49,8 @@ def words_of(doc):
 def test_all_columns_are_those_of_the_parser():
     nlp = make(model="english")
     doc = nlp(TEXT)
-    assert (doc.text, [t.text for t in doc]) == (TEXT, [t.text for t in nlp.make_doc(TEXT)])
+    assert doc.text == TEXT
+    assert [t.text for t in doc] == [t.text for t in nlp.make_doc(TEXT)]
     sentences = [[t.text for t in words_of(sentence)] for sentence in doc.sents]
     assert [len(sentence) for sentence in sentences] == [3, 7, 3]
     trees = load_parser().parse([DependencyTree(forms) for forms in sentences])
@@ -61,6 +65,18 @@ def test_all_columns_are_those_of_the_parser():
         assert found == list(zip(*columns, strict=True))
     for name in ("DEP", "HEAD", "SENT_START"):
         assert doc.has_annotation(name, require_complete=True)
+    assert set(nlp.pipe_labels["sklearn_shag"]) > {"ROOT", "nsubj", "obl:agent"}
+    assert "root" not in nlp.pipe_labels["sklearn_shag"]
+
+
+def test_the_example_of_the_guide():
+    page = Path(__file__).parents[1] / "doc" / "guide" / "documents.rst"
+    blocks = re.findall(r"code-block:: python\n\n((?: .*\n|\n)+)", page.read_text("utf-8"))
+    (block,) = [block for block in blocks if "add_pipe" in block]
+    found = {}
+    exec(textwrap.dedent(block), found)
+    assert found["pairs"] == [("sleep", "that"), ("chase", "cat")]
+    assert f"# {', '.join(found['phrases'])}\n" in block
 
 
 def test_sentences_begin_where_the_splitter_says():
@@ -259,6 +275,3 @@ def test_wrong_models(tmp_path):
     for name in ("none.npz", "", str(tmp_path / "text.npz")):
         with pytest.raises((OSError, ValueError)):
             make(model=name)("It rains.")
-    module = importlib.import_module("sklearn_shag.documents._spacy")
-    with pytest.raises(AttributeError, match="no attribute 'other'"):
-        module.other  # noqa: B018

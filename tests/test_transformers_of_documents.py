@@ -1,6 +1,7 @@
 """Transformers of documents: counts by brute force, and the tools of scikit-learn."""
 
 import os
+import pickle
 from collections import Counter
 from itertools import combinations
 
@@ -93,6 +94,31 @@ def test_counts_are_those_of_brute_force(english, kind, nodes, column):
         assert {n: c for n, c in zip(names, row, strict=True) if c} == brute_force(
             tree, kind, column
         )
+
+
+def test_names_of_words(english):
+    pair = DependencyVectorizer("words", nodes=("upos", "lemma")).fit(english[:20])
+    made = DependencyVectorizer("words", nodes=lambda t: f"{t.upos}|{t.lemma}").fit(english[:20])
+    assert pair.vocabulary_ == made.vocabulary_
+
+
+def test_options_are_those_of_the_vectorizer_of_words(english):
+    full = DependencyVectorizer("relations").fit(english)
+    few = DependencyVectorizer("relations", min_df=10, max_df=0.5, binary=True, dtype=np.float32)
+    counts = few.fit_transform(english)
+    assert (counts.dtype, counts.max()) == (np.float32, 1)
+    assert set(few.vocabulary_) < set(full.vocabulary_)
+    assert len(DependencyVectorizer("arcs", max_features=5).fit(english).vocabulary_) == 5
+    fixed = DependencyVectorizer(vocabulary=["VERB -obj-> NOUN"]).fit(english)
+    assert fixed.transform(english).shape == (len(english), 1)
+
+
+def test_dense_counts_are_those_of_sparse_ones(english):
+    sparse = DependencyVectorizer(["arcs", "words"]).fit(english[:30])
+    dense = clone(sparse).set_params(sparse_output=False).fit(english[:30])
+    assert (dense.transform(english[:40]) == sparse.transform(english[:40])).all()
+    with pytest.raises(ValueError, match="sparse matrix"):
+        sparse.set_output(transform="pandas").transform(english[:1])
 
 
 def test_documents_are_sums_of_trees(english):
@@ -215,8 +241,7 @@ def test_a_model_file_that_has_changed_is_read_again(tmp_path):
         os.utime(path, ns=(1, k))
 
 
-def test_tools_of_scikit_learn(parsed, tmp_path):
-    pd = pytest.importorskip("pandas")
+def test_tools_of_scikit_learn(tmp_path):
     union = FeatureUnion(
         [("arcs", DependencyVectorizer()), ("words", DependencyVectorizer("words", nodes="lemma"))]
     )
@@ -227,14 +252,6 @@ def test_tools_of_scikit_learn(parsed, tmp_path):
     search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2, error_score="raise")
     search.fit(TEXTS, LABELS)
     assert len(search.cv_results_["mean_test_score"]) == 2
-    frame = pd.DataFrame({"text": TEXTS, "size": range(len(TEXTS))})
-    table = make_pipeline(TextParser(), SyntaxStatistics()).set_output(transform="pandas")
-    columns = ColumnTransformer([("syntax", table, "text"), ("size", "passthrough", ["size"])])
-    found = columns.set_output(transform="pandas").fit_transform(frame)
-    assert found["syntax__sentences"].tolist() == [len(trees) for trees in parsed]
-    assert "size__size" in found
-    counts = make_pipeline(TextParser(), DependencyVectorizer()).fit(frame["text"])
-    assert "ROOT -root-> VERB" in counts.get_feature_names_out()
 
 
 TO_TABLES = {
@@ -308,16 +325,28 @@ def test_missing_texts_are_empty_or_named_by_their_row(parsed, gap):
         assert TextParser(on_error="skip").fit_transform(series)[5] == []
 
 
-@pytest.fixture(scope="module")
-def bundled():
-    return load_parser()
-
-
 def test_a_search_takes_frozen_parsers(bundled):
     model = make_pipeline(TextParser(), DependencyVectorizer(), LogisticRegression())
     grid = {"textparser__parser": ["english", FrozenEstimator(bundled)]}
     search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(TEXTS, LABELS)
     assert len(set(search.cv_results_["mean_test_score"])) == 1
+
+
+def test_a_pickle_holds_the_name_of_the_parser(parsed):
+    parser = TextParser().fit(TEXTS)
+    parser.transform(TEXTS[:1])
+    content = pickle.dumps(parser)
+    assert len(content) < 500
+    assert pickle.loads(content).transform(TEXTS).tolist() == parsed.tolist()
+
+
+def test_fitted_parsers_stay_fitted_in_copies(bundled, parsed):
+    step = TextParser(bundled, lines=True)
+    copied = clone(step).set_params(lines=False)
+    assert copied.parser is bundled
+    assert step.lines
+    restored = pickle.loads(pickle.dumps(copied))
+    assert clone(restored).transform(TEXTS).tolist() == parsed.tolist()
 
 
 def test_inverse_transform_lists_the_features_of_each_document(english):

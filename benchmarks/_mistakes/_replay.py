@@ -2,8 +2,9 @@
 
 A :class:`Mistake` is one line, of Python or of the shell, and a :class:`Must`: what has to be seen.
 Whatever that is, nobody may be misled, so some things are never good enough: scores that are NaN,
-a bare "[Errno 2]", an error from the inside of another library, messages of many lines, warnings
-that nobody expects, and files that an error has left changed.
+a bare "[Errno 2]", an error from the inside of another library, messages of many lines or with
+characters that command a terminal, warnings that nobody expects, and files that an error has left
+changed.
 """
 
 import contextlib
@@ -313,6 +314,8 @@ def _complaints(must, seen, names):
             yield f"not true: {must.check}"
     if re.search(r"^\[Errno|: \[Errno", f"{seen.error or ''}{seen.err}"):
         yield "a bare errno, not the package's words"
+    if must.by == "package" and not f"{seen.error or ''}{seen.err}".replace("\n", "").isprintable():
+        yield "characters that command a terminal"
     failed = seen.error is not None or seen.status not in (0, None)
     if failed and seen.changed:
         yield f"failed, but changed {', '.join(seen.changed)}"
@@ -367,6 +370,8 @@ def _complaints_of_command(must, seen):
     others = [line for line in lines if not re.search(rf"{PROGRAM}[\w ]*: (error|warning): ", line)]
     if must.status < 2 and others:
         yield "more on standard error than lines of the program"
+    if must.status == 1 and len(seen.err) > LONGEST:
+        yield f"a message of {len(seen.err)} characters"
     yield from _missing_words(must, seen.err)
 
 

@@ -1,5 +1,7 @@
 """Commands and options that are misspelled, missing or have wrong values."""
 
+import shlex
+
 from _mistakes._replay import Mistake, prints, prints_warning, stops, usage
 
 TRAIN = "train train.conllu -o new.npz"
@@ -219,6 +221,47 @@ MISTAKES = [
     Mistake(
         "evaluate train.conllu partial.conllu",
         stops(r"sentence 1 of partial\.conllu", r"has words .*; only whole trees can be scored"),
+    ),
+    *[
+        Mistake(shlex.join([name if word == "NAME" else word for word in words]), stops("."))
+        for name in ("a\nb", "\x1b[2J\x07", "x" * 10_000)
+        for words in (
+            ["train", "train.conllu", "-o", "m", "--symbols", "NAME"],
+            ["evaluate", "NAME", "train.conllu"],
+            ["demo", "--treebank", "NAME"],
+        )
+    ],
+    *[
+        # Forms of files say nothing to a terminal.
+        Mistake(
+            line,
+            prints(
+                r"a\\x1b\[2J\\u202e",
+                check="''.join(out.split()).isprintable()",
+            ),
+            before="odd = 'a\\x1b[2J\\u202e'; "
+            "tree = DependencyTree([odd, 'b'], [2, 0], upos=[odd, 'VERB']); "
+            "write_conllu([tree], 'one.conllu'); write_conllu([tree], 'two.conllu'); "
+            "tree = DependencyTree([odd, 'b'], [-1, 0], upos=['NOUN', 'VERB']); "
+            "write_conllu([tree], 'unknown.conllu')",
+        )
+        for line in (
+            "evaluate one.conllu two.conllu --by modifier",
+            "suggest model.npz unknown.conllu",
+            "suggest model.npz unknown.conllu --by sentences",
+        )
+    ],
+    Mistake(
+        "train UD_Test-Tiny -o m.npz",
+        stops(r"UD_Test-Tiny has no training set"),
+        before="folder = Path('home/sklearn_shag_data/UD_Test-Tiny'); folder.mkdir(parents=True); "
+        "write_conllu(test, folder / 'te_tiny-ud-test.conllu')",
+    ),
+    Mistake(
+        "train UD_Test-Other -o m.npz",
+        stops(r"needs pooch: pip install"),
+        before="import sys; from unittest import mock; "
+        "mock.patch.dict(sys.modules, pooch=None).start()",
     ),
     Mistake(
         "suggest model.npz partial.conllu --by sentences -o partial.conllu",

@@ -28,7 +28,20 @@ MISTAKES = [
     Mistake("load_model('packed.conllu.gz')", raises(ValueError, r"packed", *NOT_A_MODEL)),
     Mistake("load_model('empty.conllu')", raises(ValueError, r"empty\.conllu", *NOT_A_MODEL)),
     Mistake("load_model('treebank.zip')", raises(ValueError, r"treebank\.zip", *NOT_A_MODEL)),
-    Mistake("load_model('arrays.npz')", raises(ValueError, r"arrays\.npz", *NOT_A_MODEL)),
+    Mistake(
+        "load_model('arrays.npz')",
+        raises(
+            ValueError, r"arrays\.npz .*damaged: it is an archive without a header", *NOT_A_MODEL
+        ),
+    ),
+    Mistake(
+        "load_model('model.npz', max_bytes=1000)",
+        raises(OSError, r"model\.npz .*has more than 1,000 bytes; if you trust it"),
+    ),
+    Mistake(
+        "save_model(model.set_params(decoder='x'), 'model.npz')",
+        raises(ValueError, r"'decoder' parameter"),
+    ),
     Mistake("load_model('truncated.npz')", raises(ValueError, r"truncated\.npz", r"damaged")),
     Mistake("load_model('model.pkl')", raises(ValueError, r"model\.pkl", r"pickle|joblib")),
     Mistake("load_model('~/model.npz')", raises(OSError, r"model\.npz", r"no (such )?file")),
@@ -101,6 +114,17 @@ MISTAKES = [
     Mistake("save_model(model, None)", raises(TypeError, r"a str or os.PathLike, got NoneType")),
     Mistake("save_model(model, io.BytesIO())", raises(TypeError, r"os.PathLike, got BytesIO")),
     Mistake("load_model(io.BytesIO())", raises(TypeError, r"os.PathLike, got BytesIO")),
+    *[
+        Mistake(
+            f"save_model({pipeline}, 'new.npz')",
+            must,
+            before="pipeline = make_pipeline(DeterministicSHAG(), memory='cache').fit(trees)",
+        )
+        for pipeline, must in (
+            ("pipeline", raises(TypeError, r"a folder of pickles, cannot be saved")),
+            ("pipeline.set_params(memory=None)", works()),
+        )
+    ],
     Mistake("save_model(TokenFeature(), 'new.npz')", raises(ValueError, r"not fitted")),
     Mistake(
         "save_model(make_pipeline(TokenFeature(), SpectralSHAG()), 'new.npz')",

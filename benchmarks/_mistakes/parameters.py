@@ -208,6 +208,21 @@ MISTAKES = [
     Mistake("model.iter_parse(trees, chunk_size=0)", raises(ValueError, r"chunk_size")),
     Mistake("model.iter_parse({'NOUN'})", raises(TypeError, r"X is a set")),
     Mistake("model.set_params(max_tokens=0).predict(trees)", raises(ValueError, r"'max_tokens'")),
+    *[
+        # Whatever the length of what was learned from.
+        Mistake(
+            f"short.{method}({given})",
+            must,
+            before="short = DeterministicSHAG(smoothing=1, max_tokens=12).fit(trees); "
+            "fine = [tree for tree in trees if len(tree) <= 12]; "
+            "long = next(tree for tree in trees if len(tree) == 13)",
+        )
+        for method in ("predict", "parse", "predict_marginals", "log_likelihood")
+        for given, must in (
+            ("fine", works("len(result) == len(fine)")),
+            ("[*fine[:2], long]", raises(ValueError, r"X\[2\] has 13 tokens, .* max_tokens=12")),
+        )
+    ],
     Mistake(
         "suspicious_arcs(CRFParser(['upos']), trees[:4])",
         raises(ValueError, r"At least 5 sentences are needed.* got 4\."),

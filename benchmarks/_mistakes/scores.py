@@ -4,6 +4,8 @@ from _mistakes._replay import Mistake, raises, warns, works
 
 UAS = "unlabeled_attachment_score"
 
+OF_HEADS = [UAS, "undirected_attachment_score", "neutral_edge_direction_score", "exact_match_score"]
+
 DOGS = "dogs = DependencyTree(['Dogs', 'bark'], [2, 0])"
 
 MISTAKES = [
@@ -28,6 +30,21 @@ MISTAKES = [
     Mistake(f"{UAS}([[2, 0]], [[[2], [0]]])", raises(ValueError, r"y_pred\[0\]", r"flat")),
     Mistake(f"{UAS}([], [])", raises(ValueError, r"at least one")),
     Mistake(f"{UAS}(None, y)", raises(TypeError, r"y_true", r"None")),
+    *[
+        Mistake(f"{score}({given})", raises(ValueError, said))
+        for score in OF_HEADS
+        for given, said in (
+            ("[[3, 0]], [[2, 0]]", r"has the head 3 for token 1, but 2 tokens"),
+            ("[[2, 0]], [[3, 0]]", r"has the head 3 for token 1, but 2 tokens"),
+            *(
+                (
+                    f"[[0]], [[0]], max_length={n}",
+                    r"max_length must be None or a whole number from 1",
+                )
+                for n in ("0", "-1", "2.5", "'10'")
+            ),
+        )
+    ],
     Mistake(f"{UAS}(y)", raises(TypeError, r"missing 1 required.*'y_pred'", by="line")),
     Mistake(
         f"{UAS}([tree.with_heads(None) for tree in trees], y)",
@@ -138,6 +155,31 @@ MISTAKES = [
         # Without network, or without what downloads.
         raises((OSError, ImportError), r"UD_Englsh-EWT.*Check the name.*network|pip install"),
     ),
+    Mistake(
+        "fetch_treebank('UD_Test-Tiny', data_home='.', download_if_missing=False)",
+        raises(
+            OSError,
+            r"UD_Test-Tiny is not in .*; allow its d",
+            r"\bud-treebanks-v2\.16/UD_Test-Tiny",
+        ),
+        before="Path('UD_Test-Tiny').mkdir()",
+    ),
+    *[
+        Mistake(
+            f"fetch_treebank({name!r}, data_home='.')",
+            must,
+            before="import sys; from unittest import mock; "
+            "mock.patch.dict(sys.modules, pooch=None).start(); Path('UD_Test-Tiny').mkdir(); "
+            "write_conllu(trees[:1], 'UD_Test-Tiny/te_tiny-ud-train.conllu')",
+        )
+        for name, must in (
+            ("UD_Test-Tiny", works("len(result.train) == 1")),
+            (
+                "UD_Test-Other",
+                raises(ImportError, r"needs pooch: pip install 'sklearn-shag\[fetch\]'"),
+            ),
+        )
+    ],
     Mistake(
         "fetch_treebank('UD_English-EWT', download_if_missing=False)",
         raises(OSError, r"is not in .*home", r"download"),

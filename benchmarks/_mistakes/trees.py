@@ -6,6 +6,37 @@ from sklearn_shag.treebank import ConlluError
 FLAT = (r"y\[0\]", r"whole numbers")
 
 MISTAKES = [
+    *[
+        Mistake(
+            f"DependencyTree(**{ {'forms': ['a', 'b'], name: ['a', value]} })",
+            raises(ValueError, rf"{name} has .* for token 2"),
+        )
+        for name in ("forms", "lemmas", "upos", "xpos", "feats", "deprels")
+        for value in ("", "a\tb", "a\n", "\r")
+    ],
+    *[
+        Mistake(line.format(name), raises(AttributeError, "immutable"))
+        for name in ("forms", "heads", "symbols", "_source", "new")
+        for line in ("trees[0].{} = None", "del trees[0].{}")
+    ],
+    *[
+        Mistake(f"{tree}.heads[0] = 1", raises(ValueError, "read-only"))
+        for tree in (
+            "trees[0]",
+            "clone(trees[0], safe=False)",  # a deep copy
+            "pickle.loads(pickle.dumps(trees[0], protocol=0))",
+            "trees[0].with_heads([0] + [1] * (len(trees[0]) - 1))",
+            "trees[0].with_symbols(iter(trees[0].xpos))",
+        )
+    ],
+    *[
+        # No convention fits: there is nothing to convert.
+        Mistake(
+            f"DependencyTree(['w'] * {len(heads)}, {heads})",
+            raises(ValueError, r"^(?!.*convert).*is not a tree"),
+        )
+        for heads in ([0, 3, 2], [0, 1, 5], [2, 1], [3, 3, 2, 1], [0, 2])
+    ],
     Mistake(
         "model.parse(conllu.parse(open('test.conllu').read()))",
         raises(TypeError, r"library conllu", r"from_token_list"),

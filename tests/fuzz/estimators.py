@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from tests import oracles
-from tests.estimators import ESTIMATORS, TRANSFORMERS, learned
+from tests.estimators import ESTIMATORS, TRANSFORMERS, learned, same
 from tests.fuzz._run import Target
 from tests.test_interruptions import Interrupter, is_same, shortened
 
@@ -141,7 +141,7 @@ def _interrupt(case, estimator):
             assert at > counting.n_calls - 4
             vars(estimator).clear()
             vars(estimator).update(before)
-        assert _same(_answer(estimator, case.trees), expected)
+        assert same(_answer(estimator, case.trees), expected)
     return f"{case.error.__name__} survived"
 
 
@@ -150,7 +150,7 @@ def _ask_in_threads(case, estimator):
     expected = _answer(copy.deepcopy(estimator), case.trees)
     with ThreadPoolExecutor(8) as executor:
         found = list(executor.map(lambda _: _answer(estimator, case.trees), range(8)))
-    assert all(_same(each, expected) for each in found)
+    assert all(same(each, expected) for each in found)
     return "same in threads"
 
 
@@ -161,12 +161,12 @@ def _fit_in_threads(case, estimator):
 
     def work(k):
         if k % 2:
-            return _same(_answer(estimator, case.trees), expected)
+            return same(_answer(estimator, case.trees), expected)
         return estimator.fit(case.trees) is estimator
 
     with ThreadPoolExecutor(8) as executor:
         assert all(executor.map(work, range(8)))
-    assert _same(_answer(estimator, case.trees), expected)
+    assert same(_answer(estimator, case.trees), expected)
     return "same after fits in threads"
 
 
@@ -184,10 +184,6 @@ def _ask(estimator, trees):
 
 def _answer(estimator, trees):
     return [getattr(each, "symbols", each) for each in _ask(estimator, trees)]
-
-
-def _same(one, other):
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 def _assert_works(estimator, trees):
