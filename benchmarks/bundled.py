@@ -15,19 +15,20 @@ give the same parser on the same processor.
 Features of all trees become those of the first treebank (benchmarks/conventions.py). A splitter
 learns from the trees. An average of three networks that read the transformer's vectors in context
 learns from them too. It teaches, from the trees and the raw text, a network that reads a table of
-words made from the same vectors; and it tags the raw text, from which a tagger learns. The lemmas
-of raw text are not kept, since they help nothing and take much space. The folder WORK keeps the
-vectors (1.5 kB a token), the splitter, the teachers, the parser and the tagger, each as soon as it
-is made, and another run goes on from there. The numbers of the networks are then rounded, so that
-the file english.npz there takes a third less: embeddings to fractions of a power of two, and other
-numbers to five bits behind the first. Printed are the official scores from text, F1 in percent, and
-those from gold tokens, of the parser before and after that; then, of the latter, how often the
-heads of each probability are right, and the expected calibration error in percent.
+words made from the same vectors; and it tags the raw text, from which a tagger learns. Lemmas that
+it only knows from raw text, or that depend on the sentence, are not looked up. The folder WORK
+keeps the vectors (1.5 kB a token), the splitter, the teachers, the parser and the tagger, each as
+soon as it is made, and another run goes on from there. The numbers of the networks are then
+rounded, so that the file english.npz there takes a third less: embeddings to fractions of a power
+of two, and other numbers to five bits behind the first. Printed are the official scores from text,
+F1 in percent, and those from gold tokens, of the parser before and after that; then, of the latter,
+how often the heads of each probability are right, and the expected calibration error in percent.
 """
 
 import argparse
 import gc
 import hashlib
+from collections import Counter, defaultdict
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -68,6 +69,7 @@ N_PASSES, N_TAGGER_PASSES = 10, 12  # of the student and of its tagger
 # both development sets, gold tokens) with two layers of 200 units, 86.5 with three of 160, and 86.4
 # with four of 128, which all take about the same time.
 UNITS, TAGGER_UNITS = (160, 160, 160), (112, 112)
+SURE = 0.95  # share of a word's tokens with the lemma that is looked up
 SPLITTER = (48, 48)  # as good as the default, and a quarter faster
 BEST = 3  # of four splitters, on the development sets and on sentences without full stops
 
@@ -193,12 +195,25 @@ def learn(splitter, trees, raw, encoder, options):
     tagger = Tagger(LEARNED, **sizes, **settings)
     path = options.work / "tagger.npz"
     tagger = make_once(path, None, lambda: tagger.fit([*trees, *teacher.parse(raw)]))
-    columns = ((tree.forms, tree.upos) for tree in trees)
-    words = {f"{form}\t{tag}" for pair in columns for form, tag in zip(*pair, strict=True)}
-    lemmas = tagger.lemmas_.items()
-    tagger.lemmas_ = {word: lemma for word, lemma in lemmas if word in words}
+    tagger.lemmas_ = keep_sure_lemmas(tagger.lemmas_, trees)
     parser.set_params(tags=LEARNED).tagger_ = tagger
     return make_parser_pipeline(splitter, parser)
+
+
+def keep_sure_lemmas(lemmas, trees):
+    """Keep the lemmas that words with a tag nearly always have in trees.
+
+    The others are made by the tagger's edits, as it knows the context: "her" is "she" or "her".
+    """
+    counts = defaultdict(Counter)
+    for tree in trees:
+        for form, tag, lemma in zip(tree.forms, tree.upos, tree.lemmas, strict=True):
+            counts[f"{form}\t{tag}"][lemma] += 1
+    return {
+        word: lemma
+        for word, lemma in lemmas.items()
+        if word in counts and counts[word][lemma] >= SURE * counts[word].total()
+    }
 
 
 def print_digests(folders, files):
