@@ -26,7 +26,7 @@ class NamedParser(NamedTuple):
 PARSERS = {
     "english": NamedParser(
         None,
-        "17d5e39c5ddabc3884bc3d7bbe082d83b5ff9e80ae80b546f5de245c949ac765",
+        "4d4e2f678dcfc87f8ac67e13f99c9aa94dc7545fc33352930bad3f7570c90b1d",
         {
             "licence": "CC BY-SA 4.0",
             "treebanks": ["UD_English-EWT", "UD_English-GUM, nine genres"],
