@@ -22,7 +22,7 @@ from sklearn_shag.inspection import (
 from sklearn_shag.inspection._tables import table_text
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.treebank import DependencyTree, display_width
-from tests.test_operators import all_strings, value
+from tests.test_operators import all_strings, string_values
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +71,12 @@ def nilpotent(rng, n_symbols, n_states):
 def enumerated(automaton, longest):
     """The probability and the mean count of each symbol."""
     total, having, times = 0.0, Counter(), Counter()
-    for word in all_strings(len(automaton.A), longest):
-        total += value(automaton, word)
+    words = all_strings(len(automaton.A), longest)
+    for word, value in zip(words, string_values(automaton, longest), strict=True):
+        total += value
         for symbol, count in Counter(word).items():
-            having[symbol] += value(automaton, word)
-            times[symbol] += count * value(automaton, word)
+            having[symbol] += value
+            times[symbol] += count * value
     symbols = range(len(automaton.A))
     return [having[a] / total for a in symbols], [times[a] / total for a in symbols]
 
