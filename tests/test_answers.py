@@ -57,7 +57,8 @@ def short(parser, english):
 
 @pytest.fixture(scope="module")
 def crf(english):
-    return CRFParser(["upos"], random_state=0, calibrate=False).fit(english[:200])
+    settings = {"n_features": 2**12, "random_state": 0, "calibrate": False}
+    return CRFParser(["upos"], **settings).fit(english[:200])
 
 
 def enumerate_trees(parser, sentence, allowed=None):

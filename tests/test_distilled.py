@@ -28,7 +28,7 @@ from tests.estimators import assert_same_model, same
 from tests.loops import assert_all_close
 from tests.oracles import differences, projective_trees, sum_trees
 
-CRF = CRFParser(["upos"], max_iter=3, random_state=0)
+CRF = CRFParser(["upos"], n_features=2**12, max_iter=3, random_state=0)
 
 
 def network(**settings):
@@ -184,7 +184,7 @@ def test_heads_in_y_are_as_those_of_trees(halves):
     expected = DistilledParser(network(), CRF).fit([*known, *raw])
     found = DistilledParser(network(), CRF).fit([*known, *raw], y)
     assert_same_model(found.parser_, expected.parser_)
-    symbols, crf = [tree.upos for tree in [*known, *raw]], CRFParser(["symbol"], max_iter=3)
+    symbols, crf = [tree.upos for tree in [*known, *raw]], clone(CRF).set_params(columns=["symbol"])
     assert DistilledParser(crf, crf).fit(symbols, y).score(symbols[:60], known) > 0.7
 
 
@@ -192,7 +192,7 @@ def test_raw_text_as_text(english, halves):
     known, _ = halves
     text = to_text(english[60:90])[0]
     splitter = Splitter(hidden_layer_sizes=[8], max_iter=2, random_state=0)
-    linear = CRFParser(["form"], max_iter=3, random_state=0)
+    linear = clone(CRF).set_params(columns=["form"])
     model = make_parser_pipeline(splitter, DistilledParser(linear, linear)).fit([*known, text])
     raw = clone(splitter).fit(known).split_text(text)
     assert len(raw) > 1

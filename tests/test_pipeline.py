@@ -57,7 +57,9 @@ def test_it_has_what_its_parser_has(model, test, english):
         assert not hasattr(model, method)
         with pytest.raises(AttributeError, match=method):
             getattr(model, method)
-    linear = make_parser_pipeline(TokenFeature("upos"), CRFParser(["symbol"], max_iter=2))
+    linear = make_parser_pipeline(
+        TokenFeature("upos"), CRFParser(["symbol"], n_features=2**12, max_iter=2)
+    )
     linear.fit(english[:40])
     text = linear[0].transform(test)
     assert same(linear.score_arcs(X=test), linear[-1].score_arcs(text))

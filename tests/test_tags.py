@@ -40,7 +40,7 @@ def fitted(english):
 @pytest.fixture(scope="module")
 def parser(english):
     settings = {"hidden_layer_sizes": [16], "max_iter": 3, "calibrate": False, "random_state": 0}
-    return BiaffineParser(tags=COLUMNS, **settings).fit(english[:200])
+    return BiaffineParser(tags=COLUMNS, **settings).fit(english[:100])
 
 
 # Edits
@@ -194,7 +194,7 @@ def test_columns_that_are_partly_known(english):
 
 def test_other_columns_cost_the_trees_nothing(parser, english):
     """They are learned by a tagger of its own, so that trees are those of the first alone."""
-    first = BiaffineParser(**parser.get_params() | {"tags": "upos"}).fit(english[:200])
+    first = BiaffineParser(**parser.get_params() | {"tags": "upos"}).fit(english[:100])
     assert_array_equal(first.weights_.values, parser.weights_.values)
     assert first.tagger_ is None
     assert tuple(parser.tagger_.tag_values_) == COLUMNS
@@ -218,8 +218,8 @@ def test_lemmas_alone_are_learned_by_the_tagger(english):
 def test_averages_fill_in_all_columns(parser, english):
     """By the mean of the logarithms of what the taggers of members say."""
     test = english[200:230]
-    other = BiaffineParser(**parser.get_params() | {"random_state": 1}).fit(english[:180])
-    single = BiaffineParser(**parser.get_params() | {"tags": "upos"}).fit(english[:60])
+    other = BiaffineParser(**parser.get_params() | {"random_state": 1}).fit(english[:90])
+    single = BiaffineParser(**parser.get_params() | {"tags": "upos"}).fit(english[:30])
     members = [(f"m{k}", FrozenEstimator(each)) for k, each in enumerate((single, parser, other))]
     average = AveragedParser(members, weights=[1, 1, 3]).fit([["X"]], [[0]])
     parsed, columns, sums = average.parse(test), ("upos", "xpos", "feats"), {}

@@ -411,7 +411,7 @@ class CRFParser(ArcParser):
         >>> from sklearn_shag import CRFParser
         >>> from sklearn_shag.datasets import load_english
         >>> trees = load_english().data
-        >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
+        >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees)
         >>> print(trees[0])  # doctest: +ELLIPSIS
         ,-- The ...
         >>> best, *_ = parser.explain(trees[0], 1)
@@ -483,7 +483,7 @@ class CRFParser(ArcParser):
         >>> from sklearn_shag import CRFParser
         >>> from sklearn_shag.datasets import load_english
         >>> trees = load_english().data
-        >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
+        >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees)
         >>> for feature in parser.top_features(trees, label="det", n_features=2):
         ...     print(feature.values, feature.count)
         m.upos=DET left 612
