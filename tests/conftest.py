@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn_shag.datasets import fetch_treebank, load_english, load_parser
 from sklearn_shag.operators import Operators
 from sklearn_shag.treebank import write_conllu
-from tests.estimators import BLIND, COUNTING, ESTIMATORS, ONE_BY_ONE, TRANSFORMERS
+from tests.estimators import BLIND, COUNTING, ESTIMATORS, ONE_BY_ONE, TRANSFORMERS, with_labels
 
 # A time limit per example measures the machine: a busy one fails a test that compiles or waits.
 settings.register_profile("sklearn_shag", deadline=None)
@@ -53,6 +53,19 @@ def fitted(trees):
     @cache
     def fit(name):
         return clone((ESTIMATORS | TRANSFORMERS)[name]).fit(trees)
+
+    return fit
+
+
+@pytest.fixture(scope="session")
+def with_relations(trees, fitted):
+    """Give parsers by name that know relations: those of y, where they learn from raw text."""
+
+    @cache
+    def fit(name):
+        if name in BLIND or fitted(name).labels_.size:
+            return fitted(name)
+        return with_labels(clone(ESTIMATORS[name])).fit(trees, trees)
 
     return fit
 

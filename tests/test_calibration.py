@@ -6,7 +6,6 @@ from unittest import mock
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
@@ -25,7 +24,7 @@ from sklearn_shag.network import _estimators
 from sklearn_shag.parsing import calibrate
 from sklearn_shag.parsing._calibration import Answers, learn_calibrations
 from sklearn_shag.treebank import DependencyTree
-from tests.estimators import ESTIMATORS, OF_RAW_TEXT, same
+from tests.estimators import ESTIMATORS, same
 from tests.loops import over
 
 ATTRIBUTES = ("temperatures_", "uniform_shares_")
@@ -161,11 +160,9 @@ def test_warm_start_leaves_it(trees):
 
 
 @over("name", sorted(set(ESTIMATORS) - {"network", "chain", "random trees"}))
-def test_probabilities_of_labels(english, fitted, name):
+def test_probabilities_of_labels(english, with_relations, name):
     """They sum to 1, and the most probable one is the label, whatever the others of its head."""
-    model, text = fitted(name), english[60:80]
-    if name in OF_RAW_TEXT:  # which has no relations
-        model = clone(model).fit(english[:60], english[:60])
+    model, text = with_relations(name), english[60:80]
     parts = zip(
         model.predict_label_proba(text, text),
         model.predict_labels(text, text, unique_relations=()),

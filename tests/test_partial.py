@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-from functools import cache
 
 import numpy as np
 import pytest
@@ -29,7 +28,6 @@ from tests.estimators import (
     hide,
     learned,
     same,
-    with_labels,
 )
 from tests.loops import over
 from tests.oracles import fits
@@ -39,17 +37,6 @@ SENTENCE = DependencyTree(["dogs", "sleep", "in", "baskets"], upos=NAMES)
 # Grammars without negative numbers, whose sums over trees have logarithms.
 POSITIVE = [name for name in ESTIMATORS if "spectral" not in name and "pipeline" not in name]
 POSITIVE = [name for name in POSITIVE if name not in ("published", "average", "product with words")]
-
-
-@pytest.fixture(scope="module")
-def with_relations(trees):
-    """Give parsers by name, fitted with the trees as y, too: for those that learn from raw text."""
-
-    @cache
-    def fit(name):
-        return with_labels(clone(ESTIMATORS[name])).fit(trees, trees)
-
-    return fit
 
 
 @pytest.fixture(params=REPRESENTATIVES)
