@@ -298,9 +298,11 @@ def differences(function, array, step=1e-5, places=None):
 
 def chi_square(samples, trees, probabilities):
     """The p-value of how often each tree was drawn; those of less than ten are put together."""
-    places = {tuple(tree): place for place, tree in enumerate(trees)}
-    drawn = [places[tuple(heads)] for heads in samples.tolist()]
-    observed, expected = np.bincount(drawn, minlength=len(trees)), probabilities * len(samples)
+    n_tokens = samples.shape[1]
+    powers = (n_tokens + 1) ** np.arange(n_tokens)  # trees of few tokens as numbers
+    counts = np.bincount(samples @ powers, minlength=(n_tokens + 1) ** n_tokens)
+    observed, expected = counts[np.array(trees) @ powers], probabilities * len(samples)
+    assert observed.sum() == len(samples)
     assert not observed[expected == 0].any()
     rare = expected < 10
     observed = np.append(observed[~rare], observed[rare].sum())

@@ -11,7 +11,7 @@ from sklearn_shag.operators import (
     complete_grammar,
     sample_derivations,
 )
-from tests.test_operators import all_strings, random_automaton, string_values
+from tests.test_operators import all_strings, at, random_automaton, string_values
 
 LEFT, RIGHT = 0, 1
 
@@ -85,8 +85,7 @@ def test_expected_numbers_of_hidden_states_are_those_of_all_sequences():
     numbers, expected = [np.bincount(x, minlength=2) for x in all_strings(2, 11)], np.zeros((2, 2))
     for head in range(2):
         for direction in (LEFT, RIGHT):
-            automaton = Operators(*(part[head, direction] for part in automata))
-            expected[head] += string_values(automaton, 11) @ numbers
+            expected[head] += string_values(at(automata, head, direction), 11) @ numbers
     radius = np.abs(np.linalg.eigvals(expected)).max()
     assert_allclose(branching_radius(grammar), radius, rtol=1e-2)
     basis = rng.normal(size=(2, 2))

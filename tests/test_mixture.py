@@ -12,6 +12,7 @@ from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.treebank import DependencyTree
 from tests import oracles
 from tests.estimators import mirror, same
+from tests.test_operators import at, string_values
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -69,13 +70,11 @@ def test_values_of_sequences_are_means_of_those_of_helpers(weights):
     shares = [0.5, 0.5] if weights == "uniform" else [0.75, 0.25]
     assert_array_equal(model.symbols_, ["a", "b"])
     for head, direction in itertools.product(range(3), (LEFT, RIGHT)):
-        for length in range(4):
-            for sequence in itertools.product(range(3), repeat=length):
-                values = [
-                    sequence_value(member, head, direction, sequence) for _, member in members
-                ]
-                found = sequence_value(model, head, direction, sequence)
-                assert_allclose(found, np.dot(shares, values), rtol=1e-12)
+        found, *values = (
+            string_values(at(each.operators_, head, direction), 3)
+            for each in (model, *dict(members).values())
+        )
+        assert_allclose(found, np.dot(shares, values), rtol=1e-12)
     for root in range(2):
         values = [sequence_value(member, 3, RIGHT, [root]) for _, member in members]
         assert_allclose(sequence_value(model, 3, RIGHT, [root]), np.dot(shares, values), rtol=1e-12)
