@@ -42,30 +42,30 @@ def bundled():
 
 @pytest.fixture(scope="session")
 def trees(english):
-    """Those that :func:`fitted` learns from."""
+    """Those that :func:`fitted` learns from, too."""
     return english[:60]
 
 
 @pytest.fixture(scope="session")
-def fitted(trees):
+def fitted(english):
     """Give estimators and transformers by name, each fitted once, for tests that only read."""
 
     @cache
     def fit(name):
-        return clone((ESTIMATORS | TRANSFORMERS)[name]).fit(trees)
+        return clone((ESTIMATORS | TRANSFORMERS)[name]).fit(english[:60])
 
     return fit
 
 
 @pytest.fixture(scope="session")
-def with_relations(trees, fitted):
+def with_relations(english, fitted):
     """Give parsers by name that know relations: those of y, where they learn from raw text."""
 
     @cache
     def fit(name):
         if name in BLIND or fitted(name).labels_.size:
             return fitted(name)
-        return with_labels(clone(ESTIMATORS[name])).fit(trees, trees)
+        return with_labels(clone(ESTIMATORS[name])).fit(english[:60], english[:60])
 
     return fit
 
