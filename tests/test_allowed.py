@@ -13,7 +13,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._forest import decode_marginals
 from sklearn_shag.treebank import DependencyTree
 from tests import oracles
-from tests.estimators import same, uncorrected
+from tests.estimators import ESTIMATORS, same, uncorrected
 from tests.loops import over
 
 MODELS = {
@@ -36,9 +36,9 @@ PARSERS += ["deterministic product", "DMV", "chain"]
 
 
 @pytest.fixture(scope="module")
-def fitted(english, fitted):
+def fitted(english):
     """Any of the parsers, fitted once."""
-    return cache(lambda name: clone(MODELS[name]).fit(english) if name in MODELS else fitted(name))
+    return cache(lambda name: clone((MODELS | ESTIMATORS)[name]).fit(english))
 
 
 def random_constraints(seed, n_tokens, share):

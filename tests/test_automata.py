@@ -337,7 +337,7 @@ def list_spectral_starts(X, n_states, n_symbols):
 @compiled
 def test_groups_of_states_are_those_of_a_deterministic_automaton():
     made = {"n_symbols": 3, "kind": "deterministic", "density": 0.9, "mean_length": 17.0}
-    X, truth = make_sequences(10_000, 6, random_state=6503, return_operators=True, **made)
+    X, truth = make_sequences(5000, 6, random_state=6503, return_operators=True, **made)
     grouped, cornered = list_spectral_starts(X, 6, 3)
     for start in (grouped, cornered):
         assert_allclose(start.alpha_1.sum(), 1.0)
@@ -354,7 +354,7 @@ def test_corners_are_the_states_of_an_automaton_that_shows_them():
     """Each symbol leads to one state, so that all states are seen, and no other corners."""
     hmm = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]])
     truth = EMAutomaton.from_hmm([0.5, 0.3, 0.2], hmm, np.eye(3), endprob=0.2).operators_
-    X = EMAutomaton.from_operators(truth).sample(10_000, random_state=0)
+    X = EMAutomaton.from_operators(truth).sample(5000, random_state=0)
     _, cornered = list_spectral_starts(X, 4, 3)
     scores = [EMAutomaton.from_operators(each).score(X) for each in (cornered, truth)]
     assert scores[0] > scores[1] - 0.1

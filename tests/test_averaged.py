@@ -37,7 +37,6 @@ from sklearn_shag.parsing import Forest, Scored
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning, allowed_arcs
 from tests import oracles
 from tests.estimators import (
-    ESTIMATORS,
     REPRESENTATIVES,
     assert_same_model,
     mirror,
@@ -70,7 +69,7 @@ def test(english):
 
 
 @pytest.fixture(scope="module")
-def fitted(train):
+def grammars(train):
     """Three members, each fitted on its own."""
     return [clone(member).fit(train) for _, member in members()]
 
@@ -85,16 +84,16 @@ def frozen(parsers, **options):
 
 
 @pytest.mark.parametrize("weights", [None, [1, 2, 0.5], np.array([5, 0, 5])])
-def test_marginals_are_the_mean_of_those_of_the_members(train, test, fitted, weights):
+def test_marginals_are_the_mean_of_those_of_the_members(train, test, grammars, weights):
     model = AveragedParser(members(), weights=weights, calibrate=False).fit(train)
     some_are_known = allowed_arcs([np.where(tree.heads % 2, -1, tree.heads) for tree in test])
     for allowed in (None, some_are_known):
-        parts = [parser.predict_marginals(test, allowed=allowed) for parser in fitted]
+        parts = [parser.predict_marginals(test, allowed=allowed) for parser in grammars]
         found = model.predict_marginals(test, allowed=allowed)
         assert_all_close(found, np.average(parts, axis=0, weights=weights), rtol=1e-13)
 
 
-def test_trees_are_the_best_of_the_averages(fitted, monkeypatch):
+def test_trees_are_the_best_of_the_averages(grammars, monkeypatch):
     """Found by enumeration. The two ways to decode differ for marginals as wild as these."""
     rng = np.random.default_rng(0)
 
@@ -106,10 +105,10 @@ def test_trees_are_the_best_of_the_averages(fitted, monkeypatch):
             self.marginals = np.concatenate([part.ravel() for part in drawn])
 
     text, found = [["NOUN"] * n for n in (1, 2, 3, 4, 5, 5, 5, 5)], {}
-    for parser in map(type, fitted):
+    for parser in map(type, grammars):
         monkeypatch.setattr(parser, "_forest", lambda self, batch: RandomForest(batch))
     for decoder, transform in [("mbr", np.log), ("max_marginal", np.asarray)]:
-        model = frozen(fitted, decoder=decoder, weights=[1, 2, 3])
+        model = frozen(grammars, decoder=decoder, weights=[1, 2, 3])
         rng = np.random.default_rng(0)
         found[decoder] = model.predict(text)
         rng = np.random.default_rng(0)
@@ -119,9 +118,9 @@ def test_trees_are_the_best_of_the_averages(fitted, monkeypatch):
 
 
 @pytest.mark.parametrize("name", REPRESENTATIVES)
-def test_the_average_of_one_is_that_one(english, test, name):
+def test_the_average_of_one_is_that_one(with_relations, test, name):
     """To the last bit, whatever it is."""
-    parser = clone(ESTIMATORS[name]).fit(english[:60])
+    parser = copy(with_relations(name))
     for weights, decoder in ((None, "mbr"), ([0.3], "max_marginal")):
         parser.set_params(decoder=decoder)
         model = frozen([parser], decoder=decoder, weights=weights)
@@ -135,14 +134,14 @@ def test_the_average_of_one_is_that_one(english, test, name):
 
 
 @pytest.mark.parametrize("weights", [None, [1, 2, 0.5]])
-def test_likelihoods_are_those_of_a_mixture(fitted, weights):
+def test_likelihoods_are_those_of_a_mixture(grammars, weights):
     """By enumeration of all trees under the operators of each member."""
-    model = frozen(fitted, weights=weights)
+    model = frozen(grammars, weights=weights)
     shares = np.ones(3) if weights is None else np.array(weights)
     for symbols in TEXT:
         trees = oracles.projective_trees(len(symbols))
         mixture = np.zeros(len(trees))
-        for parser, share in zip(fitted, shares / shares.sum(), strict=True):
+        for parser, share in zip(grammars, shares / shares.sum(), strict=True):
             known = parser.symbols_.tolist()
             codes = [len(known) + 1, *map(known.index, symbols)]
             values = [oracles.tree_value(parser.operators_, codes, heads) for heads in trees]
@@ -153,13 +152,15 @@ def test_likelihoods_are_those_of_a_mixture(fitted, weights):
         assert_array_equal(found == -np.inf, mixture == 0.0)
 
 
-def test_a_member_without_mass_adds_nothing_to_a_mixture(fitted):
+def test_a_member_without_mass_adds_nothing_to_a_mixture(grammars):
     blind = DeterministicSHAG().fit([["VERB"]], [[0]])  # knows no tree of two tokens
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownSymbolWarning)
         assert blind.conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])[0] == -np.inf
-        found = frozen([fitted[0], blind]).conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])
-        alone = fitted[0].conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])
+        found = frozen([grammars[0], blind]).conditional_log_likelihood(
+            [["VERB", "VERB"]], [[0, 1]]
+        )
+        alone = grammars[0].conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])
         assert_allclose(found, alone + np.log(0.5), rtol=1e-12)
         never = frozen([blind, blind]).conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])
         assert never[0] == -np.inf

@@ -127,10 +127,8 @@ def test_an_entry_of_what_is_predicted_changes_nothing(tagger, trees):
 def test_networks_and_averages_keep_dictionaries_in_files(trees, tmp_path):
     words = read_dictionary(io.StringIO("glorked\tX\t_\tMood=Odd\tglork\n"))
     tagging = {"tags": ["upos", "feats", "lemma"], "dictionary": words}
-    networks = [
-        (f"n{k}", BiaffineParser(max_iter=1, random_state=k, calibrate=False, **tagging))
-        for k in range(2)
-    ]
+    settings = {"hidden_layer_sizes": [8], "max_iter": 1, "calibrate": False}
+    networks = [(f"n{k}", BiaffineParser(random_state=k, **settings, **tagging)) for k in range(2)]
     for model in (networks[0][1], AveragedParser(networks)):
         model.fit(trees)
         save_model(model, tmp_path / "m.npz")

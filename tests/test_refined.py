@@ -211,15 +211,15 @@ def test_forbidden_arcs_have_no_mass_and_sentences_without_a_tree_neither():
 
 @compiled
 def test_long_sentences_are_scaled_by_the_grammar_without_refinements():
-    """Stops of 1e-9 make Z of 200 tokens about 1e-3600."""
-    grammar = random_refined(0, 2, 2, 2)
+    """Stops of 1e-9 make Z of 120 tokens about 1e-2160."""
+    grammar, n = random_refined(0, 2, 2, 2), 120
     small = grammar.refined._replace(alpha_inf=grammar.refined.alpha_inf * 1e-9)
     rest = grammar.unrefined._replace(alpha_inf=grammar.unrefined.alpha_inf * 1e-9)
-    sentence = Potentials(np.array([0, 200]), np.arange(200) % 2)
-    expected, shift = chart(grammar, sentence), 2 * 200 * np.log(1e-9)
-    for arcs in (None, np.full(200 * 201, -900.0), np.full(200 * 201, 900.0)):
+    sentence = Potentials(np.array([0, n]), np.arange(n) % 2)
+    expected, shift = chart(grammar, sentence), 2 * n * np.log(1e-9)
+    for arcs in (None, np.full(n * (n + 1), -900.0), np.full(n * (n + 1), 900.0)):
         found = chart(RefinedGrammar(small, rest), sentence._replace(arcs=arcs))
-        of_arcs = 0.0 if arcs is None else 200 * arcs[0]
+        of_arcs = 0.0 if arcs is None else n * arcs[0]
         assert_allclose(found.log_abs_z, expected.log_abs_z + shift + of_arcs, rtol=1e-11)
         assert_allclose(found.arcs, expected.arcs, atol=1e-10)
 
