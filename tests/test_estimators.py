@@ -30,7 +30,7 @@ Y = [[2, 3, 0], [2, 0, 2], [0]]
 
 
 @pytest.fixture(scope="module", params=MODELS)
-def fitted(request, english):
+def model(request, english):
     return clone(MODELS[request.param]).fit(english)
 
 
@@ -54,9 +54,9 @@ def hard_sentences(trees):
 
 @pytest.mark.filterwarnings("ignore:Values of 1 of 39 sentences leave the range")
 @pytest.mark.parametrize("name", MODELS | ESTIMATORS)
-def test_every_sentence_gets_a_tree_and_distributions_over_heads(name, english):
-    parser = clone((MODELS | ESTIMATORS)[name]).fit(english[:100])
-    trees = [DependencyTree(sentence) for sentence in hard_sentences(english[:100])]
+def test_every_sentence_gets_a_tree_and_distributions_over_heads(name, fitted, trees):
+    parser = fitted(name) if name in ESTIMATORS else clone(MODELS[name]).fit(trees)
+    trees = [DependencyTree(sentence) for sentence in hard_sentences(trees)]
     predicted = parser.predict(trees)
     assert predicted.shape == (len(trees),)
     assert predicted.dtype == object
@@ -143,15 +143,15 @@ def test_heads_of_any_type_of_integer(dtype):
     assert expected.score(X, y) == expected.score(X, Y)
 
 
-def test_probability_of_a_tree_is_the_product_of_its_sequences(fitted, english):
+def test_probability_of_a_tree_is_the_product_of_its_sequences(model, english):
     trees = [tree for tree in english if len(tree) < 12][:30]
-    codes = {symbol: code for code, symbol in enumerate(fitted.symbols_)}
-    found = fitted.score_samples(trees)
+    codes = {symbol: code for code, symbol in enumerate(model.symbols_)}
+    found = model.score_samples(trees)
     for log_probability, tree in zip(found, trees, strict=True):
-        positions = [fitted.operators_.A.shape[0] - 1, *(codes[s] for s in tree.symbols)]
+        positions = [model.operators_.A.shape[0] - 1, *(codes[s] for s in tree.symbols)]
         factors = [
             oracles.sequence_value(
-                fitted.operators_, positions[h], d, [positions[m] for m in modifiers]
+                model.operators_, positions[h], d, [positions[m] for m in modifiers]
             )
             for h, d, modifiers in oracles.tree_sequences(tree.heads.tolist())
         ]
@@ -169,11 +169,11 @@ def test_trees_with_several_roots_are_learned_from_but_have_no_probability():
     assert model.score_samples([["A", "B"]], [[0, 0]])[0] == -np.inf
 
 
-def test_samples_are_trees_over_the_known_symbols(fitted):
-    trees = fitted.sample(20, random_state=0, max_length=60)
+def test_samples_are_trees_over_the_known_symbols(model):
+    trees = model.sample(20, random_state=0, max_length=60)
     assert len(trees) == 20
-    assert trees == fitted.sample(20, random_state=0, max_length=60)
+    assert trees == model.sample(20, random_state=0, max_length=60)
     for tree in trees:
         assert_is_parse(tree.heads, len(tree))
-        assert set(tree.symbols) <= set(fitted.symbols_)
+        assert set(tree.symbols) <= set(model.symbols_)
         assert len(tree) <= 60
