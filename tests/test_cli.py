@@ -193,8 +193,8 @@ def start(*arguments, env=None, **options):
     )
 
 
-def finish(process):
-    out, err = process.communicate(timeout=60)
+def finish(process, given=None):
+    out, err = process.communicate(given, timeout=60)
     # Whether kernels are in the cache depends on what ran before.
     announced = re.compile("^sklearn_shag compiles .*\n", flags=re.MULTILINE)
     return process.returncode, out, announced.sub("", err.decode(locale.getencoding()))
@@ -560,19 +560,15 @@ class TestParse:
         out = run("parse", files / "linear.npz", tmp_path / "in.conllu", *options)
         assert out.encode() == (tmp_path / "expected.conllu").read_bytes()
 
-    def test_standard_output_is_utf_8(self, run, model, tmp_path):
+    def test_standard_output_is_utf_8(self, run, monkeypatch, model, tmp_path):
         """CoNLL-U is UTF-8, whatever encoding the terminal has."""
         tree = DependencyTree(["Čapek", "日本"], [2, 0], upos=["PROPN", "NOUN"])
         write_conllu([tree], tmp_path / "in.conllu")
         run("parse", model, tmp_path / "in.conllu", "-o", tmp_path / "out.conllu")
-        process = start(
-            "parse",
-            model,
-            tmp_path / "in.conllu",
-            stdout=subprocess.PIPE,
-            env=environment(PYTHONIOENCODING="latin-1", PYTHONUTF8="0"),
-        )
-        assert finish(process) == (0, (tmp_path / "out.conllu").read_bytes(), "")
+        stream = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert main(["parse", model, str(tmp_path / "in.conllu")]) == 0
+        assert stream.buffer.getvalue() == (tmp_path / "out.conllu").read_bytes()
 
 
 def cell(value):
@@ -687,18 +683,19 @@ class TestStandardStreams:
         feed(files / "packed.conllu.gz")
         assert run("parse", model, "-", "-o", "-") == expected
 
-    def test_all_in_one_pipe(self, train, test, run, tmp_path):
+    def test_all_in_one_pipe(self, train, test, run, capsys, monkeypatch, tmp_path):
         """What `train` says goes to standard error where standard output is the model."""
         run("train", train, "-o", tmp_path / "model.npz", "--model", "spectral")
         expected = run("parse", tmp_path / "model.npz", test).encode()
-        learner = start("train", train, "-o", "-", "--model", "spectral", stdout=subprocess.PIPE)
-        parser = start("parse", "-", test, stdin=learner.stdout, stdout=subprocess.PIPE)
-        learner.stdout.close()
-        assert finish(parser) == (0, expected, "")
-        said = learner.stderr.read().decode()
-        assert learner.wait(timeout=60) == 0
-        learner.stderr.close()
+        stream = io.TextIOWrapper(io.BytesIO())
+        with monkeypatch.context() as at:
+            at.setattr(sys, "stdout", stream)
+            assert main(["train", train, "-o", "-", "--model", "spectral"]) == 0
+        said = capsys.readouterr().err
         assert re.fullmatch(r"Learned SpectralSHAG from 80 sentences .*; saved to -.*\n", said)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        parser = start("parse", "-", test, **pipes)
+        assert finish(parser, stream.buffer.getvalue()) == (0, expected, "")
 
     def test_model_for_a_terminal(self, capsys, train, monkeypatch):
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
@@ -807,7 +804,7 @@ class TestHelp:
             "test.conllu": "xx_small-ud-test.conllu",
             "test.conllu.gz": "packed.conllu.gz",
             "more.conllu": "xx_small-ud-test.conllu",
-            "own.conllu": "xx_small-ud-train.conllu",
+            "own.conllu": "few.conllu",
             "en.conllu": "few.conllu",
             "model.npz": "tagging.npz" if command == "annotate" else "model.npz",
             "linear.npz": "linear.npz",
