@@ -497,9 +497,9 @@ class TestLoadParser:
             ),
         ],
     )
-    def test_the_english_parser_reads_everyday_sentences(self, text, arcs):
+    def test_the_english_parser_reads_everyday_sentences(self, text, arcs, bundled):
         """Words with rare tags, and relative clauses between a subject and its verb."""
-        (tree,) = load_parser().parse_text(text)
+        (tree,) = bundled.parse_text(text)
         heads = ["root", *tree.forms]
         columns = zip(tree.forms, tree.deprels, tree.heads, strict=True)
         found = [f"{form} {name.split(':')[0]} {heads[head]}" for form, name, head in columns]

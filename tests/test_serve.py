@@ -123,6 +123,7 @@ def as_udpipe_client_sends(fields):
     return {"data": body, "headers": {"Content-Type": message["Content-Type"]}}
 
 
+@pytest.mark.usefixtures("quick_english")
 def test_answers_are_those_of_the_command(serve, english, monkeypatch, capsys):
     address = serve() + "/process"
     long = "\n\n".join(" ".join(tree.forms) for tree in english[:300])  # several pieces
@@ -216,6 +217,7 @@ def test_formats_of_sentences(serve):
     assert [found[1][0].upos[2], found[3][0].forms[0]] == ["PUNCT", "in spite of"]
 
 
+@pytest.mark.usefixtures("quick_english")
 def test_formats_of_trees(serve, bundled, monkeypatch, capsys):
     text = "\ufeffDogs\nbark.\r\n\n  She  didn't see it."
     lines = "--output-format", "jsonl"
