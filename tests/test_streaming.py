@@ -258,7 +258,10 @@ def test_training_on_a_pipe_with_a_name(folder, capsys, monkeypatch):
     assert read_without_card(folder / "piped.npz") == read_without_card(folder / "read.npz")
 
 
-@over("learner", [CRFParser(max_iter=1), BiaffineParser(hidden_layer_sizes=[8], max_iter=1)])
+@over(
+    "learner",
+    [CRFParser(n_features=2**12, max_iter=1), BiaffineParser(hidden_layer_sizes=[8], max_iter=1)],
+)
 def test_training_leaves_no_garbage(english, learner):
     """The command collects it seldom: cycles that held a batch each took 6 kB a token."""
     learner.fit(english[:20])  # what is made once stays
