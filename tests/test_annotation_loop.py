@@ -3,7 +3,6 @@
 import json
 import re
 import warnings
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklearn_shag import CRFParser, load_model, save_model
-from sklearn_shag.cli import _suggest, main
+from sklearn_shag.cli import main
 from sklearn_shag.inspection import suspicious_arcs
 from sklearn_shag.inspection._suspicious import (
     LEAST_VALUE,
@@ -47,7 +46,6 @@ SETTINGS = ("--model", "crf", "--max-iter", "1", "--set", "n_features=4096", "--
 def run(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make_networks_small(monkeypatch)
-    monkeypatch.setattr(_suggest, "CRFParser", partial(CRFParser, n_features=2**12, max_iter=1))
 
     def call(command):
         assert main(command.split()) == 0

@@ -47,6 +47,7 @@ from sklearn_shag.cli import (
     _models,
     _recipe,
     _serve,
+    _suggest,
     _train,
     _training_data,
     main,
@@ -88,6 +89,7 @@ def make_networks_small(monkeypatch):
     """Let the command train networks and taggers in a moment."""
     monkeypatch.setitem(_recipe.LEARNERS, "biaffine", SMALL_NETWORK)
     monkeypatch.setitem(_recipe.LEARNERS, "crf", CRFParser(n_features=2**12, max_iter=1))
+    monkeypatch.setattr(_suggest, "CRFParser", partial(CRFParser, n_features=2**12, max_iter=1))
     small = partial(Tagger, hidden_layer_sizes=[4], max_iter=1, cv=2)
     monkeypatch.setattr(_recipe, "Tagger", small)
     small = partial(Splitter, hidden_layer_sizes=[4], max_iter=1)
@@ -804,7 +806,7 @@ class TestHelp:
             "test.conllu": "xx_small-ud-test.conllu",
             "test.conllu.gz": "packed.conllu.gz",
             "more.conllu": "xx_small-ud-test.conllu",
-            "own.conllu": "few.conllu",
+            "own.conllu": "xx_small-ud-train.conllu",
             "en.conllu": "few.conllu",
             "model.npz": "tagging.npz" if command == "annotate" else "model.npz",
             "linear.npz": "linear.npz",
