@@ -90,6 +90,8 @@ def make_networks_small(monkeypatch):
     monkeypatch.setitem(_recipe.LEARNERS, "biaffine", SMALL_NETWORK)
     monkeypatch.setitem(_recipe.LEARNERS, "crf", CRFParser(n_features=2**12, max_iter=1))
     monkeypatch.setattr(_suggest, "CRFParser", partial(CRFParser, n_features=2**12, max_iter=1))
+    small = partial(BiaffineParser, hidden_layer_sizes=[4], max_iter=1)
+    monkeypatch.setattr(_suggest, "BiaffineParser", small)
     small = partial(Tagger, hidden_layer_sizes=[4], max_iter=1, cv=2)
     monkeypatch.setattr(_recipe, "Tagger", small)
     small = partial(Splitter, hidden_layer_sizes=[4], max_iter=1)
@@ -296,7 +298,10 @@ class TestTrain:
         ("options", "model"),
         [
             ("--model spectral", make_pipeline(TokenFeature("upos"), SpectralSHAG())),
-            ("--model crf --columns upos", make_pipeline(CRFParser(["upos"], random_state=0))),
+            (
+                "--model crf --columns upos --set n_features=4096",
+                make_pipeline(CRFParser(["upos"], n_features=4096, random_state=0)),
+            ),
         ],
     )
     def test_agrees_with_the_library(self, run, train, tmp_path, options, model):
