@@ -206,6 +206,7 @@ def served(monkeypatch):
         "ARCHIVE_URL",
         f"http://127.0.0.1:{server.server_port}/{{name}}/r{{version}}.zip",
     )
+    gc.freeze()  # what was there before takes a second to look at
     yield Bunch(answers=answers, requests=requests, port=server.server_port)
     server.shutdown()
     thread.join()
@@ -214,6 +215,7 @@ def served(monkeypatch):
         # Sockets that requests leaves to the garbage collector after a failure.
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
+    gc.unfreeze()
 
 
 @pytest.fixture
