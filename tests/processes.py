@@ -1,8 +1,11 @@
-"""Programs in processes of their own."""
+"""Programs in processes of their own, and what workers do: to import this takes no time."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import sklearn_shag
@@ -22,3 +25,28 @@ def run(program, source=Path(sklearn_shag.__file__).parents[1], text="", **varia
     )
     assert result.returncode == 0, result.stderr
     return result
+
+
+def shout(text):
+    """What workers do in the tests."""
+    if text == "end":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if text == "fail":
+        raise MemoryError("too much")
+    time.sleep(0.01 * (text == "a"))
+    return Slow() if text == "slow" else text.upper()
+
+
+ARRIVED = threading.Event()
+
+
+class Slow:
+    """A result that its parent takes half a second to read."""
+
+    def __reduce__(self):
+        return _arrive, ()
+
+
+def _arrive():
+    ARRIVED.set()
+    time.sleep(0.5)

@@ -175,7 +175,7 @@ def correct(hand, address, index, tree):
 
 
 @pytest.mark.parametrize(
-    ("kind", "width", "n"), [(Keyboard, 1200, 50), (Mouse, 1200, 12), (Mouse, 390, 12)]
+    ("kind", "width", "n"), [(Keyboard, 1200, 20), (Mouse, 1200, 8), (Mouse, 390, 8)]
 )
 def test_whole_file(browser, tmp_path, kind, width, n):
     """A file is corrected, and the output has what is wanted, to the byte."""
@@ -230,7 +230,7 @@ def test_server_that_is_killed(browser, tmp_path):
     browser.show(1200, 900)
     browser.open(address)
     try:
-        for k in range(200):
+        for k in range(120):
             if k % 40 == 20:
                 browser.wait("document.querySelector('#waiting').hidden")
                 with process:

@@ -74,8 +74,8 @@ CASES = {
     "EMAutomaton from several starts": EMAutomaton(2, n_init=2, tol=0.1, random_state=0),
     "DMV": DMV(tol=0.1),
     "DMV with hidden states": DMV(n_states=2, tol=0.1, random_state=0),
-    "CRF": CRFParser(max_iter=6, early_stopping=True, random_state=0),
-    "calibrated CRF": CRFParser(max_iter=6, random_state=0),
+    "CRF": CRFParser(n_features=2**12, max_iter=6, early_stopping=True, random_state=0),
+    "calibrated CRF": CRFParser(n_features=2**12, max_iter=6, random_state=0),
     "network": BiaffineParser(["upos"], early_stopping=True, **SMALL),
     "calibrated network": BiaffineParser(["upos"], **SMALL),
     "splitter": Splitter(**SMALL),
@@ -183,7 +183,8 @@ def test_a_tagger_within_is_watched_too_except_in_a_search(trees):
 def test_trials_of_both_kinds_of_trees_are_not_watched(trees, monkeypatch):
     monkeypatch.setattr("sklearn_shag.conditional._base.FEW_CROSSING", -1.0)
     watcher = Watcher()
-    model = CRFParser(max_iter=2, calibrate=False, random_state=0).set_callbacks(watcher)
+    model = CRFParser(n_features=2**12, max_iter=2, calibrate=False, random_state=0)
+    model.set_callbacks(watcher)
     assert len(model.fit(trees).trees_scores_) == 2
     assert len(watcher.passes) == 4
     assert [each[0] for each in watcher.seen if isinstance(each[1], str)] == ["setup", "teardown"]
@@ -219,7 +220,7 @@ def test_callbacks_of_workers(trees, tmp_path, backend):
 
 def test_pipelines_pass_them_on(trees):
     watcher = PropagatedWatcher()
-    steps = Splitter(**SMALL), Tagger("upos", **SMALL), CRFParser(max_iter=2)
+    steps = Splitter(**SMALL), Tagger("upos", **SMALL), CRFParser(n_features=2**12, max_iter=2)
     make_parser_pipeline(*steps).set_callbacks(watcher).fit(trees)
     names = [context.estimator_name for context, _ in watcher.passes]
     assert [*dict.fromkeys(names)] == ["Splitter", "Tagger", "CRFParser"]

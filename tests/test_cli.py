@@ -47,6 +47,7 @@ from sklearn_shag.cli import (
     _models,
     _recipe,
     _serve,
+    _suggest,
     _train,
     _training_data,
     main,
@@ -88,6 +89,9 @@ def make_networks_small(monkeypatch):
     """Let the command train networks and taggers in a moment."""
     monkeypatch.setitem(_recipe.LEARNERS, "biaffine", SMALL_NETWORK)
     monkeypatch.setitem(_recipe.LEARNERS, "crf", CRFParser(n_features=2**12, max_iter=1))
+    monkeypatch.setattr(_suggest, "CRFParser", partial(CRFParser, n_features=2**12, max_iter=1))
+    small = partial(BiaffineParser, hidden_layer_sizes=[4], max_iter=1)
+    monkeypatch.setattr(_suggest, "BiaffineParser", small)
     small = partial(Tagger, hidden_layer_sizes=[4], max_iter=1, cv=2)
     monkeypatch.setattr(_recipe, "Tagger", small)
     small = partial(Splitter, hidden_layer_sizes=[4], max_iter=1)
@@ -193,8 +197,8 @@ def start(*arguments, env=None, **options):
     )
 
 
-def finish(process):
-    out, err = process.communicate(timeout=60)
+def finish(process, given=None):
+    out, err = process.communicate(given, timeout=60)
     # Whether kernels are in the cache depends on what ran before.
     announced = re.compile("^sklearn_shag compiles .*\n", flags=re.MULTILINE)
     return process.returncode, out, announced.sub("", err.decode(locale.getencoding()))
@@ -294,7 +298,10 @@ class TestTrain:
         ("options", "model"),
         [
             ("--model spectral", make_pipeline(TokenFeature("upos"), SpectralSHAG())),
-            ("--model crf --columns upos", make_pipeline(CRFParser(["upos"], random_state=0))),
+            (
+                "--model crf --columns upos --set n_features=4096",
+                make_pipeline(CRFParser(["upos"], n_features=4096, random_state=0)),
+            ),
         ],
     )
     def test_agrees_with_the_library(self, run, train, tmp_path, options, model):
@@ -560,19 +567,15 @@ class TestParse:
         out = run("parse", files / "linear.npz", tmp_path / "in.conllu", *options)
         assert out.encode() == (tmp_path / "expected.conllu").read_bytes()
 
-    def test_standard_output_is_utf_8(self, run, model, tmp_path):
+    def test_standard_output_is_utf_8(self, run, monkeypatch, model, tmp_path):
         """CoNLL-U is UTF-8, whatever encoding the terminal has."""
         tree = DependencyTree(["Čapek", "日本"], [2, 0], upos=["PROPN", "NOUN"])
         write_conllu([tree], tmp_path / "in.conllu")
         run("parse", model, tmp_path / "in.conllu", "-o", tmp_path / "out.conllu")
-        process = start(
-            "parse",
-            model,
-            tmp_path / "in.conllu",
-            stdout=subprocess.PIPE,
-            env=environment(PYTHONIOENCODING="latin-1", PYTHONUTF8="0"),
-        )
-        assert finish(process) == (0, (tmp_path / "out.conllu").read_bytes(), "")
+        stream = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert main(["parse", model, str(tmp_path / "in.conllu")]) == 0
+        assert stream.buffer.getvalue() == (tmp_path / "out.conllu").read_bytes()
 
 
 def cell(value):
@@ -687,18 +690,19 @@ class TestStandardStreams:
         feed(files / "packed.conllu.gz")
         assert run("parse", model, "-", "-o", "-") == expected
 
-    def test_all_in_one_pipe(self, train, test, run, tmp_path):
+    def test_all_in_one_pipe(self, train, test, run, capsys, monkeypatch, tmp_path):
         """What `train` says goes to standard error where standard output is the model."""
         run("train", train, "-o", tmp_path / "model.npz", "--model", "spectral")
         expected = run("parse", tmp_path / "model.npz", test).encode()
-        learner = start("train", train, "-o", "-", "--model", "spectral", stdout=subprocess.PIPE)
-        parser = start("parse", "-", test, stdin=learner.stdout, stdout=subprocess.PIPE)
-        learner.stdout.close()
-        assert finish(parser) == (0, expected, "")
-        said = learner.stderr.read().decode()
-        assert learner.wait(timeout=60) == 0
-        learner.stderr.close()
+        stream = io.TextIOWrapper(io.BytesIO())
+        with monkeypatch.context() as at:
+            at.setattr(sys, "stdout", stream)
+            assert main(["train", train, "-o", "-", "--model", "spectral"]) == 0
+        said = capsys.readouterr().err
         assert re.fullmatch(r"Learned SpectralSHAG from 80 sentences .*; saved to -.*\n", said)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        parser = start("parse", "-", test, **pipes)
+        assert finish(parser, stream.buffer.getvalue()) == (0, expected, "")
 
     def test_model_for_a_terminal(self, capsys, train, monkeypatch):
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)

@@ -10,6 +10,7 @@ from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
 
 import sklearn_shag
+from tests.test_architecture import parse
 
 # As scikit-learn (test_docstrings.py): results have names, and docstrings begin and end where one
 # likes.
@@ -96,7 +97,7 @@ def test_private_summaries_name_their_objects():
     """Nobody has to read the neighbours of a function to understand what it is for."""
     kinds, summaries = (ast.Module, ast.ClassDef, ast.FunctionDef), []
     for path in Path(sklearn_shag.__file__).parent.rglob("*.py"):
-        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        nodes = ast.walk(parse(path))
         docs = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds)]
         summaries += [doc.split("\n\n")[0] for doc in docs if doc and not SECTION.search(doc)]
     relative = [summary for summary in summaries if RELATIVE.search(summary)]

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 import pytest
 
 from sklearn_shag import service
-from sklearn_shag.datasets import load_parser
 from sklearn_shag.service import AppServer
 from sklearn_shag.service._app import PAGE, ParserApp
 from sklearn_shag.service._models import open_served
@@ -207,7 +206,7 @@ class Harness:
 
 
 @pytest.fixture(scope="module")
-def seen():
+def seen(bundled):
     """What the script has found."""
     if not LOOK.exists():
         pytest.skip("doc/look.py is not part of this copy")
@@ -215,7 +214,7 @@ def seen():
     browser = look.find_browser()
     if browser is None:
         pytest.skip("Chromium is not installed, so the page of the service is not tested")
-    served = open_served(load_parser(), 500)
+    served = open_served(bundled, 500)
     other = served._replace(splitter=None, tasks=["parser"])
     harness = Harness(ParserApp({"english": served, MARK: other}, False, 2**22, 120.0))
     server = AppServer(harness, "127.0.0.1", 0, 8)
@@ -232,11 +231,11 @@ def seen():
     return found
 
 
-def test_trees_are_drawn(seen):
+def test_trees_are_drawn(seen, bundled):
     """Words, heads, relations and colours are those of the parser."""
     assert seen["started"]
     assert seen["example"].count(". ") == 1
-    best = [trees[0] for trees in load_parser().parse_text(TEXT, n_best=1, confidence=True)]
+    best = [trees[0] for trees in bundled.parse_text(TEXT, n_best=1, confidence=True)]
     assert [figure["text"] for figure in seen["figures"]] == [tree.text for tree in best]
     colors = {}
     for figure, tree in zip(seen["figures"], best, strict=True):
@@ -278,8 +277,8 @@ def test_arcs_that_are_pointed_at_or_have_the_focus(seen):
     }
 
 
-def test_tables_and_further_trees(seen):
-    tree, second = load_parser().parse_text(TEXT, n_best=2)[0]
+def test_tables_and_further_trees(seen, bundled):
+    tree, second = bundled.parse_text(TEXT, n_best=2)[0]
     for table, own in ((seen["table"], tree), (seen["table_of_second"], second)):
         assert [row[1] for row in table] == ["Word", *own.forms]
         assert [row[7] for row in table] == ["Relation", *own.deprels]
@@ -289,13 +288,13 @@ def test_tables_and_further_trees(seen):
     assert [arc["relation"] for arc in seen["second"]["arcs"]] == list(second.deprels)
 
 
-def test_what_is_seen_as_text(seen):
+def test_what_is_seen_as_text(seen, bundled):
     """The second tree of the first sentence, which was chosen, and the best one of the other."""
     from io import StringIO
 
     from sklearn_shag.treebank import read_conllu
 
-    first, other = load_parser().parse_text(TEXT, n_best=2)
+    first, other = bundled.parse_text(TEXT, n_best=2)
     expected = [first[1], other[0]]
     written = read_conllu(StringIO(seen["conllu"]))
     texts = [tree.text for tree in expected]

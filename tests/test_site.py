@@ -107,59 +107,60 @@ def test_citations_of_the_theory_become_links():
     assert found == CITATIONS
 
 
-NEEDS_CHROMIUM = pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
-
-
 def test_where_there_is_no_chromium_nothing_is_looked_at(site):
     result = run_script("look.py", site, PATH=str(site))
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("Chromium is not installed (none of chromium, ")
 
 
-@NEEDS_CHROMIUM
-def test_what_readers_would_see_broken_is_seen(site):
-    fraction = "<math><mfrac><mi>a</mi><mi>b</mi></mfrac></math>"
-    flat = '<math><mfrac style="display: contents"><mi>a</mi><mi>b</mi></mfrac></math>'
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory):
+    """What is seen of a site with broken pages, and of the same site once they are mended."""
+    if shutil.which("chromium") is None:
+        pytest.skip("needs Chromium")
+    site, said = tmp_path_factory.mktemp("site"), []
+    (site / "style.css").touch()
+    (site / "guide").mkdir()
     (site / "figure.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9"/>')
+    fraction = "<math><mfrac><mi>a</mi><mi>b</mi></mfrac></math>"
     (site / "fine.html").write_text(f"{PAGE}{fraction}<pre style='overflow-x: auto'>{'wide' * 99}")
+    flat = '<math><mfrac style="display: contents"><mi>a</mi><mi>b</mi></mfrac></math>'
     (site / "broken.html").write_text(
         f'{PAGE}{flat}<img src="missing.svg"><script src="https://cdn.org/a.js"></script>'
         '<div style="width: 1000px"><p>wide</p></div>'
     )
-    (site / "search.html").write_text(
-        '<div id="search-results"><li><a>module.SpectralSHAG</a></li></div>'
-    )
-    result = run_script("look.py", site)
-    assert result.returncode == 1, result.stderr
-    lines = result.stdout.splitlines()
-    assert lines[-1] == "7 problems"
+    for name in ("network", "a", "b", "c"):
+        (site / "guide" / f"{name}.html").write_text(PAGE.replace("figure.svg", "../figure.svg"))
+    for order in ("abc", "ab"):
+        names = [*order, "network", "c"]
+        links = "".join(f'<li><a href="guide/{name}.html">{name}</a></li>' for name in names)
+        own = '<li><a href="fine.html">module.SpectralSHAG</a></li>'
+        (site / "search.html").write_text(f'<ul id="search-results">{links}{own}</ul>')
+        said.append(run_script("look.py", site))
+        (site / "broken.html").unlink(missing_ok=True)
+    assert [(each.returncode, each.stderr) for each in said] == [(1, ""), (0, "")]
+    return [each.stdout.splitlines() for each in said]
+
+
+def test_what_readers_would_see_broken_is_seen(looked_at):
+    lines, mended = looked_at
+    assert lines[-1] == "8 problems"
     for width in (1280, 390):
         page = f"broken.html, {width} pixels: "
         assert f"{page}the figure missing.svg is missing" in lines
         assert f"{page}a formula is not drawn: ab" in lines
         assert f"{page}it asks for https://cdn.org/a.js" in lines
     assert any(line.startswith("broken.html, 390 pixels: it is wider") for line in lines)
-    (site / "broken.html").unlink()
-    assert run_script("look.py", site).stdout.splitlines()[-1] == "0 problems"
+    assert mended[-1] == "0 problems"
 
 
-@NEEDS_CHROMIUM
-def test_searches_must_find_their_page_among_the_first_three(site):
-    (site / "figure.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9"/>')
-    (site / "guide").mkdir()
-    for name in ("network", "a", "b", "c"):
-        (site / "guide" / f"{name}.html").write_text(PAGE.replace("figure.svg", "../figure.svg"))
-    for order, problems in (("abc", 1), ("ab", 0)):
-        names = [*order, "network", "c"]
-        links = "".join(f'<li><a href="guide/{name}.html">{name}</a></li>' for name in names)
-        own = '<li><a href="index.html">module.SpectralSHAG</a></li>'
-        (site / "search.html").write_text(f'<ul id="search-results">{links}{own}</ul>')
-        said = run_script("look.py", site).stdout
-        assert said.splitlines()[-1] == f"{problems} problems"
-        assert ("it does not find GPU in guide/network.html among the first" in said) == problems
+def test_searches_must_find_their_page_among_the_first_three(looked_at):
+    told = "it does not find GPU in guide/network.html among the first"
+    assert [told in "\n".join(lines) for lines in looked_at] == [True, False]
 
 
-def test_snippets_lead_from_text_and_from_a_treebank_to_pictures(tmp_path):
+@pytest.mark.filterwarnings("error")
+def test_snippets_lead_from_text_and_from_a_treebank_to_pictures(tmp_path, monkeypatch):
     """As "Getting started" has them: copied into one session, in a folder with a treebank."""
     folder = DOC / "guide" / "snippets"
     text = (DOC / "guide" / "start.rst").read_text(encoding="utf-8")
@@ -168,14 +169,8 @@ def test_snippets_lead_from_text_and_from_a_treebank_to_pictures(tmp_path):
     snippets = {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     assert snippets["install"] == "$ pip install .\n"
     shutil.copy(load_english().filename, tmp_path / "train.conllu")
-    path = os.pathsep.join([str(DOC.parent), os.environ.get("PYTHONPATH", "")])
-    code = "".join(snippets[name] for name in included[1:])
-    subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=tmp_path,
-        check=True,
-        env={**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg"},
-    )
+    monkeypatch.chdir(tmp_path)
+    exec("".join(snippets[name] for name in included[1:]), {})
     for name in ("tree.svg", "parsed.svg", "compared.svg"):
         assert "<svg" in (tmp_path / name).read_text(encoding="utf-8")
 

@@ -9,7 +9,6 @@ import pytest
 
 import sklearn_shag
 from sklearn_shag import BiaffineParser, read_card, save_model
-from sklearn_shag.datasets import load_parser
 from sklearn_shag.parsing import head_probabilities
 from sklearn_shag.treebank import DependencyTree
 from tests.test_packaging import CONFIG
@@ -46,14 +45,14 @@ def words_of(doc):
     return [token for token in doc if not token.is_space]
 
 
-def test_all_columns_are_those_of_the_parser():
+def test_all_columns_are_those_of_the_parser(bundled):
     nlp = make(model="english")
     doc = nlp(TEXT)
     assert doc.text == TEXT
     assert [t.text for t in doc] == [t.text for t in nlp.make_doc(TEXT)]
     sentences = [[t.text for t in words_of(sentence)] for sentence in doc.sents]
     assert [len(sentence) for sentence in sentences] == [3, 7, 3]
-    trees = load_parser().parse([DependencyTree(forms) for forms in sentences])
+    trees = bundled.parse([DependencyTree(forms) for forms in sentences])
     for sentence, tree in zip(doc.sents, trees, strict=True):
         words = words_of(sentence)
         places = {token.i: k for k, token in enumerate(words, start=1)}
@@ -79,10 +78,10 @@ def test_the_example_of_the_guide():
     assert f"# {', '.join(found['phrases'])}\n" in block
 
 
-def test_sentences_begin_where_the_splitter_says():
+def test_sentences_begin_where_the_splitter_says(bundled):
     text = "no capitals here. and yes!  it (is) so.\n\nmore"
     sentences = [s.text.strip() for s in make()(text).sents]
-    assert sentences == [tree.text for tree in load_parser().parse_text(text)]
+    assert sentences == [tree.text for tree in bundled.parse_text(text)]
 
 
 def test_sentences_of_the_document_stay():
@@ -132,14 +131,14 @@ def test_many_documents_and_processes_of_spacy(tmp_path):
     assert [doc.to_json() for doc in docs] == 3 * alone
 
 
-def test_no_more_documents_wait_than_a_batch_has(monkeypatch):
+def test_no_more_documents_wait_than_a_batch_has(monkeypatch, bundled):
     nlp, taken = make(), []
     texts = (taken.append(k) or nlp.make_doc(f"It has {k} legs.") for k in range(9))
     ((_, component),) = nlp.pipeline
     for done, _ in enumerate(component.pipe(texts, batch_size=2)):
         assert len(taken) <= done + 4
     # Of long documents, fewer than a batch are split at once.
-    sizes, splitter = [], load_parser().steps[0][1]
+    sizes, splitter = [], bundled.steps[0][1]
     monkeypatch.setattr("sklearn_shag.documents._spacy.CHUNK", 100)
     find = type(splitter)._find_ends
     monkeypatch.setattr(
@@ -152,11 +151,11 @@ def test_no_more_documents_wait_than_a_batch_has(monkeypatch):
     assert max(sizes) < 100 + 2 * len(TEXT)
 
 
-def test_settings(english):
-    trees = load_parser().parse([DependencyTree(["It", "rains", "and", "it", "snows", "."])])
+def test_settings(english, bundled):
+    trees = bundled.parse([DependencyTree(["It", "rains", "and", "it", "snows", "."])])
     doc = make(confidence=True)("It rains and it snows.")
     given = [token._.head_probability for token in doc]
-    marginals = load_parser().predict_marginals(trees)
+    marginals = bundled.predict_marginals(trees)
     assert given == pytest.approx(
         head_probabilities(marginals, [tree.heads for tree in trees])[0], abs=1e-4
     )
@@ -168,9 +167,7 @@ def test_settings(english):
     text = "The man the dog the cat saw bit slept."
     for unique in ("auto", [], ["nsubj", "obj"]):
         doc = make(unique_relations=unique)(text)
-        (tree,) = load_parser().parse(
-            [DependencyTree([t.text for t in doc])], unique_relations=unique
-        )
+        (tree,) = bundled.parse([DependencyTree([t.text for t in doc])], unique_relations=unique)
         assert [t.dep_.lower() for t in doc] == list(tree.deprels)
     with pytest.raises(ValueError, match="confidence"):
         make(confidence="perhaps")

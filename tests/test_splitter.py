@@ -21,7 +21,6 @@ from sklearn_shag import (
     make_parser_pipeline,
     save_model,
 )
-from sklearn_shag.cli._main import main
 from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.network import _characters
 from sklearn_shag.treebank import (
@@ -807,29 +806,6 @@ def test_pipelines_parse_text(model, english):
     assert list(model.iter_parse_text(io.StringIO(text), chunk_size=1)) == expected
     for method in (model.predict, model.parse, model.predict_marginals, model.score, model.fit):
         assert not not_refused([(text, "parse_text"), ([text], "parse_text")], method, TypeError)
-
-
-# The command line
-
-
-@pytest.fixture
-def text_model(model, tmp_path):
-    save_model(model, tmp_path / "model.npz")
-    return str(tmp_path / "model.npz")
-
-
-def test_command_parses_text(text_model, model, tmp_path, capsys, monkeypatch):
-    """The same by several workers, and numbered through."""
-    text = "The cat sat. It slept.\n\nI do not think so.\n\n" * 30
-    (tmp_path / "a.txt").write_text(text)
-    ((_, trees),) = model.iter_parse_texts([text], ["a"])
-    expected = "".join(tree.to_conllu() for tree in trees)
-    for size, workers in ((10**6, "1"), (300, "2")):
-        read_at_once(monkeypatch, size)
-        command = ["parse", text_model, str(tmp_path / "a.txt"), "--input", "text"]
-        assert main([*command, "--n-jobs", workers]) == 0
-        assert capsys.readouterr().out == expected
-    assert expected.count("# sent_id = a-7\n") == expected.count("# newdoc id = a\n") == 1
 
 
 # The bundled parser

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shutil
 import zipfile
 from pathlib import Path
@@ -29,34 +30,43 @@ class Folder:
 
     def __init__(self, path):
         self.path = Path(path)
-        self._snapshot = self._content()
-        self._original = self._snapshot
+        paths = sorted(self.path.rglob("*"))
+        self._contents = {path: None if path.is_dir() else path.read_bytes() for path in paths}
+        self._snapshot = self._original = self._states()
 
     def take_snapshot(self):
         """Remember what is there now as what changes are told from."""
-        self._snapshot = self._content()
+        self._snapshot = self._states()
 
     def changes(self):
-        """List the files that were changed, made or removed since the snapshot."""
-        content = self._content()
+        """List the files that were written, made or removed since the snapshot."""
+        states = self._states()
         return [
-            str(path.relative_to(self.path))
-            for path in sorted(content.keys() | self._snapshot.keys())
-            if content.get(path) != self._snapshot.get(path)  # empty folders do not count
+            os.path.relpath(path, self.path)
+            for path in sorted(states.keys() | self._snapshot.keys())
+            if states.get(path) != self._snapshot.get(path)  # empty folders do not count
         ]
 
     def restore(self):
         """Bring everything back to how it was in the beginning."""
-        content = self._content()
-        if content != self._original:
-            for path in sorted(content, reverse=True):
-                path.rmdir() if content[path] is None else path.unlink()
-            for path, text in sorted(self._original.items()):
-                path.mkdir() if text is None else path.write_bytes(text)
+        if self._states() != self._original:
+            for path in sorted(self.path.rglob("*"), reverse=True):
+                path.rmdir() if path.is_dir() else path.unlink()
+            for path, content in self._contents.items():
+                path.mkdir() if content is None else path.write_bytes(content)
+            self._original = self._states()
         self._snapshot = self._original
 
-    def _content(self):
-        return {path: None if path.is_dir() else path.read_bytes() for path in self.path.rglob("*")}
+    def _states(self):
+        """Return what the system says of files: to read them takes longer than most mistakes."""
+        states = {}
+        for folder, folders, names in os.walk(self.path):
+            states |= dict.fromkeys(os.path.join(folder, name) for name in folders)
+            for name in names:
+                path = os.path.join(folder, name)
+                status = os.stat(path)
+                states[path] = status.st_ino, status.st_size, status.st_mtime_ns
+        return states
 
 
 def fill(folder, trees):

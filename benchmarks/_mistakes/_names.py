@@ -2,8 +2,8 @@
 
 import contextlib
 
-from sklearn_shag import DeterministicSHAG
-from sklearn_shag.datasets import load_english
+from sklearn_shag import CRFParser, DeterministicSHAG
+from sklearn_shag.datasets import load_english, load_parser
 
 IMPORTS = """
 import io, os, pickle, re
@@ -106,6 +106,8 @@ def make_names():
         "y": [tree.heads.tolist() for tree in trees],
         "docs": [Doc(tree) for tree in trees],
         "model": DeterministicSHAG().fit(trees),
+        "linear": CRFParser(["symbol"], max_iter=1).fit(trees),
+        "english": load_parser(),
     }
     exec(SENTENCES, names)
     return names

@@ -304,9 +304,9 @@ MISTAKES = [
     ),
     Mistake("TextParser(3).fit([])", raises(ValueError, r"'parser'")),
     Mistake("TextParser(model).fit([])", raises(ValueError, r"implementing 'parse_texts'")),
-    Mistake("TextParser(clone(load_parser())).fit([])", raises(ValueError, r"not fitted")),
+    Mistake("TextParser(clone(english)).fit([])", raises(ValueError, r"not fitted")),
     *(
-        Mistake(f"load_parser().parse_texts({arguments})", raises(error, words))
+        Mistake(f"english.parse_texts({arguments})", raises(error, words))
         for arguments, error, words in (
             ("'Dogs bark.'", TypeError, r"text"),
             ("['a'], ['']", ValueError, r"The id of a text must be one line"),
@@ -339,7 +339,7 @@ MISTAKES = [
     ),
     Mistake("trees[0]._repr_html_()", works("'overflow-x: auto' in result")),
     Mistake(
-        "list(load_parser()[0].iter_split_text('nul.txt'))",
+        "list(english[0].iter_split_text('nul.txt'))",
         raises(ValueError, r"nul\.txt:2: NUL is not a character of a text"),
         before=r"Path('nul.txt').write_text('x' * 2000 + '\n\0b')",
     ),
@@ -364,18 +364,18 @@ MISTAKES = [
         raises(FileNotFoundError, r"holds no \.txt or \.txt\.gz file"),
     ),
     Mistake(
-        "load_parser().parse_texts(['Dogs bark.', 'a\\0b'], ['zero', 'one'])",
+        "english.parse_texts(['Dogs bark.', 'a\\0b'], ['zero', 'one'])",
         raises(ValueError, r"id 'one' is refused: .*'\\x00' at 1"),
     ),
     Mistake(
-        "load_parser().parse_texts(['a', None])",
+        "english.parse_texts(['a', None])",
         raises(TypeError, r"id 1 is refused: text must be a str, got None"),
     ),
     *(
         Mistake(
             call,
             Must((r"left out",), warning="UserWarning", times=2, check=check),
-            before="texts = ['Dogs bark.', 'a\\0b', 'It rains.', None]; parser = load_parser()",
+            before="texts = ['Dogs bark.', 'a\\0b', 'It rains.', None]; parser = english",
         )
         for call, check in (
             ("dict(parser.iter_parse_texts(texts, on_error='skip'))", "list(result) == [0, 2]"),
