@@ -549,7 +549,7 @@ def test_the_process_finishes_what_is_under_way(number):
         sent = {b"": False, head + form[:-1]: False, b"GET /models HTT": False, head + form: True}
         with ThreadPoolExecutor(20) as threads:
             # All threads that answer have work, so that the rest has to wait.
-            fields = ALL | {"data": 150 * f"{TEXT}\n\n"}
+            fields = ALL | {"data": 300 * f"{TEXT}\n\n"}
             long = [threads.submit(ask, f"{server}/process", fields) for _ in range(17)]
             time.sleep(0.5)
             others = [stack.enter_context(socket.create_connection(address)) for _ in sent]
@@ -567,7 +567,7 @@ def test_the_process_finishes_what_is_under_way(number):
             for work in long:
                 status, answer = work.result()
                 assert status == 200
-                assert answer["result"].count("# sent_id = ") == 300
+                assert answer["result"].count("# sent_id = ") == 600
         assert (process.wait(120), process.stderr.read()) == (0, b"")
 
 
