@@ -203,7 +203,7 @@ def learn(splitter, trees, raw, encoder, options):
 def keep_sure_lemmas(lemmas, trees):
     """Keep the lemmas that words with a tag nearly always have in trees.
 
-    The others are made by the tagger's edits, as it knows the context: "her" is "she" or "her".
+    The others are made by the tagger's edits, since the tagger reads the sentence.
     """
     counts = defaultdict(Counter)
     for tree in trees:

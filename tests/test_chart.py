@@ -36,14 +36,6 @@ N_SYMBOLS = 4  # one of them unknown
 ROUTES = ("fast", "scaled")
 
 
-@pytest.fixture
-def any_grammar(random_grammar):
-    def make(seed, n_states, signed=False):
-        return random_grammar(seed, n_symbols=N_SYMBOLS - 1, n_states=n_states, signed=signed)
-
-    return make
-
-
 def chart_by(route, operators, given, **options):
     """By the chart, with a grammar as parsers keep it, or by the oracle."""
     packed = pack_grammar(operators) if route == "fast" else ScaledGrammar(operators, None)

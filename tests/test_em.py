@@ -391,6 +391,7 @@ def test_fit_is_em_by_hand(english, smoothing, tol, max_iter):
             moments_start(moments.bigrams, 3), prefix_trees[pair], prior, max_iter, tol
         )
         assert_all_close(automaton_of(model, pair), automaton, rtol=1e-7, atol=1e-12)
+        assert_allclose(automaton_of(model, pair).alpha_1, automaton.alpha_1, rtol=1e-8)
         if head == n_symbols:
             if smoothing:
                 uses = uses_of_a_sequence(automaton)

@@ -50,16 +50,6 @@ CUT = [LONGEST_UNCUT - 1, *range(LONGEST_UNCUT, LONGEST_UNCUT + 11)]
 PROBED = list(range(N_PROBED - 1, N_PROBED + 3))
 
 
-@pytest.fixture
-def any_grammar(random_grammar):
-    """Make a grammar of random operators without probabilistic meaning."""
-
-    def make(seed, n_states, signed=False):
-        return random_grammar(seed, n_symbols=N_SYMBOLS - 1, n_states=n_states, signed=signed)
-
-    return make
-
-
 def even_grammar(seed, n_states):
     """Make a grammar for which values of sentences of any length are near 1."""
     rng = np.random.default_rng(seed)
@@ -140,13 +130,6 @@ def assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-8):
         assert sign[k] == scaled.sign
         assert_allclose(log_abs_z[k], scaled.log_abs_z, rtol=rtol)
         assert_allclose(marginals[k], scaled.marginals, rtol=rtol, atol=1e-14)
-
-
-def repaired(marginals):
-    """Clip marginals and make them a distribution."""
-    marginals = np.maximum(marginals, 1e-12)
-    marginals[np.arange(len(marginals)), np.arange(len(marginals)) + 1] = 0.0
-    return marginals / marginals.sum(axis=1, keepdims=True)
 
 
 @over("n_states", [1, 2, 8, 9])
@@ -349,7 +332,7 @@ class TestLadder:
                     is_out, sign = is_out or sign != 0, 0
             n_out_of_either += is_out
             expected = np.ones((len(sentence), len(sentence) + 1))
-            expected = repaired(scaled.marginals if sign else expected)
+            expected = oracles.repaired(scaled.marginals if sign else expected)
             assert_allclose(marginals[k], expected, rtol=1e-7, atol=1e-11)
             assert_allclose(marginals[k].sum(axis=1), 1.0, rtol=1e-12)
             with np.errstate(divide="ignore"):
@@ -404,7 +387,7 @@ class TestLadder:
         with pytest.warns(UserWarning, match="Values of 1 of 1 sentences leave the range"):
             marginals = parse(list_raw, operators, fallback, *encoded(sentences))[0]
         expected = inside_outside(fallback, sentences[0]).marginals
-        assert_allclose(marginals, repaired(expected), rtol=1e-9)
+        assert_allclose(marginals, oracles.repaired(expected), rtol=1e-9)
 
     @over(("changes", "codes", "taken"), CHANGES.values())
     @over("n_states", [1, 2])

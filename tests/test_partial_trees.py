@@ -40,6 +40,7 @@ def partial():
 
 
 def rewritten(trees):
+    """What is left of trees in a file."""
     file = io.StringIO()
     write_conllu(trees, file)
     return read_conllu(io.StringIO(file.getvalue()))

@@ -40,12 +40,12 @@ from sklearn_shag.treebank import (
     remove_punctuation,
     to_text,
     to_trees,
-    write_conllu,
 )
 from sklearn_shag.treebank._graphemes import find_joined
 from tests.estimators import assert_same_model
 from tests.faults import not_refused
 from tests.loops import over
+from tests.test_partial_trees import rewritten
 from tests.test_streaming import read_at_once
 
 # White space of all kinds, what MISC and comments write in another way, and letters of more than
@@ -78,13 +78,6 @@ def model(splitter, english):
     return pipeline.fit(english[:200])
 
 
-def written(trees):
-    """What is left of trees in a file."""
-    file = io.StringIO()
-    write_conllu(trees, file)
-    return read_conllu(io.StringIO(file.getvalue()))
-
-
 @cache
 def official_validator(level, composed):
     validator = pytest.importorskip("udtools.validator", reason="needs udtools").Validator
@@ -105,9 +98,9 @@ def assert_valid(trees, level, text=""):
 def assert_keeps(trees, text):
     """Nothing is lost or changed: white space, forms, and where they are."""
     assert_valid(trees, 1, text)
-    assert join_text(trees) == join_text(written(trees)) == text
+    assert join_text(trees) == join_text(rewritten(trees)) == text
     for tree in trees:
-        assert tree.to_conllu() == written([tree])[0].to_conllu()
+        assert tree.to_conllu() == rewritten([tree])[0].to_conllu()
         ranges = {token.first: token for token in tree.multiword_tokens}
         position = 0
         while position < len(tree):

@@ -163,13 +163,11 @@ class AveragedParser(CalibratedMixin, Ensemble):
     >>> round(model.score(test), 3)
     0.835
 
-    Parameters of members can be searched, together with the weights; that trees do not depend on
-    the calibration saves time:
+    Parameters of members can be searched, together with the weights:
 
     >>> from sklearn.model_selection import GridSearchCV
     >>> grid = {"spectral__n_states": [2, 4], "weights": [[1, 1], [2, 1]]}
-    >>> search = GridSearchCV(model.set_params(calibrate=False), grid, cv=2)
-    >>> search.fit(train).best_params_
+    >>> GridSearchCV(model, grid, cv=2).fit(train).best_params_
     {'spectral__n_states': 4, 'weights': [1, 1]}
 
     Parsers of other languages, here English and its mirror image, parse sentences without trees.
