@@ -11,7 +11,7 @@ from sklearn_shag.conditional import without_heads
 from sklearn_shag.encoding import list_values
 from sklearn_shag.network import _augmentation, _estimators
 from sklearn_shag.network._augmentation import add_copies, respell, respell_lemmas
-from sklearn_shag.network._tags import read_tags
+from sklearn_shag.network._tags import apply_script, collect_tags, encode_tags, read_tags
 from sklearn_shag.treebank import ENDS, SENTENCE, DependencyTree
 from tests.estimators import assert_same_model, same
 
@@ -49,13 +49,34 @@ def test_final_marks_without_dependents_go(monkeypatch, words, heads, n_left):
     n, n_copied = 2 + len(words), n_left * (n_left < len(words))
     examples = without_heads(None, np.array([0, 2, n]), np.arange(n)[:, np.newaxis], np.arange(2))
     examples = examples._replace(heads=np.array([2, 0, *heads]))
-    found, text = add_copies(examples, [["before", "this"], words], np.random.RandomState(0))
+    found, text = add_copies(examples, [["before", "this"], words], {}, np.random.RandomState(0))
     assert text[:2] == [["before", "this"], words]
     assert text[2:] == [words[:n_left]] * (n_copied > 0)
     assert found.copied.tolist() == [1] * (n_copied > 0)
     assert found.tags.ravel().tolist() == [*range(n), *range(2, 2 + n_copied)]
     assert found.heads[n:].tolist() == heads[:n_copied]
     assert found.weights.tolist() == [0, 1, 1][: 2 + (n_copied > 0)]
+
+
+@pytest.mark.parametrize("kind", ["quotes", "capitals", "small letters", "unfinished"])
+def test_copies_have_the_lemmas_of_their_originals(english, monkeypatch, kind):
+    """As far as their edits are known; those of originals do not change."""
+    monkeypatch.setattr(_augmentation, "SHARES", {kind: 1.0})
+    trees = english[:100]
+    tags = [read_tags(COLUMNS, tree) for tree in trees]
+    values = collect_tags(COLUMNS, tags, 2)
+    indptr = np.cumsum([0, *map(len, trees)])
+    examples = without_heads(None, indptr, encode_tags(values, tags, indptr[-1]), np.ones(100))
+    found, words = add_copies(examples, trees, values, np.random.RandomState(0))
+    np.testing.assert_array_equal(found.tags[: indptr[-1]], examples.tags)
+    n_known = 0
+    for s, copy, codes in zip(
+        found.copied, words[100:], np.split(found.tags, found.indptr[1:-1])[100:], strict=True
+    ):
+        for form, lemma, code in zip(copy, trees[s].lemmas, codes[:, 1], strict=False):
+            assert code < 0 or apply_script(values["lemma"][code], form) == lemma
+            n_known += code >= 0
+    assert n_known > 0.85 * sum(map(len, words[100:]))
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])

@@ -66,15 +66,15 @@ def spectral_starts(sequences, tree, outcomes, n_states, n_contexts):
     _visit_prefixes(predictor, tree, states, visits, np.empty(spectral.alpha_1.size))
     furthest = FURTHEST * np.median(np.abs(states).max(axis=1))
     states = states.clip(-furthest, furthest)
-    rng = np.random.RandomState(0)
-    places = rng.choice(visits.size, N_PLACES, p=visits / visits.sum())
+    places = np.random.RandomState(0).choice(visits.size, N_PLACES, p=visits / visits.sum())
     places, counts = np.unique(places, return_counts=True)
     n_different = len(np.unique(states[places].round(7), axis=0))
 
     @one_thread("openmp")
     def find_groups(n_groups):
-        groups = KMeans(min(n_groups, n_different), n_init=2, random_state=0)
-        return groups.fit(states[places], sample_weight=counts)
+        return KMeans(min(n_groups, n_different), n_init=2, random_state=0).fit(
+            states[places], sample_weight=counts
+        )
 
     own = find_groups(n).predict(states)
     moves = (tree.symbol[1:] * n + own[1:]) * n + own[tree.parent[1:]]

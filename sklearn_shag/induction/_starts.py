@@ -102,8 +102,9 @@ def from_operators(operators, n_symbols, form):
             "apart: it begins in state 0 and goes on in state 1. Take operators_ of another DMV or "
             "of DeterministicSHAG('first')."
         )
-    counts = gather_counts(operators, form)
-    return estimate_model(counts, form._replace(prior=0.0, inference="map")).means
+    return estimate_model(
+        gather_counts(operators, form), form._replace(prior=0.0, inference="map")
+    ).means
 
 
 def _make_harmonic(text, n_symbols, form):

@@ -183,8 +183,7 @@ class DependencyTreeDisplay(Display):
         step = min(_LEVEL, _HIGHEST / layout.n_levels)
         is_compared = self.heads is not None and self.tree.heads is not None
         baseline = _MARGIN + (sum(heights) + 0.06) + (_LEGEND if is_compared else 0.0)
-        height = baseline + step * layout.n_levels + _MARGIN
-        self._make_canvas(ax, max(width, 3.0), height)
+        self._make_canvas(ax, max(width, 3.0), baseline + step * layout.n_levels + _MARGIN)
         self._write(rows, layout.centres, heights, baseline)
         self.arcs_ = {}
         for kind, arcs in self.arcs.items():

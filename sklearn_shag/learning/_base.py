@@ -250,8 +250,10 @@ class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):
     """
 
     def _draw(self, n_samples, max_length, rng):
-        drawn = sample_derivations(self.operators_, n_samples, rng, max_length=max_length)
-        return decode_trees(self.symbols_, *drawn)
+        return decode_trees(
+            self.symbols_,
+            *sample_derivations(self.operators_, n_samples, rng, max_length=max_length),
+        )
 
 
 def _pack_grammars(*grammars):

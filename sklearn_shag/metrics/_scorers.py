@@ -175,8 +175,9 @@ def las_scorer(
     )
     sentences, _ = check_sentences(X)
     y_true = _true_trees(sentences, y)
-    y_pred = parser.parse(transform(sentences))
-    return labeled_attachment_score(y_true, y_pred, sample_weight=sample_weight)
+    return labeled_attachment_score(
+        y_true, parser.parse(transform(sentences)), sample_weight=sample_weight
+    )
 
 
 def _true_trees(sentences, y):

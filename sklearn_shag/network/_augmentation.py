@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.treebank import SENTENCE, TOKEN, marks_punctuation
+from sklearn_shag.network._tags import edit_copies
+from sklearn_shag.treebank import SENTENCE, TOKEN, compose_words, marks_punctuation
 
 QUOTES, CAPITALS, SMALL, UNFINISHED = "quotes", "capitals", "small letters", "unfinished"
 # Shares of sentences of which a copy is made. Those that the change would leave as they are, such
@@ -90,7 +91,7 @@ def respell_lemmas(lemmas):
     return others | lemmas
 
 
-def add_copies(examples, sentences, rng):
+def add_copies(examples, sentences, tag_values, rng):
     """Add altered copies of some sentences, drawn at random, behind all of them.
 
     Parameters
@@ -99,12 +100,15 @@ def add_copies(examples, sentences, rng):
         Without codes.
     sentences : list of DependencyTree or sequences of str
         Words.
+    tag_values : dict of list of str
+        The known values of each learned column.
     rng : RandomState
 
     Returns
     -------
     examples : Examples
-        Copies have the heads, labels, tags and weights of their originals.
+        Copies have the heads, labels, tags and weights of their originals. Lemmas stay as well:
+        their edits begin at the altered words.
     words : list of lists of str
         The words of all sentences.
     """
@@ -120,6 +124,11 @@ def add_copies(examples, sentences, rng):
     begins = np.append(indptr[:-1], indptr[copied])
     places = np.arange(ends[-1]) + np.repeat(begins - ends[:-1], np.diff(ends))
     parts = {name: getattr(examples, name)[places] for name in ("heads", "labels", "tags")}
+    if "lemma" in tag_values:
+        edits = parts["tags"][:, list(tag_values).index("lemma")]
+        edits[:] = edit_copies(
+            tag_values["lemma"], edits, places, compose_words(list(chain(*words)))
+        )
     weights = np.append(examples.weights, examples.weights[copied])
     if examples.lessons:  # copies may be shorter; they have the one tree of the teacher
         parts["lessons"] = [*examples.lessons, *[None] * len(copied)]

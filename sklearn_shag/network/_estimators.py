@@ -320,8 +320,11 @@ class TagLearner(NetworkLearner):
     def _list_learned(self, start):
         """Return the fitted attributes about tags, and `embeddings_name_`."""
         name = name_source(self._context_source()) if start.weights.moments.size else None
-        of_tags = {"tag_values_": start.tag_values, "tag_factors_": start.tag_factors}
-        return of_tags | {"embeddings_name_": name}
+        return {
+            "tag_values_": start.tag_values,
+            "tag_factors_": start.tag_factors,
+            "embeddings_name_": name,
+        }
 
     def _network(self):
         """Return the OpenNetwork of the learned weights."""
@@ -338,7 +341,7 @@ class TagLearner(NetworkLearner):
     def _encode_words(self, examples, start, sentences, rng):
         """Return Examples with codes, and with altered copies if these are wanted."""
         if self._makes_copies(start):
-            examples, sentences = add_copies(examples, sentences, rng)
+            examples, sentences = add_copies(examples, sentences, start.tag_values, rng)
         codes = self._encode_columns(start.columns, start.weights, sentences, examples.indptr)
         return examples._replace(codes=codes)
 

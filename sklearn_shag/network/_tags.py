@@ -96,6 +96,30 @@ def apply_script(script, form):
     return edits[1] + "".join(letters[begin:end]) + edits[3] if begin < end else None
 
 
+def edit_copies(scripts, codes, places, forms):
+    """Find the edits from altered copies of forms to the lemmas of their originals.
+
+    Parameters
+    ----------
+    scripts : sequence of str
+        The known edit scripts, sorted.
+    codes : int ndarray of shape (n_tokens,)
+        Those of the originals among them, negative where they are not known.
+    places : int ndarray of shape (n_tokens,)
+        The place of the original of each token among all forms, its own if it is no copy.
+    forms : sequence of str of length n_tokens
+
+    Returns
+    -------
+    codes : int ndarray of shape (n_tokens,)
+        Those of all forms, UNSEEN where they are not known.
+    """
+    originals = zip(codes.tolist(), places.tolist(), strict=True)
+    lemmas = [apply_script(scripts[code], forms[t]) or forms[t] for code, t in originals]
+    edits = list(map(edit_script, forms, lemmas))
+    return np.where(codes < 0, UNSEEN, encode_labels([edits], scripts))
+
+
 def read_tags(columns, sentence):
     """List the values of the learned columns of a sentence.
 

@@ -41,8 +41,7 @@ class _SequenceSampler:
         state, modifiers = self.alpha_1, []
         while len(modifiers) < max_length:
             moved = self.A @ state
-            masses = np.append(moved @ self.mass, self.alpha_inf @ state)
-            outcome = draw_outcome(masses, rng)
+            outcome = draw_outcome(np.append(moved @ self.mass, self.alpha_inf @ state), rng)
             if outcome >= moved.shape[0]:
                 break
             modifiers.append(outcome)
