@@ -29,7 +29,7 @@ import argparse
 import gc
 import hashlib
 from collections import Counter, defaultdict
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -176,14 +176,15 @@ def read_raw(splitter, trees, options):
     return texts
 
 
-def learn(splitter, trees, raw, encoder, options):
+def learn(splitter, treebanks, raw, encoder, options):
     """A splitter and a student of networks that read vectors in context, with its tagger."""
-    members = []
+    members, trees, lemmas = [], list(chain(*treebanks)), list_sure_lemmas(treebanks)
     for seed in range(options.seed, options.seed + N_TEACHERS):
         settings = {"embeddings": encoder, "calibrate": False, "random_state": seed}
         reader = BiaffineParser(tags=LEARNED, **settings)
         path = options.work / f"teacher-{seed}.npz"
         members.append(make_once(path, encoder, lambda reader=reader: reader.fit(trees)))
+        members[-1].tagger_.lemmas_ = lemmas
     teacher, table = average(members), encoder.to_table([*trees, *raw])
     settings = {"embeddings": table, "random_state": options.seed}
     sizes = {"hidden_layer_sizes": UNITS, "max_iter": N_PASSES}
@@ -195,25 +196,26 @@ def learn(splitter, trees, raw, encoder, options):
     tagger = Tagger(LEARNED, **sizes, **settings)
     path = options.work / "tagger.npz"
     tagger = make_once(path, None, lambda: tagger.fit([*trees, *teacher.parse(raw)]))
-    tagger.lemmas_ = keep_sure_lemmas(tagger.lemmas_, trees)
+    tagger.lemmas_ = lemmas
     parser.set_params(tags=LEARNED).tagger_ = tagger
     return make_parser_pipeline(splitter, parser)
 
 
-def keep_sure_lemmas(lemmas, trees):
-    """Keep the lemmas that words with a tag nearly always have in trees.
+def list_sure_lemmas(treebanks):
+    """List the lemmas that words with a tag nearly always have in the first treebank with them.
 
     The others are made by the tagger's edits, since the tagger reads the sentence.
     """
-    counts = defaultdict(Counter)
-    for tree in trees:
-        for form, tag, lemma in zip(tree.forms, tree.upos, tree.lemmas, strict=True):
-            counts[f"{form}\t{tag}"][lemma] += 1
-    return {
-        word: lemma
-        for word, lemma in lemmas.items()
-        if word in counts and counts[word][lemma] >= SURE * counts[word].total()
-    }
+    found = {}
+    for trees in treebanks:
+        counts = defaultdict(Counter)
+        for tree in trees:
+            for form, tag, lemma in zip(tree.forms, tree.upos, tree.lemmas, strict=True):
+                counts[f"{form}\t{tag}"][lemma] += 1
+        for word, own in counts.items():
+            lemma, n = own.most_common(1)[0]
+            found.setdefault(word, lemma if n >= SURE * own.total() else None)
+    return {word: lemma for word, lemma in found.items() if lemma}
 
 
 def print_digests(folders, files):
@@ -242,17 +244,17 @@ def main():
     with one_thread():
         first, *others = (treebank.train for treebank in treebanks.values())
         others = [tree for own in others for tree in own]
-        trees = [*first, *Convention().fit(first, others).transform(others)]
+        learned = first, Convention().fit(first, others).transform(others)
         splitter = Splitter(hidden_layer_sizes=SPLITTER, random_state=options.seed + BEST)
         path = options.work / "splitter.npz"
-        splitter = make_once(path, None, lambda: splitter.fit(trees))
-        texts = read_raw(splitter, trees, options)
+        splitter = make_once(path, None, lambda: splitter.fit(list(chain(*learned))))
+        texts = read_raw(splitter, list(chain(*learned)), options)
         parts = texts | {name: treebank.train for name, treebank in reversed(treebanks.items())}
         for sentences in parts.values():  # sentences of several parts are as in the last one
             keep_vectors(reader, sentences, options.work / "vectors")
         raw = [sentence for sentences in texts.values() for sentence in sentences]
         full, target = options.work / "full.npz", options.work / "english.npz"
-        model = make_once(full, None, lambda: learn(splitter, trees, raw, encoder, options))
+        model = make_once(full, None, lambda: learn(splitter, learned, raw, encoder, options))
         for state in ("full", "rounded"):
             if state == "rounded":
                 splitter, network = model[0], model[-1]

@@ -26,7 +26,7 @@ class NamedParser(NamedTuple):
 PARSERS = {
     "english": NamedParser(
         None,
-        "4d4e2f678dcfc87f8ac67e13f99c9aa94dc7545fc33352930bad3f7570c90b1d",
+        "d9d1579d673c537e7123b0ecf8a8582afeb934d88006dd13eb4dbc9e4069dbe9",
         {
             "licence": "CC BY-SA 4.0",
             "treebanks": ["UD_English-EWT", "UD_English-GUM, nine genres"],
