@@ -127,16 +127,6 @@ def random_grammar():
     return make
 
 
-@pytest.fixture
-def any_grammar(random_grammar):
-    """Make a grammar of three known symbols, for tests of charts."""
-
-    def make(seed, n_states, signed=False):
-        return random_grammar(seed, n_states=n_states, signed=signed)
-
-    return make
-
-
 @pytest.fixture(scope="session")
 def official():
     """The official evaluation, of true and predicted trees."""

@@ -90,16 +90,11 @@ def sequence_value(operators, head, direction, symbols):
     return operators.alpha_inf[head, direction] @ state
 
 
-def tree_value(operators, codes, heads, arc_scores=None, stop_scores=None, value_of=sequence_value):
-    """Product over the halves of a tree, with arc and stop factors; codes[0] is the root's."""
+def tree_value(operators, codes, heads, value_of=sequence_value):
+    """Product over the halves of a tree; codes[0] is that of the root symbol."""
     value = 1.0
     for h, direction, modifiers in tree_sequences(heads):
         value *= value_of(operators, codes[h], direction, [codes[m] for m in modifiers])
-        if stop_scores is not None:
-            value *= stop_scores[h, direction]
-        for m in modifiers:
-            if arc_scores is not None:
-                value *= arc_scores[h, m]
     return value
 
 
@@ -112,12 +107,6 @@ def sum_trees(trees, values):
     return np.sum(values), of_arcs / np.sum(values)
 
 
-def partition_and_marginals(operators, codes, single_root=True, arc_scores=None, stop_scores=None):
-    trees = projective_trees(len(codes) - 1, single_root)
-    values = [tree_value(operators, codes, heads, arc_scores, stop_scores) for heads in trees]
-    return sum_trees(trees, values)
-
-
 def enumerate_loss(scores, known):
     """log Z - log Z(known), over projective trees, and its derivatives by the scores of arcs."""
     trees = np.array(projective_trees(len(known)))
@@ -125,17 +114,6 @@ def enumerate_loss(scores, known):
     z, of_arcs = sum_trees(trees, values)
     z_known, of_known_arcs = sum_trees(trees, values * [fits(tree, known) for tree in trees])
     return np.log(z / z_known), of_arcs - of_known_arcs
-
-
-def expected_counts(operators, codes, single_root=True, arc_scores=None, stop_scores=None):
-    """Posterior uses of every operator entry: tree by tree, by products of matrices."""
-    z = 0.0
-    counts = [np.zeros_like(part) for part in operators]
-    for heads in projective_trees(len(codes) - 1, single_root):
-        value = tree_value(operators, codes, heads, arc_scores, stop_scores)
-        z += value
-        add_counts(counts, operators, codes, heads, value)
-    return [count / z for count in counts]
 
 
 def add_counts(counts, operators, codes, heads, value):
@@ -189,9 +167,10 @@ def log_factors(heads, arcs=None, memory=None, arc_memory=None, stop_memory=None
 
 
 class Uses(NamedTuple):
-    """A sentence by enumeration: Z, and expected uses in the layout of Potentials."""
+    """A sentence by an oracle: Z, and expected uses in the layout of Potentials."""
 
-    z: float
+    sign: float  # of Z
+    log_abs_z: float
     arcs: np.ndarray  # (N, N + 1)
     arc_memory: np.ndarray  # (N, N + 1, k)
     stop_memory: np.ndarray  # (N, 2, k)
@@ -211,7 +190,7 @@ def enumerate_uses(
         memory = None
     n_classes = max([np.shape(f)[-1] for f in (arc_memory, stop_memory) if f is not None] or [1])
     positions = [operators.A.shape[0] - 1, *codes]
-    z, of_arcs = 0.0, np.zeros((n, n + 1, n_classes))
+    z, of_arcs = np.float64(0.0), np.zeros((n, n + 1, n_classes))
     of_stops = np.zeros((n, 2, n_classes))
     counts = [np.zeros_like(part) for part in operators]
     for heads in projective_trees(n):
@@ -224,10 +203,10 @@ def enumerate_uses(
             of_arcs[place] += value
         for place in stop_places:
             of_stops[place] += value
-    per_tree = 1 / z if z else np.nan
-    of_arcs, of_stops = of_arcs * per_tree, of_stops * per_tree
-    counts = [count * per_tree for count in counts]
-    return Uses(z, of_arcs.sum(axis=2), of_arcs, of_stops, counts)
+    with np.errstate(all="ignore"):
+        log_abs_z, of_arcs, of_stops = np.log(abs(z)), of_arcs / z, of_stops / z
+        counts = [count / z for count in counts]
+    return Uses(np.sign(z), log_abs_z, of_arcs.sum(axis=2), of_arcs, of_stops, counts)
 
 
 def random_factors(rng, lengths, n_symbols, n_classes=1, forbidden=0.0):

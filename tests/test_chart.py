@@ -1,4 +1,4 @@
-"""The public chart, by both routes, against enumeration and the oracle."""
+"""The public chart, against enumeration and the oracle in logarithms."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from sklearn_shag.parsing import (
     inside_outside,
     pack_grammar,
 )
-from sklearn_shag.parsing._chart import cut_chunks, run_charts, sum_up_sentences
+from sklearn_shag.parsing._chart import cut_chunks, run_charts
 from sklearn_shag.parsing._fast_driver import WITHOUT_MASS
 from sklearn_shag.parsing._losses import sum_up_losses
 from sklearn_shag.parsing._potentials import (
@@ -27,20 +27,15 @@ from sklearn_shag.parsing._potentials import (
     longest_counted,
     take_potentials,
 )
-from tests import oracles, scaled_chart
+from tests import log_chart, oracles
 from tests.loops import assert_all_close, over
-from tests.scaled_chart import ScaledGrammar
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 N_SYMBOLS = 4  # one of them unknown
-ROUTES = ("fast", "scaled")
 
 
-def chart_by(route, operators, given, **options):
-    """By the chart, with a grammar as parsers keep it, or by the oracle."""
-    packed = pack_grammar(operators) if route == "fast" else ScaledGrammar(operators, None)
-    potentials = check_potentials(Potentials(**given), N_SYMBOLS)
-    return sum_up_sentences(packed, potentials, **options)
+def sum_up(operators, given, **options):
+    return chart(operators, Potentials(**given), **options)
 
 
 def drawn(seed, lengths, n_classes=1, forbidden=0.0):
@@ -52,48 +47,52 @@ def drawn(seed, lengths, n_classes=1, forbidden=0.0):
 LENGTHS = [5, 1, 2, 3, 4, 4, 1, 5, 2, 3]
 
 
+def uses_of(results, given, s):
+    """What the chart has found of one sentence, as oracles give it."""
+    arrays = {name: getattr(results, name) for name in ("arcs", "arc_memory", "stop_memory")}
+    uses = oracles.of_sentence(arrays, given["indptr"], s)
+    return oracles.Uses(results.sign[s], results.log_abs_z[s], **uses, counts=None)
+
+
+def assert_same_uses(found, expected, rtol=1e-8, atol=1e-9):
+    """Of one sentence; of factors that there are."""
+    assert found.sign == expected.sign
+    for one, other in zip(found[1:5], expected[1:5], strict=True):
+        if one is not None:
+            assert_allclose(one, other, rtol=rtol, atol=atol)
+
+
 @over("forbidden", [0.0, 0.25])
 @over("n_classes", [1, 2, 4])
 @over("signed", [True, False])
 @over("n_states", [1, 2, 9])
 def test_every_factor_comes_out_as_its_expected_use(
-    any_grammar, n_states, signed, n_classes, forbidden
+    random_grammar, n_states, signed, n_classes, forbidden
 ):
-    operators = any_grammar(n_states, n_states, signed)
+    """Of the chart and of the oracle, by enumeration."""
+    operators = random_grammar(n_states, n_states=n_states, signed=signed)
     given = drawn(n_classes, LENGTHS, n_classes, forbidden)
-    enumerated = [
-        oracles.enumerate_uses(operators, **oracles.of_sentence(given, given["indptr"], s))
-        for s in range(len(LENGTHS))
-    ]
-    for route in ROUTES:
-        assert_enumerated(route, operators, given, enumerated)
-
-
-def assert_enumerated(route, operators, given, enumerated):
     weights = np.random.default_rng(0).uniform(0, 2, size=len(LENGTHS))
-    results = chart_by(route, operators, given, counts=True, weights=weights)
-    found = {name: getattr(results, name) for name in ("arcs", "arc_memory", "stop_memory")}
+    results = sum_up(operators, given, counts=True, sample_weight=weights)
     expected_counts = [np.zeros_like(part) for part in operators]
-    for s, (weight, expected) in enumerate(zip(weights, enumerated, strict=True)):
-        uses = oracles.of_sentence(found, given["indptr"], s)
-        assert results.sign[s] == np.sign(expected.z)
-        if expected.z == 0:
-            assert results.log_abs_z[s] == -np.inf
-            assert all(np.isnan(part).all() for part in uses.values())
-            continue
-        assert results.route[s] == 0
-        assert_allclose(results.log_abs_z[s], np.log(abs(expected.z)), rtol=1e-9, atol=1e-9)
-        for name, part in uses.items():
-            assert_allclose(part, getattr(expected, name), rtol=1e-8, atol=1e-9)
-        for total, part in zip(expected_counts, expected.counts, strict=True):
-            total += weight * part
+    for s, weight in enumerate(weights):
+        factors = oracles.of_sentence(given, given["indptr"], s)
+        expected = oracles.enumerate_uses(operators, **factors)
+        in_logs = log_chart.sum_up(operators, **factors)
+        assert_same_uses(uses_of(results, given, s), expected)
+        assert_same_uses(in_logs, expected)
+        assert results.route[s] == (0 if expected.sign else 3)
+        if expected.sign:
+            assert_all_close(in_logs.counts, expected.counts, rtol=1e-8, atol=1e-9)
+            for total, part in zip(expected_counts, expected.counts, strict=True):
+                total += weight * part
     assert_all_close(results.counts, expected_counts, rtol=1e-8, atol=1e-9)
 
 
 @over("absent", ["arcs", "memory", "arc_memory", "stop_memory"])
 @over("n_states", [1, 2])
-def test_absent_factors_are_one(any_grammar, n_states, absent):
-    operators, given = any_grammar(3, n_states), drawn(3, LENGTHS, 2)
+def test_absent_factors_are_one(random_grammar, n_states, absent):
+    operators, given = random_grammar(3, n_states=n_states), drawn(3, LENGTHS, 2)
     if absent == "memory":  # no class but one
         given = drawn(3, LENGTHS, 1)
         ones = {"memory": np.zeros_like(given["memory"])}
@@ -110,8 +109,8 @@ def test_absent_factors_are_one(any_grammar, n_states, absent):
             assert_allclose(getattr(without, name), getattr(with_ones, name), atol=1e-12)
 
 
-def test_without_a_grammar_there_are_factors_alone(any_grammar):
-    ones = Operators(*(np.ones_like(part) for part in any_grammar(0, 1)))
+def test_without_a_grammar_there_are_factors_alone(random_grammar):
+    ones = Operators(*(np.ones_like(part) for part in random_grammar(0, n_states=1)))
     given = drawn(4, LENGTHS, 2)
     expected = chart(ones, Potentials(**given))
     found = chart(None, Potentials(**{**given, "codes": None}))
@@ -125,9 +124,9 @@ def test_without_a_grammar_there_are_factors_alone(any_grammar):
 @over("spread", [1.0, 18.0])
 @over("known", [0.0, 0.5])
 def test_routes_agree_on_scores_as_parsers_have_them(
-    any_grammar, monkeypatch, n_states, n_classes, spread, known
+    random_grammar, monkeypatch, n_states, n_classes, spread, known
 ):
-    operators, lengths = any_grammar(8, n_states), [4, 12, 25, 26, 40]
+    operators, lengths = random_grammar(8, n_states=n_states), [4, 12, 25, 26, 40]
     if numba.config.DISABLE_JIT:  # tiles of shorter sentences
         lengths = [4, 12]
         monkeypatch.setattr(_fast_driver, "LONGEST_UNCUT", 5)
@@ -140,50 +139,44 @@ def test_routes_agree_on_scores_as_parsers_have_them(
             scores[m, np.arange(n + 1) != m] = -np.inf
         rows.append(scores.ravel())
     given["arcs"] = np.concatenate(rows)
-    fast, scaled = (chart_by(route, operators, given) for route in ("fast", "scaled"))
-    assert_array_equal(fast.sign, scaled.sign)
-    assert_same_uses(fast, scaled)
+    assert_in_range(operators, given)
 
 
-def assert_same_uses(fast, scaled):
-    """Both charts find the same, the fast one of all sentences."""
-    assert_array_equal(fast.route, 0)
-    assert_allclose(fast.log_abs_z, scaled.log_abs_z, rtol=1e-11)
-    for name in ("arcs", "arc_memory", "stop_memory"):
-        assert_allclose(getattr(fast, name), getattr(scaled, name), rtol=0, atol=1e-9)
+def assert_in_range(operators, given):
+    """The chart takes all sentences, and finds what the oracle finds."""
+    results = sum_up(operators, given, counts=True)
+    assert_array_equal(results.route, 0)
+    sentences = [oracles.of_sentence(given, given["indptr"], s) for s in range(len(results.sign))]
+    expected = [log_chart.sum_up(operators, **sentence) for sentence in sentences]
+    for s, of_sentence in enumerate(expected):
+        assert_same_uses(uses_of(results, given, s), of_sentence)
+    assert_allclose(results.log_abs_z, [each.log_abs_z for each in expected], rtol=1e-11)
+    counts = zip(*[each.counts for each in expected], strict=True)
+    assert_all_close(results.counts, map(sum, counts), rtol=1e-8, atol=1e-9)
+    without = sum_up(operators, given, marginals=False)
+    assert_array_equal(without.log_abs_z, results.log_abs_z)
 
 
 @compiled
 @over(("n_states", "n_tokens", "n_classes"), [(2, 81, 2), (1, 210, 3), (2, 301, 1)])
-def test_long_sentences_agree_with_the_scaled_chart(any_grammar, n_states, n_tokens, n_classes):
+def test_long_sentences_agree_with_the_oracle(random_grammar, n_states, n_tokens, n_classes):
     """In larger tiles, and scaled window by window: tokens change the value by many factors."""
-    operators = any_grammar(12, n_states)
+    operators = random_grammar(12, n_states=n_states)
     operators = operators._replace(A=operators.A * 10.0 ** np.array([-3, 2, 0, 1])[:, None, None])
     given = drawn(12, [n_tokens, 30], n_classes)
     given["codes"] = np.sort(given["codes"][:n_tokens]).tolist() + [0] * 30
-    assert_same_uses(*(chart_by(route, operators, given) for route in ROUTES))
-
-
-def assert_in_range(operators, given, atol=1e-9):
-    """What the fast chart takes is what the scaled one finds."""
-    fast, scaled = (chart_by(route, operators, given, counts=True) for route in ("fast", "scaled"))
-    assert_array_equal(fast.route, 0)
-    assert_allclose(fast.log_abs_z, scaled.log_abs_z, rtol=1e-11)
-    assert_allclose(fast.arcs, scaled.arcs, rtol=0, atol=atol)
-    assert_all_close(fast.counts, scaled.counts, rtol=1e-8, atol=atol)
-    without = chart_by("fast", operators, given, marginals=False)
-    assert_array_equal(without.log_abs_z, fast.log_abs_z)
+    assert_in_range(operators, given)
 
 
 @compiled
 @over("n_states", [1, 2])
 @over("spread", [40.0, 60.0])
 @over("n_classes", [1, 2])
-def test_halves_that_are_too_small_but_of_no_use(any_grammar, n_states, spread, n_classes):
+def test_halves_that_are_too_small_but_of_no_use(random_grammar, n_states, spread, n_classes):
     """Beside the best heads of some tokens the others are worth nothing, but not exactly."""
     given = drawn(13, [20, 30, 8], n_classes)
     given["arcs"] = spread * np.random.default_rng(13).normal(size=given["arcs"].size)
-    assert_in_range(any_grammar(13, n_states), given)
+    assert_in_range(random_grammar(13, n_states=n_states), given)
 
 
 @compiled
@@ -197,9 +190,9 @@ def test_a_head_that_all_tokens_want():
 
 @compiled
 @over("n_states", [2, 4])
-def test_states_of_next_to_no_weight(any_grammar, n_states):
+def test_states_of_next_to_no_weight(random_grammar, n_states):
     """As rounding leaves them in operators that were learned from moments."""
-    operators = any_grammar(14, n_states, signed=True)
+    operators = random_grammar(14, n_states=n_states, signed=True)
     operators.alpha_1[:, :, 1:] *= 1e-40
     operators.A[..., 1:, :] *= 1e-55
     given = drawn(14, [24, 9])
@@ -213,9 +206,9 @@ def test_states_of_next_to_no_weight(any_grammar, n_states):
 @over("n_states", [1, 2])
 @over("n_tokens", [30, 61, 130])
 @over("share", [0.8, 1.0])
-def test_known_heads_of_long_sentences(any_grammar, n_states, n_tokens, share):
+def test_known_heads_of_long_sentences(random_grammar, n_states, n_tokens, share):
     """The first tokens, or a window of them, have no tree of their own that tells the scale."""
-    operators = any_grammar(15, n_states)
+    operators = random_grammar(15, n_states=n_states)
     operators = operators._replace(A=0.02 * operators.A)
     rng, heads = np.random.default_rng(15), np.empty(n_tokens, dtype=int)
     nest_heads(heads, 0, n_tokens, 0, rng)
@@ -238,9 +231,9 @@ def nest_heads(heads, begin, end, above, rng):
 
 @compiled
 @over("n_states", [1, 3])
-def test_neither_workers_nor_neighbours_decide_over_a_bit(any_grammar, n_states, monkeypatch):
+def test_neither_workers_nor_neighbours_decide_over_a_bit(random_grammar, n_states, monkeypatch):
     monkeypatch.setattr("sklearn_shag.parsing._chart.cut_chunks", lambda n, _: cut_chunks(n, 2e4))
-    operators = any_grammar(9, n_states)
+    operators = random_grammar(9, n_states=n_states)
     rng = np.random.default_rng(9)
     given = drawn(9, rng.integers(1, 30, size=40), 2)
     weights = rng.uniform(size=40)
@@ -261,8 +254,8 @@ def test_neither_workers_nor_neighbours_decide_over_a_bit(any_grammar, n_states,
             assert_array_equal(getattr(result, name).reshape(part.shape), part)
 
 
-def test_sentences_without_mass_are_left_alone(any_grammar):
-    operators, given = any_grammar(10, 2), drawn(10, [3, 4, 2], 2)
+def test_sentences_without_mass_are_left_alone(random_grammar):
+    operators, given = random_grammar(10, n_states=2), drawn(10, [3, 4, 2], 2)
     given["arcs"][12:] = np.where(np.arange(given["arcs"].size - 12) < 5, -np.inf, 0.0)
     result = chart(operators, Potentials(**given), counts=True)
     assert result.sign.tolist() == [1, 0, 1]
@@ -301,8 +294,8 @@ TO_EACH_OTHER = np.array([-np.inf, -np.inf, 0, -np.inf, 0, -np.inf])
 @over("n_states", [1, 2])
 @over("counts", [False, True])
 @over("arcs", [np.full(6, -np.inf), TO_EACH_OTHER])
-def test_forbidden_arcs_leave_no_tree(any_grammar, n_states, counts, arcs):
-    operators = any_grammar(0, n_states, signed=n_states > 1)
+def test_forbidden_arcs_leave_no_tree(random_grammar, n_states, counts, arcs):
+    operators = random_grammar(0, n_states=n_states, signed=n_states > 1)
     arcs = np.concatenate([np.zeros(6), arcs])
     potentials = Potentials(np.array([0, 2, 4]), np.zeros(4, dtype=int), arcs)
     result = chart(operators, potentials, counts=counts)
@@ -312,8 +305,8 @@ def test_forbidden_arcs_leave_no_tree(any_grammar, n_states, counts, arcs):
         assert_equal(result.counts, alone.counts)
 
 
-def test_what_cancels_or_vanishes_is_out_of_range(any_grammar, monkeypatch):
-    ones = Operators(*(np.ones_like(part) for part in any_grammar(0, 2)))
+def test_what_cancels_or_vanishes_is_out_of_range(random_grammar, monkeypatch):
+    ones = Operators(*(np.ones_like(part) for part in random_grammar(0, n_states=2)))
     cancels = ones._replace(alpha_inf=ones.alpha_inf * [1.0, -1.0])
     vanishes = ones._replace(alpha_1=ones.alpha_1 * 1e-170, alpha_inf=ones.alpha_inf * 1e-170)
     potentials = Potentials(np.array([0, 1]), [0])
@@ -332,9 +325,9 @@ def test_what_cancels_or_vanishes_is_out_of_range(any_grammar, monkeypatch):
 @compiled
 @over("n_states", [1, 2])
 @over("share", [0.0, 0.02, 1.0])
-def test_where_there_is_a_tree_it_is_counted(any_grammar, n_states, share):
+def test_where_there_is_a_tree_it_is_counted(random_grammar, n_states, share):
     """In the longest sentences of which that is said: one tree, or a part that has many more."""
-    packed = pack_grammar(any_grammar(0, n_states, signed=True))
+    packed = pack_grammar(random_grammar(0, n_states=n_states, signed=True))
     n = longest_counted(packed)
     allowed = np.random.default_rng(0).uniform(size=(n, n + 1)) < share
     allowed[n // 3 :] = False
@@ -349,8 +342,8 @@ def test_where_there_is_a_tree_it_is_counted(any_grammar, n_states, share):
 @compiled
 @over("n_states", [1, 2])
 @over("counts", [False, True])
-def test_to_count_derivations_compiles_nothing(any_grammar, n_states, counts):
-    operators = any_grammar(0, n_states)
+def test_to_count_derivations_compiles_nothing(random_grammar, n_states, counts):
+    operators = random_grammar(0, n_states=n_states)
     kernels = _fast_driver.run_one_by_one.dispatcher, _fast_driver.run_lockstep.dispatcher
     compiled_for = []
     for impossible in (False, True):
@@ -361,29 +354,28 @@ def test_to_count_derivations_compiles_nothing(any_grammar, n_states, counts):
 
 
 class TestInsideOutside:
-    """Of one sentence, what the oracle and the enumeration find; and what is refused."""
+    """Of one sentence, what the enumeration finds; and what is refused."""
 
     @over("n_states", [1, 2, 3])
     @over("signed", [True, False])
     @over("with_scores", [False, True])
-    def test_agrees_with_the_enumeration_and_the_oracle(
-        self, random_grammar, signed, n_states, with_scores
-    ):
+    def test_agrees_with_the_enumeration(self, random_grammar, signed, n_states, with_scores):
         for n_tokens in range(1, 6):
             operators = random_grammar(n_tokens, n_states=n_states, signed=signed)
-            rng, scores = np.random.default_rng(n_tokens), {}
-            codes = rng.integers(4, size=n_tokens)
+            rng, n = np.random.default_rng(n_tokens), n_tokens + 1
+            codes, arcs, stops = rng.integers(4, size=n_tokens), np.ones((n, n)), np.ones((n, 2))
+            scores = {}
             if with_scores:
-                scores["arc_scores"] = rng.uniform(0.1, 2, size=(n_tokens + 1, n_tokens + 1))
-                scores["arc_scores"][0, 1] = 0.0 if n_tokens > 1 else 1.0
-                scores["stop_scores"] = rng.uniform(0.1, 2, size=(n_tokens + 1, 2))
+                arcs, stops = rng.uniform(0.1, 2, size=(n, n)), rng.uniform(0.1, 2, size=(n, 2))
+                arcs[0, 1] = 0.0 if n_tokens > 1 else 1.0
+                scores = {"arc_scores": arcs, "stop_scores": stops}
             result = inside_outside(operators, codes, **scores)
-            positions = np.append(operators.A.shape[0] - 1, codes)
-            z, marginals = oracles.partition_and_marginals(operators, positions, True, **scores)
-            assert_allclose(result.sign * np.exp(result.log_abs_z), z, rtol=1e-9)
-            assert_allclose(result.marginals, marginals, rtol=1e-8, atol=1e-9)
-            expected = scaled_chart.inside_outside(operators, codes, **scores)
-            assert_allclose(result.log_abs_z, expected.log_abs_z, rtol=1e-9, atol=1e-9)
+            factors = {"arc_memory": arcs[:, 1:].T[..., None], "stop_memory": stops[1:, :, None]}
+            expected = oracles.enumerate_uses(operators, codes, **factors)
+            log_abs_z = expected.log_abs_z + np.log(stops[0, 1])  # the sequence of the root
+            assert result.sign == expected.sign
+            assert_allclose(result.log_abs_z, log_abs_z, rtol=1e-9, atol=1e-9)
+            assert_allclose(result.marginals, expected.arcs, rtol=1e-8, atol=1e-9)
             assert_all_close(result.counts, expected.counts, rtol=1e-8, atol=1e-9)
 
     def test_without_a_tree_nothing_is_known(self, random_grammar):

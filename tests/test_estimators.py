@@ -12,7 +12,7 @@ from sklearn_shag.parsing import eisner
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
 from tests import oracles
 from tests.estimators import ESTIMATORS
-from tests.scaled_chart import inside_outside
+from tests.log_chart import sum_up
 
 MODELS = {
     "single": DeterministicSHAG("single"),
@@ -93,7 +93,7 @@ def test_marginals_are_the_clipped_and_renormalised_ones_of_the_chart(english):
     negative = 0
     for tree in english[:80]:
         codes = np.searchsorted(model.symbols_, tree.symbols)
-        signed = inside_outside(model.operators_, codes).marginals
+        signed = sum_up(model.operators_, codes).arcs
         negative += signed.min() < -1e-6
         expected = oracles.repaired(signed)
         assert_allclose(model.predict_marginals([tree])[0], expected, rtol=1e-6, atol=1e-9)
@@ -106,7 +106,7 @@ def test_sentences_without_mass_are_parsed_with_the_fallback_grammar():
     sentence = ["A", "B"]
     assert model.log_likelihood([sentence])[0] == -np.inf
     codes = np.searchsorted(model.symbols_, sentence)
-    expected = inside_outside(model.fallback_operators_, codes).marginals
+    expected = sum_up(model.fallback_operators_, codes).arcs
     assert_allclose(model.predict_marginals([sentence])[0], expected, rtol=1e-9, atol=1e-11)
     for decoder in ("mbr", "max_marginal", "viterbi"):
         assert_is_parse(model.set_params(decoder=decoder).predict([sentence])[0], 2)

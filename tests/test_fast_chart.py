@@ -1,4 +1,4 @@
-"""The fast chart against enumeration and the scaled chart."""
+"""The fast chart against enumeration and the oracle in logarithms."""
 
 import re
 import warnings
@@ -38,8 +38,8 @@ from sklearn_shag.parsing._fast_sums import N_PROBED
 from sklearn_shag.parsing._potentials import as_factors, check_potentials
 from sklearn_shag.utils._simd import LANES
 from tests import oracles
+from tests.log_chart import sum_up
 from tests.loops import over
-from tests.scaled_chart import inside_outside
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 
@@ -122,32 +122,32 @@ def list_raw(forest):
     return list_marginals(forest.batch, forest.marginals)
 
 
-def assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-8):
+def assert_agrees_with_the_oracle(operators, sentences, rtol=1e-8):
     done, sign, log_abs_z, marginals = run(operators, sentences)
     assert done.all()
     for k, sentence in enumerate(sentences):
-        scaled = inside_outside(operators, sentence)
-        assert sign[k] == scaled.sign
-        assert_allclose(log_abs_z[k], scaled.log_abs_z, rtol=rtol)
-        assert_allclose(marginals[k], scaled.marginals, rtol=rtol, atol=1e-14)
+        in_logs = sum_up(operators, sentence)
+        assert sign[k] == in_logs.sign
+        assert_allclose(log_abs_z[k], in_logs.log_abs_z, rtol=rtol)
+        assert_allclose(marginals[k], in_logs.arcs, rtol=rtol, atol=1e-14)
 
 
 @over("n_states", [1, 2, 8, 9])
-def test_agrees_with_the_scaled_chart_at_any_length(monkeypatch, n_states):
+def test_agrees_with_the_oracle_at_any_length(monkeypatch, n_states):
     longest = 30
     if numba.config.DISABLE_JIT:  # smaller tiles of shorter sentences
         longest = 12
         monkeypatch.setattr(_fast_driver, "LONGEST_UNCUT", 5)
         monkeypatch.setattr(_fast_driver, "LONGEST_IN_SMALL_TILES", 9)
     sentences = sentences_of(range(1, longest + 1))
-    assert_agrees_with_the_scaled_chart(even_grammar(0, n_states), sentences)
+    assert_agrees_with_the_oracle(even_grammar(0, n_states), sentences)
 
 
 @compiled
 @over("n_states", [1, 2, 8, 9])
 @over("n_tokens", [*CUT, *PROBED, 100])
-def test_agrees_with_the_scaled_chart_around_limits(n_states, n_tokens):
-    assert_agrees_with_the_scaled_chart(even_grammar(1, n_states), sentences_of([n_tokens]))
+def test_agrees_with_the_oracle_around_limits(n_states, n_tokens):
+    assert_agrees_with_the_oracle(even_grammar(1, n_states), sentences_of([n_tokens]))
 
 
 LONG, VERY_LONG = (8, 14) if numba.config.DISABLE_JIT else (50, 90)
@@ -175,7 +175,7 @@ def test_sentences_in_lockstep_do_not_disturb_each_other(lengths):
     assert_allclose(together[2], [log_abs_z[0] for _, _, log_abs_z, _ in alone], rtol=1e-12)
     for found, (_, _, _, (expected,)) in zip(together[3], alone, strict=True):
         assert_allclose(found, expected, rtol=1e-9, atol=1e-14)
-    assert_agrees_with_the_scaled_chart(operators, sentences)
+    assert_agrees_with_the_oracle(operators, sentences)
 
 
 @compiled
@@ -185,14 +185,14 @@ def test_sentences_in_lockstep_are_scaled_each_by_its_own_factor():
     powers = 10.0 ** np.array([-23, -1, 2, 5])
     operators = operators._replace(A=operators.A * powers.reshape(4, 1, 1))
     sentences = [np.full(n, symbol) for n, symbol in zip([9, 70, 150, 150], range(4), strict=True)]
-    assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-7)
+    assert_agrees_with_the_oracle(operators, sentences, rtol=1e-7)
 
 
 @over("signed", [True, False])
 @over("factor", [1e-3, 1.0, 1e40])
-def test_one_by_one_is_the_same_as_in_lockstep(any_grammar, signed, factor):
+def test_one_by_one_is_the_same_as_in_lockstep(random_grammar, signed, factor):
     """To the last bit (:func:`run` tells), in range or not, with mass or without."""
-    operators = any_grammar(8, 1, signed)
+    operators = random_grammar(8, n_states=1, signed=signed)
     rng = np.random.default_rng(8)
     operators.A[rng.uniform(size=operators.A.shape) < 0.1] = 0.0
     operators = operators._replace(A=operators.A * factor)
@@ -313,26 +313,26 @@ class TestLadder:
         expected_signs, n_out_of_either = [], 0
         n_out = np.count_nonzero(routes == "out of range")
         for k, sentence in enumerate(sentences):
-            scaled = inside_outside(operators, sentence)
-            expected_signs.append(scaled.sign)
-            sign, is_out = (scaled.sign, False) if in_range[k] else (0, scaled.sign != 0)
+            in_logs = sum_up(operators, sentence)
+            expected_signs.append(in_logs.sign)
+            sign, is_out = (in_logs.sign, False) if in_range[k] else (0, in_logs.sign != 0)
             assert signs[k] == logs[k][0] == sign
             assert routes[k] == ("fast" if sign else "out of range" if is_out else routes[k])
-            assert_allclose(logs[k][1], scaled.log_abs_z if sign else -np.inf, rtol=1e-9)
+            assert_allclose(logs[k][1], in_logs.log_abs_z if sign else -np.inf, rtol=1e-9)
             negative = np.zeros(1)
             if sign:
-                negative = np.where(scaled.marginals < -1e-12, scaled.marginals, 0.0)
+                negative = np.where(in_logs.arcs < -1e-12, in_logs.arcs, 0.0)
             assert_allclose(share[k], np.count_nonzero(negative) / len(sentence) ** 2)
             assert_allclose(mass[k], -negative.sum() / len(sentence), rtol=1e-7, atol=1e-12)
             is_out = routes[k] == "out of range"
             if not sign:
-                scaled = inside_outside(fallback, sentence)
-                sign = scaled.sign
+                in_logs = sum_up(fallback, sentence)
+                sign = in_logs.sign
                 if not _run(fallback, [sentence], True, fewest_in_lockstep=np.inf)[0][0]:
                     is_out, sign = is_out or sign != 0, 0
             n_out_of_either += is_out
             expected = np.ones((len(sentence), len(sentence) + 1))
-            expected = oracles.repaired(scaled.marginals if sign else expected)
+            expected = oracles.repaired(in_logs.arcs if sign else expected)
             assert_allclose(marginals[k], expected, rtol=1e-7, atol=1e-11)
             assert_allclose(marginals[k].sum(axis=1), 1.0, rtol=1e-12)
             with np.errstate(divide="ignore"):
@@ -386,7 +386,7 @@ class TestLadder:
         assert not done.any()
         with pytest.warns(UserWarning, match="Values of 1 of 1 sentences leave the range"):
             marginals = parse(list_raw, operators, fallback, *encoded(sentences))[0]
-        expected = inside_outside(fallback, sentences[0]).marginals
+        expected = sum_up(fallback, sentences[0]).arcs
         assert_allclose(marginals, oracles.repaired(expected), rtol=1e-9)
 
     @over(("changes", "codes", "taken"), CHANGES.values())
@@ -441,13 +441,14 @@ class TestLadder:
         assert tuple(heads) in oracles.projective_trees(3)
 
     @over("n_states", [1, 3])
-    def test_signs_of_negative_sums(self, any_grammar, n_states):
-        operators, fallback = any_grammar(17, n_states, signed=True), even_grammar(17, n_states)
+    def test_signs_of_negative_sums(self, random_grammar, n_states):
+        operators, fallback = (
+            random_grammar(17, n_states=n_states, signed=True),
+            even_grammar(17, n_states),
+        )
         sentences = sentences_of([1, 2, 3, 4, 5] * 4)
         signs = self.assert_bulk_agrees(operators, fallback, sentences)
-        expected = [
-            np.sign(oracles.partition_and_marginals(operators, with_root(s))[0]) for s in sentences
-        ]
+        expected = [oracles.enumerate_uses(operators, s).sign for s in sentences]
         assert_array_equal(signs, expected)
         assert set(signs.tolist()) == {-1, 1}
 

@@ -8,7 +8,7 @@ from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.inspection import inspect_marginals
 from sklearn_shag.operators import Operators
 from tests.estimators import same
-from tests.scaled_chart import inside_outside
+from tests.log_chart import sum_up
 
 
 def test_signs_are_those_of_the_chart(english):
@@ -21,8 +21,8 @@ def test_signs_are_those_of_the_chart(english):
     report = inspect_marginals(noisy, english[150:250])
     for k, tree in enumerate(english[150:250]):
         codes = np.searchsorted(noisy.symbols_, tree.symbols)
-        chart = inside_outside(noisy.operators_, codes)
-        negative = chart.marginals[chart.marginals < -1e-12]
+        chart = sum_up(noisy.operators_, codes)
+        negative = chart.arcs[chart.arcs < -1e-12]
         assert report.z_sign[k] == chart.sign
         assert_allclose(report.negative_share[k], negative.size / len(tree) ** 2, rtol=1e-12)
         assert_allclose(report.negative_mass[k], -negative.sum() / len(tree), rtol=1e-9)

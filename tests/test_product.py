@@ -11,9 +11,9 @@ from sklearn_shag.ensembles._product import as_memory
 from sklearn_shag.operators import Operators, product
 from sklearn_shag.parsing import chart
 from sklearn_shag.treebank import DependencyTree
+from tests.log_chart import sum_up
 from tests.loops import over
 from tests.oracles import projective_trees, repaired, sum_trees
-from tests.scaled_chart import inside_outside
 
 N_SYMBOLS = 3
 SYMBOLS = np.array(["A", "B", "C"], dtype=object)
@@ -66,7 +66,7 @@ def assert_dense(model, operators):
     """Marginals are those of the chart of dense operators, but for negative ones."""
     sentences, codes = random_sentences(0)
     for sentence, found in zip(codes, model.predict_marginals(sentences), strict=True):
-        expected = repaired(inside_outside(operators, sentence).marginals)
+        expected = repaired(sum_up(operators, sentence).arcs)
         assert_allclose(found, expected, atol=1e-9)
 
 
@@ -120,7 +120,7 @@ def test_operators_as_memory_have_their_values(automaton, changed):
     indptr = np.cumsum([0, *map(len, codes)])
     potentials = as_memory(operators, np.concatenate(codes), indptr)
     found = chart(None, potentials._replace(codes=None))
-    expected = [inside_outside(operators, each).log_abs_z for each in codes]
+    expected = [sum_up(operators, each).log_abs_z for each in codes]
     assert_allclose(found.log_abs_z, expected, rtol=1e-12)
 
 

@@ -116,8 +116,8 @@ def enumerate_refined(grammar, codes, **factors):
     total = None
     for refined in refine_codes(codes, n_symbols, k):
         uses = enumerate_uses(operators, refined, **factors)
-        parts = [np.array(1.0), *uses[1:4], *uses.counts]
-        parts = [uses.z * part for part in parts]
+        z = uses.sign * np.exp(uses.log_abs_z)
+        parts = [z * part for part in (1.0, *uses[2:5], *uses.counts)]
         total = parts if total is None else [a + b for a, b in zip(total, parts, strict=True)]
     return total[0], [part / total[0] for part in total[1:]]
 
