@@ -4,19 +4,19 @@ import pytest
 
 from sklearn_shag.treebank import _drawing, _lines, _pieces
 from sklearn_shag.treebank import _sources as _text
-from tests.fuzz._run import try_input
+from tests.fuzz._run import try_once
 from tests.fuzz.treebanks import TARGETS
 
 
 def outcomes(name, n_inputs):
-    found = [try_input(TARGETS[name], 0, number)[:2] for number in range(n_inputs)]
-    return {outcome for outcome, _ in found}, [failure for _, failure in found if failure]
+    found = [try_once(TARGETS[name], 0, number) for number in range(n_inputs)]
+    return {each.outcome for each in found}, [each.failure for each in found if each.failure]
 
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_readers(name):
     found, failures = outcomes(name, 1000)
-    assert not failures, failures[0].reason
+    assert not failures, failures[0]
     assert {"ConlluError", "1 trees", "2 trees", "3 trees"} <= found
 
 

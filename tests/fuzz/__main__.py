@@ -8,9 +8,10 @@ import argparse
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
-from tests.fuzz._run import find_targets, make_input, run, try_input
+from tests.fuzz._run import find_targets, make_input, run, try_once
 
 
 def main():
@@ -20,30 +21,30 @@ def main():
     unknown = set(args.targets) - targets.keys()
     if unknown:
         sys.exit(f"No targets: {', '.join(sorted(unknown))}. There are {', '.join(targets)}.")
-    failed = False
-    for name in args.targets or targets:
-        if args.here:
-            failed |= _run_here(targets[name], name, args)
-        else:
-            failed |= _run_target(targets[name], name, args)
-    sys.exit(int(failed))
+    n_failed = sum(_run_target(targets[name], name, args) for name in args.targets or targets)
+    sys.exit(int(n_failed > 0))
 
 
 def _run_target(target, name, args):
-    """Print what came out, and keep the inputs that failed; whether there are some."""
+    """Print what came out, and keep the inputs that failed; how many these are."""
     numbers = range(args.first, args.first + args.inputs, args.step)
-    start = time.monotonic()
-    deadline = None if args.seconds is None else start + args.seconds
+    results = run(find_targets, name, args.seed, numbers, args.memory)
+    if args.here:
+        results = map(partial(try_once, target, args.seed), numbers)
+    start = shown = time.monotonic()
     counts, slowest, memory = Counter(), (0.0, -1), 0
-    shown = start
-    for report in run(find_targets, name, args.seed, numbers, args.memory, deadline):
-        counts += report.counts
-        slowest, memory = max(slowest, report.slowest), max(memory, report.memory)
-        for failure in report.failures:
-            _keep(target, name, args, failure)
-        if time.monotonic() - shown > 60:
-            shown = time.monotonic()
+    for result in results:
+        counts[result.outcome] += 1
+        slowest = max(slowest, (result.seconds, result.number))
+        memory = max(memory, result.memory)
+        if result.failure:
+            _keep(target, name, args, result)
+        now = time.monotonic()
+        if now - shown > 60:
+            shown = now
             print(f"... {name}: {counts.total():,} inputs, {counts['FAILED']} failed")
+        if args.seconds is not None and now - start > args.seconds:
+            break
     seconds = time.monotonic() - start
     print(f"{name}: {counts.total():,} inputs of seed {args.seed} in {seconds:.0f} s")
     for outcome, count in counts.most_common():
@@ -51,27 +52,15 @@ def _run_target(target, name, args):
     print(
         f"  slowest {slowest[0]:.2f} CPU s (input {slowest[1]}), memory {memory / 2**20:,.0f} MiB"
     )
-    return bool(counts["FAILED"])
+    return counts["FAILED"]
 
 
-def _run_here(target, name, args):
-    """In this process, for debuggers."""
-    failed = False
-    for number in range(args.first, args.first + args.inputs, args.step):
-        outcome, failure, seconds = try_input(target, args.seed, number)
-        print(f"{name} {number}: {outcome}, {seconds:.2f} CPU s")
-        if failure is not None:
-            failed = True
-            _keep(target, name, args, failure)
-    return failed
-
-
-def _keep(target, name, args, failure):
-    print(f"{name}: input {failure.number} of seed {args.seed} failed\n{failure.reason}")
-    described = target.describe(make_input(target, args.seed, failure.number))
+def _keep(target, name, args, result):
+    print(f"{name}: input {result.number} of seed {args.seed} failed\n{result.failure}")
+    described = target.describe(make_input(target, args.seed, result.number))
     data = described if isinstance(described, bytes) else described.encode(errors="replace")
     args.failures.mkdir(parents=True, exist_ok=True)
-    (args.failures / f"{name}-{args.seed}-{failure.number}").write_bytes(data)
+    (args.failures / f"{name}-{args.seed}-{result.number}").write_bytes(data)
 
 
 def _parse_arguments():

@@ -1,12 +1,12 @@
-"""Run targets over many inputs: what came out, how often, how long it took and how much memory."""
+"""Run targets over many inputs: what came out, how long it took and how much memory."""
 
 import importlib
 import pkgutil
 import resource
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import tests.fuzz
 
 SECONDS = 1.0  # of CPU that one input may take, if a target says nothing else
-HANG = 600.0  # seconds without a report after which a worker is stopped; kernels may be compiled
+HANG = 600.0  # seconds for an input after which a worker is stopped; kernels may be compiled
 # A warning that inputs of any size bring about, and that says what becomes of them.
 OUT_OF_RANGE = "Values of .* leave the range of doubles"
-REPORT = 1.0  # seconds between the reports of a worker
 
 
 class Target(NamedTuple):
@@ -30,19 +29,14 @@ class Target(NamedTuple):
     seconds: float = SECONDS  # of CPU that one input may take
 
 
-class Failure(NamedTuple):
-    number: int  # of the input
-    reason: str
+class Result(NamedTuple):
+    """What became of an input."""
 
-
-class Report(NamedTuple):
-    """What a worker has done since its last report."""
-
-    counts: Counter
-    failures: list
-    stop: int  # the first input that is not done
-    slowest: tuple  # CPU seconds, and number of the input
-    memory: int  # the largest that the process ever had, in bytes
+    number: int
+    outcome: str
+    failure: str = ""  # what is wrong
+    seconds: float = 0.0  # of CPU
+    memory: int = 0  # the largest that the process ever had, in bytes
 
 
 def find_targets():
@@ -60,6 +54,41 @@ def make_input(target, seed, number):
     return target.make(Random(f"{seed}-{number}"))
 
 
+def try_once(target, seed, number):
+    """What comes out of an input, or the failure."""
+    start = time.process_time()
+    try:
+        value = make_input(target, seed, number)
+        start = time.process_time()
+        outcome, failure = target.run(value), ""
+    except Exception:
+        outcome, failure = "FAILED", traceback.format_exc()
+    return Result(number, outcome, failure, time.process_time() - start)
+
+
+def try_twice(target, seed, number):
+    """Like `try_once`; slow twice is a failure, slow once may be compilation."""
+    result = try_once(target, seed, number)
+    if not result.failure and result.seconds > target.seconds:
+        result = try_once(target, seed, number)
+        if not result.failure and result.seconds > target.seconds:
+            failure = f"{result.seconds:.1f} CPU seconds"
+            result = result._replace(outcome="FAILED", failure=failure)
+    return result
+
+
+def _work(find, name, seed, memory, connection):
+    """Try inputs as they are asked for, in a process of its own."""
+    if memory is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    target = find()[name]
+    connection.send("ready")
+    with suppress(EOFError):  # nobody asks any more
+        while True:
+            result = try_twice(target, seed, connection.recv())
+            connection.send(result._replace(memory=_peak_memory()))
+
+
 def _peak_memory():
     """The largest memory of this process so far, in bytes."""
     # What getrusage says begins with the memory of the process that started this one.
@@ -70,53 +99,8 @@ def _peak_memory():
     return int(peak) * 1024
 
 
-def try_input(target, seed, number):
-    """What comes out, or the failure, and the CPU seconds of an input."""
-    start = time.process_time()
-    try:
-        value = make_input(target, seed, number)
-        start = time.process_time()
-        outcome = target.run(value)
-    except Exception:
-        return None, Failure(number, traceback.format_exc()), time.process_time() - start
-    return outcome, None, time.process_time() - start
-
-
-def try_twice(target, seed, number):
-    """Like `try_input`; slow twice is a failure, slow once may be compilation."""
-    outcome, failure, seconds = try_input(target, seed, number)
-    if failure is None and seconds > target.seconds:
-        outcome, failure, seconds = try_input(target, seed, number)
-        if failure is None and seconds > target.seconds:
-            failure = Failure(number, f"{seconds:.1f} CPU seconds")
-    return outcome, failure, seconds
-
-
-def _work(find, name, seed, numbers, skipped, memory, current, connection):
-    """Try inputs one after the other, in a process of its own."""
-    if memory is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    target = find()[name]
-    counts, failures, slowest = Counter(), [], (0.0, -1)
-    connection.send(Report(counts, failures, numbers.start, slowest, 0))  # it has begun
-    last = time.monotonic()
-    for number in numbers:
-        current.value = number
-        if number not in skipped:
-            outcome, failure, seconds = try_twice(target, seed, number)
-            slowest = max(slowest, (seconds, number))
-            counts[outcome if failure is None else "FAILED"] += 1
-            if failure is not None:
-                failures.append(failure)
-        if time.monotonic() - last > REPORT or number == numbers[-1]:
-            peak = _peak_memory()
-            connection.send(Report(counts, failures, number + numbers.step, slowest, peak))
-            counts, failures, slowest = Counter(), [], (0.0, -1)
-            last = time.monotonic()
-
-
-def run(find, name, seed, numbers, memory=None, deadline=None, hang=HANG):
-    """Yield reports on a target until all inputs are done or the time is over.
+def run(find, name, seed, numbers, memory=None, hang=HANG):
+    """Yield the result of each input.
 
     A worker that is ended by a signal, or hangs, is a failure of the input that it had; another
     goes on behind that.
@@ -127,43 +111,36 @@ def run(find, name, seed, numbers, memory=None, deadline=None, hang=HANG):
         Gives the targets by name; called in the worker.
     name : str
     seed : int
-    numbers : range
+    numbers : iterable of int
         Those of the inputs.
     memory : int, optional
         Bytes of address space that the worker may have.
-    deadline : float, optional
-        In terms of `time.monotonic`.
     hang : float
-        Seconds without a report after which a worker is stopped.
+        Seconds for an input after which a worker is stopped.
     """
-    context, skipped = get_context("spawn"), set()
-    while numbers:
-        current = context.Value("q", -1)
-        receiver, sender = context.Pipe(duplex=False)
-        arguments = find, name, seed, numbers, skipped, memory, current, sender
-        worker = context.Process(target=_work, args=arguments)
-        worker.start()
-        sender.close()
-        patience, ended = HANG, ""
-        try:
-            while numbers:
-                if deadline is not None and time.monotonic() > deadline:
-                    return
-                if not receiver.poll(patience):
-                    ended = f"no end after {patience:.0f} s"
-                    break
-                report, patience = receiver.recv(), hang
-                numbers = numbers[(report.stop - numbers.start) // numbers.step :]
-                yield report
-        except EOFError:
-            worker.join()
-            ended = f"the process ended with {worker.exitcode}"
-        finally:
+    context, worker = get_context("spawn"), None
+    for number in numbers:
+        if worker is None:
+            connection, other = context.Pipe()
+            arguments = find, name, seed, memory, other
+            worker = context.Process(target=_work, args=arguments, daemon=True)
+            worker.start()
+            other.close()
+            connection.recv()  # an error here is one of the worker, which has not begun
+        result = _ask(worker, connection, number, hang)
+        yield result
+        if not result.memory:
             worker.kill()
-            worker.join()
-        if numbers:
-            if current.value < 0:
-                raise RuntimeError(f"a worker on {name} has not begun: {ended}")
-            skipped.add(current.value)
-            failure = Failure(current.value, ended)
-            yield Report(Counter(FAILED=1), [failure], numbers.start, (0.0, -1), 0)
+            worker = None
+
+
+def _ask(worker, connection, number, hang):
+    """The result of an input, or how the worker ended."""
+    connection.send(number)
+    if not connection.poll(hang):
+        return Result(number, "FAILED", f"no end after {hang:.0f} s")
+    try:
+        return connection.recv()
+    except (EOFError, ConnectionError):
+        worker.join()
+        return Result(number, "FAILED", f"the process ended with {worker.exitcode}")
