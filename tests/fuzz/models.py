@@ -8,7 +8,7 @@ import tempfile
 import traceback
 import warnings
 import zipfile
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,10 +20,10 @@ from sklearn.pipeline import Pipeline
 import sklearn_shag
 from sklearn_shag import ModelFileError, load_model, save_model
 from sklearn_shag.automata import SequenceModel
+from sklearn_shag.checks._parsers import _Contract
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning, is_projective
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._param_validation import InvalidParameterError
-from tests.estimators import same
 from tests.fuzz._run import OUT_OF_RANGE, Target
 from tests.model_files import short_trees, small_models
 
@@ -319,7 +319,7 @@ def run(mutant):
         outcomes = set()
         assert isinstance(repr(model), str)
         last = open_member(model).parser
-        for method in (*CHEAP, _OTHERS[mutant.chosen % len(_OTHERS)]):
+        for method in (_predict, _OTHERS[mutant.chosen % len(_OTHERS)]):
             try:
                 method(model, last)
             except Exception as error:
@@ -336,13 +336,6 @@ def _is_documented(error):
     return isinstance(error, kinds) or (own and type(error) in (ValueError, TypeError))
 
 
-def _check_heads(sentences, heads, model):
-    for sentence, found in zip(sentences, heads, strict=True):
-        assert len(found) == len(sentence)
-        assert len(DependencyTree(sentence.forms, found).children(0)) == 1, found
-        assert model.decoder == "mst" or is_projective(found.tolist()), found
-
-
 def _predict(model, last):
     if isinstance(model, SequenceModel):
         sequences = [[], *(tree.symbols for tree in _sentences())]
@@ -353,44 +346,27 @@ def _predict(model, last):
         assert np.isfinite(model.transform(sequences)).all()
         assert len(model.sample(random_state=0, max_length=5)[0]) <= 5
     elif hasattr(model, "predict"):
-        _check_heads(_sentences(), model.predict(_sentences()), last)
+        for sentence, heads in zip(_sentences(), model.predict(_sentences()), strict=True):
+            assert len(DependencyTree(sentence.forms, heads).children(0)) == 1, heads
+            assert last.decoder == "mst" or is_projective(heads.tolist()), heads
     else:
         assert len(model.transform(_sentences())) == len(_sentences())
 
 
-def _parse(_, last):
-    if hasattr(last, "parse"):
-        trees = last.parse(_sentences())
-        _check_heads(trees, [tree.heads for tree in trees], last)
-
-
-def _marginals(_, last):
+def _keep(promise, _, last):
+    """What a fitted parser promises it keeps, whatever its numbers are."""
     if hasattr(last, "predict_marginals"):
-        for marginals in last.predict_marginals(_sentences()):
-            assert np.isfinite(marginals).all()
-            assert (marginals >= 0).all()
-            np.testing.assert_allclose(marginals.sum(axis=1), 1, rtol=1e-6)
-
-
-def _logarithms(method):
-    def run_method(_, last):
-        if hasattr(last, method):
-            assert not np.isnan(getattr(last, method)(_sentences())).any()
-
-    return run_method
+        contract = _Contract(last)
+        contract.model, contract.others = last, _sentences()
+        getattr(contract, promise)()
 
 
 def _others(_, last):
     """What only must not fail in a way that nobody knows."""
-    for method, *options in (("predict_tags",), ("score_arcs",), ("explain", 2)):
+    for method, *options in (("score_arcs",), ("explain", 2)):
         if hasattr(last, method):
             sentences = _sentences() if method != "explain" else _sentences()[0]
             getattr(last, method)(sentences, *options)
-
-
-def _score(model, _):
-    if hasattr(model, "score") and not isinstance(model, SequenceModel):
-        assert 0 <= model.score(_sentences()) <= 1
 
 
 def _sample(_, last):
@@ -399,27 +375,17 @@ def _sample(_, last):
         assert all(len(tree) <= 10 for tree in trees)
 
 
-def _labels(_, last):
-    if hasattr(last, "predict_labels"):
-        for sentence, labels in zip(_sentences(), last.predict_labels(_sentences()), strict=True):
-            assert len(labels) == len(sentence)
-            assert all(isinstance(label, str) for label in labels)
-
-
 def _learn_more(_, last):
     if hasattr(last, "partial_fit"):
         last.partial_fit(short_trees()[:3])
         _predict(last, last)
 
 
-def _again(model, last):
+def _again(model, _):
     """Save it and load it: the same, whatever it is."""
     _, path = _file()
     save_model(model, path)
-    loaded = load_model(path)
-    assert repr(loaded) == repr(model)
-    if hasattr(model, "predict"):
-        assert same(model.predict(_sentences()), loaded.predict(_sentences()))
+    assert repr(load_model(path)) == repr(model)
 
 
 def _clone(model, _):
@@ -428,9 +394,7 @@ def _clone(model, _):
         model.get_params()
 
 
-CHEAP = (_predict,)
-_OTHERS = (
-    *(_parse, _marginals, _score, _sample, _labels, _others, _learn_more, _again),
-    *(_clone, *map(_logarithms, ("score_samples", "log_likelihood", "conditional_log_likelihood"))),
-)
+PROMISES = ("heads", "marginals", "tags", "chunks", "files", "partial_trees")
+_OTHERS = [partial(_keep, f"check_{name}") for name in PROMISES]
+_OTHERS += [_others, _sample, _learn_more, _again, _clone]
 TARGETS = {"models": Target(make, run, lambda mutant: mutant.data)}
