@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn_shag.cli import _models
 from sklearn_shag.datasets import fetch_treebank, find_model, load_english, load_parser
 from sklearn_shag.operators import Operators
-from sklearn_shag.treebank import write_conllu
+from sklearn_shag.treebank import remove_punctuation, write_conllu
 from tests.estimators import BLIND, COUNTING, ESTIMATORS, ONE_BY_ONE, TRANSFORMERS, with_labels
 
 # A time limit per example measures the machine: a busy one fails a test that compiles or waits.
@@ -59,6 +59,12 @@ def quick_english(bundled, monkeypatch):
 def trees(english):
     """Those that :func:`fitted` learns from, too."""
     return english[:60]
+
+
+@pytest.fixture(scope="session")
+def unpunctuated(english):
+    """Trees without punctuation, as learners from raw text like them."""
+    return remove_punctuation(english[:150])
 
 
 @pytest.fixture(scope="session")

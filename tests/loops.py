@@ -3,8 +3,11 @@
 import functools
 import inspect
 
+import numba
 import pytest
 from numpy.testing import assert_allclose
+
+compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 
 
 def over(names, cases):

@@ -1,8 +1,6 @@
 """Sums over scores of arcs alone: against enumeration, the chart of automata and the oracle."""
 
-import numba
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.parsing import grammar_of_arcs
@@ -11,10 +9,8 @@ from sklearn_shag.parsing._chart import FAST_ROUTES, PackedGrammar, new_results,
 from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS
 from sklearn_shag.parsing._potentials import Potentials, as_factors
 from tests.log_chart import sum_up
-from tests.loops import over
+from tests.loops import compiled, over
 from tests.oracles import of_sentence, projective_trees, sum_trees
-
-compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 
 
 def drawn(seed, lengths, scale=1.0, forbidden=0.0, chain=0.0):

@@ -4,7 +4,6 @@ import itertools
 from collections import Counter
 from types import SimpleNamespace
 
-import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
@@ -23,10 +22,8 @@ from sklearn_shag.automata._contexts import (
 from sklearn_shag.automata._starts import spectral_starts
 from sklearn_shag.datasets import make_sequences
 from sklearn_shag.operators import Operators, operators_from_counts, total_mass
-from tests.loops import over
+from tests.loops import compiled, over
 from tests.test_operators import all_strings, string_values, value
-
-compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 
 START, STOP = "<", ">"
 

@@ -11,9 +11,8 @@ from sklearn_shag.operators import (
     complete_grammar,
     sample_derivations,
 )
+from tests.oracles import LEFT, RIGHT
 from tests.test_operators import all_strings, at, random_automaton, string_values
-
-LEFT, RIGHT = 0, 1
 
 
 def grammar_of(sides, root_counts):

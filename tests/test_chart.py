@@ -28,9 +28,8 @@ from sklearn_shag.parsing._potentials import (
     take_potentials,
 )
 from tests import log_chart, oracles
-from tests.loops import assert_all_close, over
+from tests.loops import assert_all_close, compiled, over
 
-compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 N_SYMBOLS = 4  # one of them unknown
 
 

@@ -6,16 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag import DMV, ConcaveParser
 from sklearn_shag.induction._concave import learn_concave
-from sklearn_shag.treebank import remove_punctuation
 from tests import oracles
-
-LEFT, RIGHT = 0, 1
-SENTENCES = [list("ABC"), list("BA"), ["A"], list("CABBA"), list("BCA"), list("BA"), list("AACB")]
-
-
-@pytest.fixture(scope="module")
-def trees(english):
-    return remove_punctuation(english[:150])
+from tests.oracles import LEFT, RIGHT
+from tests.test_dmv import SENTENCES
 
 
 def naive_step(c, sentences, known=None, roots=None):
@@ -59,8 +52,8 @@ def test_em_is_that_of_independent_tokens(known, roots):
     assert_array_equal(model.operators_.alpha_inf[:4], 1)
 
 
-def test_four_starts_reach_one_optimum(trees):
-    raw = ConcaveParser()._prepare_text(trees, None, None)
+def test_four_starts_reach_one_optimum(unpunctuated):
+    raw = ConcaveParser()._prepare_text(unpunctuated, None, None)
     n = raw.symbols.size
     ended = [learn_concave(raw.text, raw.symbols, max_iter=2000)]
     for seed in range(3):
@@ -100,11 +93,11 @@ def test_predictions_are_the_best_trees_of_arcs():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_it_is_where_a_dmv_starts(trees):
+def test_it_is_where_a_dmv_starts(unpunctuated):
     """The distributions of modifiers are copied, and stop probabilities are 1/2."""
     roots = ("VERB", "AUX")
-    parser = ConcaveParser(roots).fit(trees)
-    start = DMV("concave", root_symbols=roots, max_iter=0, prior=0).fit(trees)
+    parser = ConcaveParser(roots).fit(unpunctuated)
+    start = DMV("concave", root_symbols=roots, max_iter=0, prior=0).fit(unpunctuated)
     n = start.symbols_.size
     assert_array_equal(start.operators_.alpha_inf[:n], 0.5)
     expected = parser.operators_.A[:n, :, :n, 0, 0]

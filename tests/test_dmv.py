@@ -9,20 +9,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn_shag import DMV, AveragedParser, DeterministicSHAG, DummyParser
 from sklearn_shag.induction._valence import ValenceForm, ValenceModel, estimate_model, to_grammar
 from sklearn_shag.parsing import Potentials, best_trees, chart
-from sklearn_shag.treebank import TokenFeature, remove_punctuation
+from sklearn_shag.treebank import TokenFeature
 from tests import oracles
 from tests.estimators import assert_same_model, same, without_relations
 from tests.loops import assert_all_close, over
+from tests.oracles import LEFT, RIGHT
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-LEFT, RIGHT = 0, 1
 SENTENCES = [list("ABC"), list("BA"), ["A"], list("CABBA"), list("BCA"), list("BA"), list("AACB")]
-
-
-@pytest.fixture(scope="module")
-def trees(english):
-    return remove_punctuation(english[:150])
 
 
 def random_distributions(seed, form):
@@ -145,13 +140,13 @@ RUNS = {
 
 @over("name", RUNS)
 @over("with_heads", [False, True])
-def test_no_iteration_lowers_the_objective(trees, name, with_heads):
+def test_no_iteration_lowers_the_objective(unpunctuated, name, with_heads):
     model = DMV(**{"tol": 0, "max_iter": 15, "max_length": 8} | RUNS[name])
     y = None
     if with_heads:
         rng = np.random.default_rng(0)
-        y = [np.where(rng.random(len(tree)) < 0.7, -1, tree.heads) for tree in trees]
-    objectives = np.negative(model.fit(trees, y).loss_curve_)
+        y = [np.where(rng.random(len(tree)) < 0.7, -1, tree.heads) for tree in unpunctuated]
+    objectives = np.negative(model.fit(unpunctuated, y).loss_curve_)
     assert objectives.shape == (model.n_iter_ + 1,)
     assert np.isfinite(objectives).all()
     assert np.diff(objectives).min() > -1e-8 * abs(objectives[-1])
@@ -159,9 +154,11 @@ def test_no_iteration_lowers_the_objective(trees, name, with_heads):
 
 
 @pytest.mark.parametrize("rules", [None, "ud"])
-def test_the_objective_is_the_penalised_likelihood(trees, rules):
-    model = DMV(prior=0.5, rules=rules, rule_strength=0.0, max_iter=3, max_length=6).fit(trees)
-    short = [tree for tree in trees if len(tree) <= 6]
+def test_the_objective_is_the_penalised_likelihood(unpunctuated, rules):
+    model = DMV(prior=0.5, rules=rules, rule_strength=0.0, max_iter=3, max_length=6).fit(
+        unpunctuated
+    )
+    short = [tree for tree in unpunctuated if len(tree) <= 6]
     n = model.symbols_.size
     A, stops = model.operators_.A[:n], model.operators_.alpha_inf[:n]
     log_prior = np.log(stops).sum() + np.log(1 - stops).sum()
@@ -191,11 +188,11 @@ def test_rules_raise_the_trees_that_follow_them():
     assert_allclose(model.loss_curve_, [-total], rtol=1e-10)
 
 
-def test_rules_count_in_predictions_where_asked(trees):
+def test_rules_count_in_predictions_where_asked(unpunctuated):
     rules = [("NOUN", "DET", "right")]
-    model = DMV("uniform", rules=rules, rule_strength=8.0, max_iter=1).fit(trees)
-    without = DMV(init=model.operators_, max_iter=0).fit(trees)
-    assert same(model.predict(trees), without.predict(trees))
+    model = DMV("uniform", rules=rules, rule_strength=8.0, max_iter=1).fit(unpunctuated)
+    without = DMV(init=model.operators_, max_iter=0).fit(unpunctuated)
+    assert same(model.predict(unpunctuated), without.predict(unpunctuated))
     model.set_params(predict_with_rules=True)
     sentence = ["NOUN", "DET", "VERB"]
     marginals = model.predict_marginals([sentence])[0]
@@ -226,9 +223,11 @@ def test_rules_of_ud():
 # Known heads
 
 
-def test_known_trees_are_counted(trees):
+def test_known_trees_are_counted(unpunctuated):
     """Untied it is DeterministicSHAG("first")."""
-    projective = [tree for tree in trees if tree.is_projective and len(tree.children(0)) == 1]
+    projective = [
+        tree for tree in unpunctuated if tree.is_projective and len(tree.children(0)) == 1
+    ]
     expected = DeterministicSHAG("first").fit(projective)
     settings = {"prior": 0, "max_length": None, "nonprojective": "drop"}
     seen = expected.operators_.alpha_inf > 0
@@ -239,10 +238,10 @@ def test_known_trees_are_counted(trees):
         mask = seen if name == "alpha_inf" else seen[:, :, None, None, :]
         assert_allclose(np.where(mask, one, 0), np.where(mask, other, 0), atol=1e-10)
     assert_array_equal(untied.labels_, expected.labels_)
-    assert same(untied.predict(trees), expected.predict(trees))
+    assert same(untied.predict(unpunctuated), expected.predict(unpunctuated))
 
 
-def test_known_heads_are_in_all_trees(trees):
+def test_known_heads_are_in_all_trees():
     """Expected counts are those of the trees that have them: marginals of the restricted text."""
     X, y = [list("ABA")], [[-1, 0, -1]]
     model = DMV("uniform", max_iter=1, prior=0).fit(X, y)
@@ -254,7 +253,7 @@ def test_known_heads_are_in_all_trees(trees):
 # The prior
 
 
-def test_variational_inference_of_known_trees_is_the_evidence(trees):
+def test_variational_inference_of_known_trees_is_the_evidence():
     """Nothing is hidden then: the bound is the log probability of Dirichlet-multinomial counts."""
     X = [list("AAB"), list("BA"), list("BAA")]
     y = [[2, 0, 2], [2, 0], [0, 1, 2]]
@@ -373,10 +372,12 @@ def test_viterbi_from_nowhere_starts_with_uniform_trees():
     assert scores.sum() > -best.loss_curve_[0]  # the prior of probabilities is a loss
 
 
-def test_viterbi_learns_from_its_own_trees(trees):
-    model = DMV(algorithm="viterbi", tol=0, decoder="viterbi", prior=0, tied=False).fit(trees)
+def test_viterbi_learns_from_its_own_trees(unpunctuated):
+    model = DMV(algorithm="viterbi", tol=0, decoder="viterbi", prior=0, tied=False).fit(
+        unpunctuated
+    )
     assert model.converged_
-    short = [tree for tree in trees if len(tree) <= 10]
+    short = [tree for tree in unpunctuated if len(tree) <= 10]
     found = model.parse([without_relations(tree) for tree in short])
     again = DMV(prior=0, tied=False).fit(found, found)
     assert_allclose(again.log_likelihood(short), model.log_likelihood(short), atol=1e-8)
@@ -394,16 +395,16 @@ def test_operators_are_a_start(tied):
 
 
 @pytest.mark.parametrize("n_states", [2, 4])
-def test_states_are_split(trees, n_states):
-    model = DMV(n_states=n_states, random_state=0, max_iter=10).fit(trees)
+def test_states_are_split(unpunctuated, n_states):
+    model = DMV(n_states=n_states, random_state=0, max_iter=10).fit(unpunctuated)
     n = model.symbols_.size
     assert model.operators_.A.shape == (n + 2, 2, n + 1, n_states, n_states)
     A, stops = model.operators_.A[:-1, :, :n], model.operators_.alpha_inf[:-1]
     assert_allclose(A.sum(axis=(2, 3)) + stops, 1, atol=1e-12)
     assert_allclose(model.operators_.alpha_1[:-1].sum(axis=-1), 1, atol=1e-12)
-    plain = DMV(prior=0, max_iter=30).fit(trees)
-    hidden = DMV(prior=0, max_iter=30, n_states=n_states, random_state=0).fit(trees)
-    short = [tree for tree in trees if len(tree) <= 10]
+    plain = DMV(prior=0, max_iter=30).fit(unpunctuated)
+    hidden = DMV(prior=0, max_iter=30, n_states=n_states, random_state=0).fit(unpunctuated)
+    short = [tree for tree in unpunctuated if len(tree) <= 10]
     assert hidden.log_likelihood(short).sum() > plain.log_likelihood(short).sum()
 
 
@@ -426,7 +427,7 @@ def test_split_states_are_as_good_as_those_they_were(monkeypatch):
 # The citizen
 
 
-def test_members_of_other_parsers_learn_from_raw_text(trees):
+def test_members_of_other_parsers_learn_from_raw_text(unpunctuated):
     """Beside members that learn from the heads of X; those of y are for all."""
     model = AveragedParser(
         [
@@ -436,13 +437,13 @@ def test_members_of_other_parsers_learn_from_raw_text(trees):
             ("inner", AveragedParser([("raw", DMV(max_iter=2)), ("known", DeterministicSHAG())])),
         ]
     )
-    for y in (None, trees):
-        raw, known, pipeline, inner = model.fit(trees, y).estimators_
-        expected = DMV(max_iter=2).fit(trees, y)
+    for y in (None, unpunctuated):
+        raw, known, pipeline, inner = model.fit(unpunctuated, y).estimators_
+        expected = DMV(max_iter=2).fit(unpunctuated, y)
         for member in (raw, pipeline[-1], inner.estimators_[0]):
             assert_same_model(member, expected)
         for member in (known, inner.estimators_[1]):
-            assert_same_model(member, DeterministicSHAG().fit(trees))
-    symbols = [list(tree.symbols) for tree in trees]
+            assert_same_model(member, DeterministicSHAG().fit(unpunctuated))
+    symbols = [list(tree.symbols) for tree in unpunctuated]
     blind = AveragedParser([("raw", DMV(max_iter=2)), ("chain", DummyParser())]).fit(symbols)
-    assert_same_model(blind.estimators_[0], DMV(max_iter=2).fit(trees))
+    assert_same_model(blind.estimators_[0], DMV(max_iter=2).fit(unpunctuated))

@@ -2,7 +2,6 @@
 
 from random import Random
 
-import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_equal
@@ -16,9 +15,7 @@ from sklearn_shag.utils._heads import find_head_error
 from tests.estimators import assert_same_model, same
 from tests.fuzz import estimators, grammars
 from tests.fuzz._run import make_input
-from tests.loops import assert_all_close, over
-
-compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
+from tests.loops import assert_all_close, compiled, over
 
 
 @pytest.fixture(scope="module")

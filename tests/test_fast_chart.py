@@ -39,9 +39,7 @@ from sklearn_shag.parsing._potentials import as_factors, check_potentials
 from sklearn_shag.utils._simd import LANES
 from tests import oracles
 from tests.log_chart import sum_up
-from tests.loops import over
-
-compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
+from tests.loops import compiled, over
 
 N_SYMBOLS = 4
 ROOT = N_SYMBOLS  # the last head of the grammars of this module

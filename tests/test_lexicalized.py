@@ -5,7 +5,6 @@ from collections import Counter
 from fractions import Fraction
 from itertools import product
 
-import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -16,12 +15,11 @@ from sklearn_shag.lexical._statistics import back_off_words
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests import oracles
 from tests.collins import ROOT, UNKNOWN, Collins
-from tests.loops import over
+from tests.loops import compiled, over
+from tests.oracles import LEFT, RIGHT
 
-LEFT, RIGHT = 0, 1
 AUTOMATA = {"single": 1, "first": 2, "fcp": 4}
 
-compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 
 

@@ -1,6 +1,5 @@
 """The oracle in logarithms, where plain doubles fail: test_chart.py has the rest."""
 
-import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -10,7 +9,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import eisner, grammar_of_arcs
 from tests import oracles
 from tests.log_chart import sum_up
-from tests.loops import assert_all_close, over
+from tests.loops import assert_all_close, compiled, over
 
 
 @over("zeros", [0.0, 0.4])
@@ -39,7 +38,7 @@ def test_operators_of_any_magnitude(random_grammar, zeros, factors):
     assert compared >= 3
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
+@compiled
 @over("n_tokens", [20, 100, 200])
 def test_the_one_possible_tree_of_a_long_sentence_is_found(n_tokens):
     """Many half-built trees of ordinary size are impossible; the possible one is tiny."""

@@ -12,11 +12,10 @@ from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.treebank import DependencyTree
 from tests import oracles
 from tests.estimators import mirror, same
+from tests.oracles import LEFT, RIGHT
 from tests.test_operators import at, string_values
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-LEFT, RIGHT = 0, 1
 
 
 def em(trees, seed=0, **params):

@@ -3,7 +3,6 @@
 import itertools
 import re
 
-import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
@@ -31,7 +30,7 @@ from sklearn_shag.operators import (
 )
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import DependencyTree, arcs_left_by
-from tests.loops import over
+from tests.loops import compiled, over
 from tests.oracles import (
     enumerate_uses,
     of_sentence,
@@ -41,7 +40,6 @@ from tests.oracles import (
     tree_value,
 )
 
-compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 

@@ -5,7 +5,6 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
@@ -13,7 +12,7 @@ from sklearn_shag import AveragedParser, BaseSHAG, DeterministicSHAG, MixtureSHA
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.parsing import Potentials, best_trees, chart, tree_values
 from sklearn_shag.parsing._chart import ROUTES
-from sklearn_shag.treebank import UnknownSymbolWarning
+from sklearn_shag.treebank import UnknownSymbolWarning, lift
 from tests import oracles
 from tests.fuzz._run import OUT_OF_RANGE, Target
 from tests.log_chart import sum_up
@@ -164,26 +163,13 @@ def _make(random):
         arc_memory *= rng.uniform(size=arc_memory.shape) < rng.choice([0.5, 1.0])
     if rng.uniform() < 0.2:
         allowed = rng.uniform(size=(n, n + 1)) < rng.choice([0.1, 0.5])
-        allowed[np.arange(n), _random_projective_tree(rng, n)] = True
+        allowed[np.arange(n), lift(oracles.random_tree(rng, n))] = True
     decoders = DECODERS if kind == "deterministic" else DECODERS[:3]
     combination = None if very_long else COMBINATIONS[rng.integers(len(COMBINATIONS))]
     return Case(
         *(kind, operators, codes, arcs, arc_memory, allowed),
         *(str(rng.choice(decoders)), combination, int(rng.integers(2**31))),
     )
-
-
-def _random_projective_tree(rng, n_tokens):
-    """Heads of a projective tree: each next token is beside those that have been attached."""
-    heads, low, high = np.zeros(n_tokens, dtype=int), *[int(rng.integers(n_tokens))] * 2
-    while high - low + 1 < n_tokens:
-        if low and (high == n_tokens - 1 or rng.uniform() < 0.5):
-            heads[low - 1] = rng.choice([low, high]) + 1 if low == high else low + 1
-            low -= 1
-        else:
-            heads[high + 1] = high + 1
-            high += 1
-    return heads
 
 
 def _run(case):
@@ -264,7 +250,8 @@ def _sum_up(case):
             assert not np.isnan(best)
             _assert_at_least(tree_values(operators, potentials, [heads])[1][0], best)
             # Factors of one token that are further apart hide each other, which is a limit.
-            no_limit = np.abs(_finite(factors.get("arcs"))).max() < 1e13
+            arcs = factors.get("arcs", np.zeros(1))
+            no_limit = np.abs(arcs[arcs > -np.inf]).max(initial=0.0) < 1e13
             if "arc_memory" not in factors and no_limit and _route(found) != "out of range":
                 _assert_at_least(found.log_abs_z[0], best)
     return _compare(operators, codes)
@@ -272,10 +259,6 @@ def _sum_up(case):
 
 def _route(found):
     return ROUTES[found.route[0]]
-
-
-def _finite(arcs):
-    return np.zeros(1) if arcs is None else np.where(arcs > -np.inf, arcs, 0.0)
 
 
 def _assert_at_least(larger, smaller):
@@ -341,26 +324,6 @@ def _combine(model, sentence, case):
                 return
             raise
     _look(combined, sentence)
-
-
-def operators(n_symbols=3, magnitudes=MAGNITUDES):
-    """Hypothesis strategy: operators of grammars over so many symbols."""
-    return st.builds(
-        lambda seed, kind, n_states: make_operators(
-            np.random.default_rng(seed), kind, n_symbols, n_states, magnitudes
-        ),
-        st.integers(0, 2**32),
-        st.sampled_from(KINDS),
-        st.integers(1, 4),
-    )
-
-
-def sequences(n_symbols=3, longest=12):
-    """Hypothesis strategy: codes of sentences, unknown symbols among them."""
-    return st.builds(
-        lambda codes: np.array(codes, dtype=np.int64),
-        st.lists(st.integers(0, n_symbols), min_size=1, max_size=longest),
-    )
 
 
 # A sentence of a thousand tokens takes the oracle a minute.

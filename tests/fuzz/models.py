@@ -20,11 +20,10 @@ from sklearn.pipeline import Pipeline
 import sklearn_shag
 from sklearn_shag import ModelFileError, load_model, save_model
 from sklearn_shag.automata import SequenceModel
-from sklearn_shag.checks._parsers import _Contract
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning, is_projective
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._param_validation import InvalidParameterError
-from tests.fuzz._run import OUT_OF_RANGE, Target
+from tests.fuzz._run import OUT_OF_RANGE, Target, check_promises
 from tests.model_files import short_trees, small_models
 
 PACKAGE = str(Path(sklearn_shag.__file__).parent)
@@ -353,12 +352,9 @@ def _predict(model, last):
         assert len(model.transform(_sentences())) == len(_sentences())
 
 
-def _keep(promise, _, last):
-    """What a fitted parser promises it keeps, whatever its numbers are."""
+def _check_promise(name, _, last):
     if hasattr(last, "predict_marginals"):
-        contract = _Contract(last)
-        contract.model, contract.others = last, _sentences()
-        getattr(contract, promise)()
+        check_promises(last, _sentences(), name)
 
 
 def _others(_, last):
@@ -395,6 +391,6 @@ def _clone(model, _):
 
 
 PROMISES = ("heads", "marginals", "tags", "chunks", "files", "partial_trees")
-_OTHERS = [partial(_keep, f"check_{name}") for name in PROMISES]
+_OTHERS = [partial(_check_promise, name) for name in PROMISES]
 _OTHERS += [_others, _sample, _learn_more, _again, _clone]
 TARGETS = {"models": Target(make, run, lambda mutant: mutant.data)}
