@@ -308,15 +308,24 @@ def test_falling_likelihoods_are_errors(english, monkeypatch, values):
         EMSHAG(2, random_state=0).fit(english)
 
 
-def em_by_hand(start, tree, n_iterations):
-    """The automata after 0, 1, ... iterations and their log likelihoods: E and M steps alone."""
-    automata, log_likelihoods = [start], []
+def em_by_hand(start, tree, n_iterations, prior=None):
+    """The automata after 0, 1, ... iterations, their log likelihoods, and these with the prior."""
+    prior = prior or zeros_like(start)
+    automata, log_likelihoods, objectives = [start], [], []
     while True:
-        counts = zeros_like(start)
+        counts = Operators(*map(np.copy, prior))
         log_likelihoods.append(expected_uses(automata[-1], tree, counts))
+        log_prior = sum(map(np.sum, map(special.xlogy, prior, automata[-1])))
+        objectives.append(log_likelihoods[-1] + log_prior)
         if len(automata) > n_iterations:
-            return automata, np.array(log_likelihoods)
+            return automata, np.array(log_likelihoods), objectives
         automata.append(operators_from_counts(counts))
+
+
+def first_small_gain(objectives, tol, tree):
+    """The iteration that gains no more than `tol` per sequence, or the last; if there is one."""
+    small = np.diff(objectives) <= tol * tree.weight.sum()
+    return min(1 + int(np.append(small, True).argmax()), small.size), small.any()
 
 
 def automaton_of(model, pair):
@@ -350,25 +359,6 @@ def uses_of_a_sequence(automaton):
     return uses
 
 
-def log_prior(automaton, uses):
-    return sum(np.sum(special.xlogy(*pair)) for pair in zip(uses, automaton, strict=True))
-
-
-def smoothed_by_hand(start, tree, prior, max_iter, tol):
-    """EM with pseudo-counts until the objective gains no more than `tol` per sequence."""
-    automaton, objectives, log_likelihoods = start, [], []
-    while True:
-        counts = zeros_like(start)
-        log_likelihoods.append(expected_uses(automaton, tree, counts))
-        objectives.append(log_likelihoods[-1] + (log_prior(automaton, prior) if prior else 0.0))
-        converged = np.diff(objectives[-2:]) <= tol * tree.weight.sum()
-        if (len(objectives) > 1 and converged) or len(objectives) > max_iter:
-            return automaton, log_likelihoods, bool(converged)
-        if prior:
-            counts = Operators(*(one + other for one, other in zip(counts, prior, strict=True)))
-        automaton = operators_from_counts(counts)
-
-
 @pytest.mark.parametrize(
     ("smoothing", "tol", "max_iter"), [(0.0, 0.005, 40), (2.0, 0.005, 40), (2.0, 0.0, 4)]
 )
@@ -387,9 +377,10 @@ def test_fit_is_em_by_hand(english, smoothing, tol, max_iter):
         head, direction = divmod(pair, 2)
         moments = pair_moments(statistics, head, direction, smoothing)
         prior = priors[direction] if head < n_symbols else None
-        automaton, log_likelihoods, converged = smoothed_by_hand(
-            moments_start(moments.bigrams, 3), prefix_trees[pair], prior, max_iter, tol
-        )
+        start, tree = moments_start(moments.bigrams, 3), prefix_trees[pair]
+        automata, log_likelihoods, objectives = em_by_hand(start, tree, max_iter, prior)
+        last, converged = first_small_gain(objectives, tol, tree)
+        automaton = automata[last]
         assert_all_close(automaton_of(model, pair), automaton, rtol=1e-7, atol=1e-12)
         assert_allclose(automaton_of(model, pair).alpha_1, automaton.alpha_1, rtol=1e-8)
         if head == n_symbols:
@@ -397,10 +388,8 @@ def test_fit_is_em_by_hand(english, smoothing, tol, max_iter):
                 uses = uses_of_a_sequence(automaton)
                 priors[direction] = Operators(*(smoothing * part for part in uses))
             continue
-        lengths.append(len(log_likelihoods))
-        logs.append(
-            np.append(log_likelihoods, (max_iter - lengths[-1] + 1) * [log_likelihoods[-1]])
-        )
+        lengths.append(last + 1)
+        logs.append(np.pad(log_likelihoods[: last + 1], (0, max_iter - last), "edge"))
         n_moving += not converged
     assert len(set(lengths)) >= (5 if tol else 1)
     assert model.n_iter_ == max(lengths) - 1
@@ -432,7 +421,7 @@ def test_the_best_of_the_starts_is_kept(english):
         rng = np.random.RandomState(seeds[pair])
         moments = pair_moments(statistics, head, direction)
         runs = [em_by_hand(random_start(moments.bigrams, 3, rng), tree, 6) for _ in range(4)]
-        last = [log_likelihoods[-1] for _, log_likelihoods in runs]
+        last = [log_likelihoods[-1] for _, log_likelihoods, _ in runs]
         best = int(np.argmax(last))
         total += last[best] * (head < n_symbols)  # the pool has seen these sequences too
         if np.ptp(last) > 1e-6:  # or all are the same but for rounding: there is one optimum
@@ -444,11 +433,10 @@ def test_the_best_of_the_starts_is_kept(english):
 
 def stopped_by_hand(start, tree, held_out, max_iter, patience):
     """What early stopping keeps, from which iteration, its quality, and all log likelihoods."""
-    automata, log_likelihoods = em_by_hand(start, tree, max_iter)
+    automata, log_likelihoods, _ = em_by_hand(start, tree, max_iter)
     kept = last = 0
     if held_out is None:
-        small = np.diff(log_likelihoods) <= 1e-3 * tree.weight.sum()
-        kept = last = 1 + int(small.argmax()) if small.any() else max_iter
+        kept = last = first_small_gain(log_likelihoods, 1e-3, tree)[0]
         return automata[kept], kept, log_likelihoods[kept], log_likelihoods[: last + 1]
     scores = [expected_uses(a, held_out, zeros_like(a)) for a in automata]
     while last < max_iter and last - kept < patience:
