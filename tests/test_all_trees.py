@@ -87,24 +87,11 @@ def test_no_tree_has_no_mass_and_too_wide_scores_are_out_of_range():
 
 def log_determinant(weights):
     """log Z by the matrix-tree theorem, in arithmetic with many digits."""
-    n = len(weights)
     rows = [[-weight for weight in row[1:]] for row in weights]
-    for m in range(n):
-        rows[m][m] = sum(w for h, w in enumerate(weights[m][1:]) if h != m)
-        rows[m][0] = weights[m][0]
-    total = mpmath.mpf(1)
-    for k in range(n):
-        best = max(range(k, n), key=lambda m: abs(rows[m][k]))
-        if rows[best][k] == 0:
-            return mpmath.mpf("-inf")
-        if best != k:
-            rows[k], rows[best], total = rows[best], rows[k], -total
-        total *= rows[k][k]
-        for m in range(k + 1, n):
-            share = rows[m][k] / rows[k][k]
-            if share:
-                rows[m][k:] = [x - share * y for x, y in zip(rows[m][k:], rows[k][k:], strict=True)]
-    return mpmath.log(total)
+    for m, row in enumerate(weights):
+        rows[m][m] = sum(weight for h, weight in enumerate(row[1:]) if h != m)
+        rows[m][0] = row[0]
+    return mpmath.log(mpmath.det(mpmath.matrix(rows)))
 
 
 def weigh(scores):

@@ -69,10 +69,6 @@ def encoded(sentences):
     return np.concatenate(sentences), np.cumsum([0, *map(len, sentences)])
 
 
-def with_root(codes):
-    return np.concatenate([[ROOT], codes])
-
-
 def run(operators, sentences, with_marginals=True):
     """Give sentences to the fast chart alone: which are done, sign, log |Z| and marginals.
 
@@ -514,7 +510,7 @@ def test_viterbi_comes_in_the_order_of_sentences():
             continue
         for grammar in (operators, fallback):
             values = {
-                tree: oracles.tree_value(grammar, with_root(sentence), tree)
+                tree: oracles.tree_value(grammar, [ROOT, *sentence], tree)
                 for tree in oracles.projective_trees(len(sentence))
             }
             best = max(values.values())

@@ -22,6 +22,7 @@ from sklearn_shag.inspection import (
 from sklearn_shag.inspection._tables import table_text
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.treebank import DependencyTree, display_width
+from tests.loops import over
 from tests.test_operators import all_strings, string_values
 
 
@@ -82,11 +83,8 @@ def enumerated(automaton, longest):
 
 
 class TestArcs:
-    def test_signed_operators_against_enumeration(self):
-        for seed in range(5):
-            self.check_against_enumeration(seed)
-
-    def check_against_enumeration(self, seed):
+    @over("seed", range(5))
+    def test_signed_operators_against_enumeration(self, seed):
         automaton = nilpotent(np.random.default_rng(seed), 3, 4)
         model = DeterministicSHAG("single").fit([DependencyTree(list("abc"), [0, 1, 1])])
         grammar = Operators(np.zeros((5, 2, 4)), np.ones((5, 2, 4)), np.zeros((5, 2, 4, 4, 4)))
@@ -98,9 +96,7 @@ class TestArcs:
         arcs = top_modifiers(model, head="b", n=3)
         left = {row[2]: row[3:] for row in rows_of(arcs) if row[1] == "left"}
         for k, name in enumerate("abc"):
-            assert_allclose(
-                left[name], (probabilities[k], counts[k]), rtol=1e-8, atol=1e-10, err_msg=f"{seed}"
-            )
+            assert_allclose(left[name], (probabilities[k], counts[k]), rtol=1e-8, atol=1e-10)
         right = [row[3:] for row in rows_of(arcs) if row[1] == "right"]
         assert_array_equal(right, 0)
 

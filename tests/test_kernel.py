@@ -8,11 +8,11 @@ import re
 import shutil
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Barrier
 from typing import NamedTuple
+from unittest import mock
 
 import numba
 import numpy as np
@@ -200,10 +200,6 @@ def file(call, tmp_path):
     return file
 
 
-def fail(error, *_, **__):
-    raise error
-
-
 @compiles
 class TestCache:
     """Whatever lies in the folder of the cache, kernels do what they do."""
@@ -223,7 +219,9 @@ class TestCache:
         """As of a class that has moved, where all else is as it was."""
         for error in (AttributeError, ImportError, RuntimeError, KeyError):
             with monkeypatch.context() as context:
-                context.setattr(_kernel_cache.pickle, "loads", partial(fail, error("moved")))
+                context.setattr(
+                    _kernel_cache.pickle, "loads", mock.Mock(side_effect=error("moved"))
+                )
                 assert call() == (3.0, False)
             assert call() == (3.0, True)
 
@@ -266,7 +264,7 @@ class TestCache:
 
     def test_a_full_disk(self, call, file, monkeypatch):
         file.write_bytes(b"damaged")
-        full = partial(fail, OSError(28, "No space left on device"))
+        full = mock.Mock(side_effect=OSError(28, "No space left on device"))
         for name in ("replace", "fsync"):
             with monkeypatch.context() as context:
                 context.setattr(os, name, full)
@@ -343,7 +341,9 @@ class TestAnnouncement:
 
     def test_a_folder_that_cannot_be_written_is_read(self, call, file, said, monkeypatch):
         """As one that was filled when an image was built, by another user."""
-        monkeypatch.setattr(_kernel_cache.tempfile, "TemporaryFile", partial(fail, OSError()))
+        monkeypatch.setattr(
+            _kernel_cache.tempfile, "TemporaryFile", mock.Mock(side_effect=OSError())
+        )
         assert call() == (3.0, True)
         assert said() == []
         assert call(Pair(5, 1)) == (3, False)

@@ -77,32 +77,25 @@ DOGS = [
 # u = 3. P_A(D | any) = 13/28 * 3/13 + 15/28 * 1/4 = 27/112, P_A(STOP | any) = 47/112.
 # P_B(the | D, any) = P_B(the | D, N), since no other heads have a D.
 BY_HAND = [
-    ("the/D dog/N", (0, 2), Fraction(87, 224) * Fraction(2887, 6084)),
-    ("an/D dog/N", (0, 2), Fraction(87, 224) * Fraction(250, 1521)),
-    ("the/D bird/N", (0, 2), Fraction(11, 32) * Fraction(238, 507)),
-    ("barks/V", (0, 0), Fraction(11, 21) * Fraction(83, 216)),
-    ("the/D dog/X", (0, 2), Fraction(27, 112) * Fraction(238, 507)),
+    ("the/D dog/N", "arc_memory", (0, 2), Fraction(87, 224) * Fraction(2887, 6084)),
+    ("an/D dog/N", "arc_memory", (0, 2), Fraction(87, 224) * Fraction(250, 1521)),
+    ("the/D bird/N", "arc_memory", (0, 2), Fraction(11, 32) * Fraction(238, 507)),
+    ("barks/V", "arc_memory", (0, 0), Fraction(11, 21) * Fraction(83, 216)),
+    ("the/D dog/X", "arc_memory", (0, 2), Fraction(27, 112) * Fraction(238, 507)),
     # A modifier with an unknown tag: all but STOP.
-    ("the/X dog/N", (0, 2), 1 - Fraction(87, 224)),
-    ("the/X bird/N", (0, 2), 1 - Fraction(11, 32)),
-    ("the/X", (0, 0), Fraction(1)),
+    ("the/X dog/N", "arc_memory", (0, 2), 1 - Fraction(87, 224)),
+    ("the/X bird/N", "arc_memory", (0, 2), 1 - Fraction(11, 32)),
+    ("the/X", "arc_memory", (0, 0), Fraction(1)),
+    ("dog/N", "stop_memory", (0, LEFT), Fraction(87, 224)),
+    ("bird/N", "stop_memory", (0, LEFT), Fraction(11, 32)),
+    ("dog/X", "stop_memory", (0, LEFT), Fraction(47, 112)),
 ]
 
 
-@over(("text", "arc", "expected"), BY_HAND)
-def test_factors_of_arcs_are_those_by_hand(text, arc, expected):
-    model = LexicalizedSHAG("single").fit(DOGS)
-    (found,) = factors_of(model, [tree(text)])
-    assert_allclose(found["arc_memory"][arc][0], float(expected), rtol=1e-14)
-
-
-@over(
-    ("text", "expected"),
-    [("dog/N", Fraction(87, 224)), ("bird/N", Fraction(11, 32)), ("dog/X", Fraction(47, 112))],
-)
-def test_factors_of_stops_are_those_by_hand(text, expected):
+@over(("text", "factor", "place", "expected"), BY_HAND)
+def test_factors_are_those_by_hand(text, factor, place, expected):
     (found,) = factors_of(LexicalizedSHAG("single").fit(DOGS), [tree(text)])
-    assert_allclose(found["stop_memory"][0, LEFT, 0], float(expected), rtol=1e-14)
+    assert_allclose(found[factor][place][0], float(expected), rtol=1e-14)
 
 
 def test_words_are_sorted_by_tag_and_then_by_form():

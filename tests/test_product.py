@@ -1,5 +1,7 @@
 """Products of grammars: against the dense product of operators, and against all trees."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -81,19 +83,14 @@ class TestDenseProduct:
         hidden = random_hidden(random_grammar, 1, n_states, signed)
         others = [random_deterministic(automaton, k) for k, automaton in enumerate(automata)]
         model = frozen_product([*others[:1], hidden, *others[1:]])
-        dense = hidden.operators_
-        for other in others:
-            dense = product(dense, other.operators_)
-        assert_dense(model, dense)
+        operators = [member.operators_ for member in (hidden, *others)]
+        assert_dense(model, reduce(product, operators))
 
     @pytest.mark.parametrize("automata", [["first", "sibling"], ["sibling"], ["first", "first"]])
     def test_of_deterministic_members_alone(self, automata):
         members = [random_deterministic(automaton, k) for k, automaton in enumerate(automata)]
-        model = frozen_product(members)
-        dense = members[0].operators_
-        for other in members[1:]:
-            dense = product(dense, other.operators_)
-        assert_dense(model, dense)
+        dense = reduce(product, [member.operators_ for member in members])
+        assert_dense(frozen_product(members), dense)
 
     @pytest.mark.parametrize("weights", [[1, 0.5], [1, 2], [1, 0]])
     def test_weights_are_powers(self, random_grammar, weights):
