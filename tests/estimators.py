@@ -26,6 +26,7 @@ from sklearn_shag import (
     Splitter,
     Tagger,
 )
+from sklearn_shag.checks._parsers import _Contract
 from sklearn_shag.datasets import load_english
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 
@@ -209,6 +210,14 @@ def parameters(model):
     if isinstance(model, list | tuple):
         return [parameters(value) for value in model]
     return model
+
+
+def check_promises(parser, sentences, *names):
+    """Check what the contract says of fitted parsers, whatever their numbers are."""
+    contract = _Contract(parser)
+    contract.model, contract.others = parser, sentences
+    for name in names:
+        getattr(contract, f"check_{name}")()
 
 
 def hide(tree, seed, share=0.5):

@@ -1,7 +1,5 @@
 """Numbers of all magnitudes: grammars, weights of sentences, parameters."""
 
-from random import Random
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_equal
@@ -33,14 +31,14 @@ def times(operators, **factors):
 
 
 @compiled
-@over("first", [0, 200])
-def test_grammars_of_the_fuzzer(first):
-    """The first of what ``python -m tests.fuzz grammars`` tries, and some others."""
-    target = grammars.TARGETS["grammars"]
+@over("module, name", [(grammars, "grammars"), (estimators, "learning")])
+@over("first", [0, 100])
+def test_the_first_inputs_of_the_fuzzer(module, name, first):
+    """Of what ``python -m tests.fuzz grammars learning`` tries, and some others."""
     for number in range(first, first + 20):
-        case = target.make(Random(f"0-{number}"))
-        if case.codes.size <= 60:
-            target.run(case)
+        case = make_input(module.TARGETS[name], 0, number)
+        if name == "learning" or case.codes.size <= 60:
+            module.TARGETS[name].run(case)
 
 
 @over("magnitude", [1e-100, 1e100])
@@ -85,15 +83,6 @@ def test_samples_do_not_depend_on_the_magnitude_of_vectors(english, names, magni
 
 
 # Weights and parameters
-
-
-@compiled
-@over("first", [0, 100])
-def test_learners_of_the_fuzzer(first):
-    """The first of what ``python -m tests.fuzz learning`` tries, and some others."""
-    target = estimators.TARGETS["learning"]
-    for number in range(first, first + 20):
-        target.run(target.make(Random(f"0-{number}")))
 
 
 @over("weight", [2.0**-300, 2.0**290])

@@ -32,6 +32,7 @@ from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import DependencyTree, arcs_left_by
 from tests.loops import compiled, over
 from tests.oracles import (
+    Uses,
     enumerate_uses,
     of_sentence,
     projective_trees,
@@ -39,6 +40,7 @@ from tests.oracles import (
     random_tree,
     tree_value,
 )
+from tests.test_chart import assert_same_uses, uses_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -110,36 +112,30 @@ def refine_codes(codes, n_symbols, k):
 
 def enumerate_refined(grammar, codes, **factors):
     """Z and expected uses by all trees, refinements and paths of states."""
-    operators, (n_symbols, k) = unfold_slowly(grammar), grammar.refined.roots.shape
-    total = None
-    for refined in refine_codes(codes, n_symbols, k):
+    operators, of_each = unfold_slowly(grammar), []
+    for refined in refine_codes(codes, *grammar.refined.roots.shape):
         uses = enumerate_uses(operators, refined, **factors)
         z = uses.sign * np.exp(uses.log_abs_z)
-        parts = [z * part for part in (1.0, *uses[2:5], *uses.counts)]
-        total = parts if total is None else [a + b for a, b in zip(total, parts, strict=True)]
-    return total[0], [part / total[0] for part in total[1:]]
+        of_each.append([z * part for part in (1.0, *uses[2:5], *uses.counts)])
+    z, *parts = map(sum, zip(*of_each, strict=True))
+    with np.errstate(all="ignore"):
+        arcs, of_arcs, of_stops, *counts = (part / z for part in parts)
+        return Uses(np.sign(z), np.log(z), arcs, of_arcs, of_stops, counts)
 
 
 @over("n_symbols, n_states, k, n_classes", [(2, 1, 1, 1), (2, 2, 2, 2), (1, 3, 3, 1), (2, 1, 3, 3)])
 def test_chart_agrees_with_the_enumeration(n_symbols, n_states, k, n_classes):
-    grammar = random_refined(n_states, n_symbols, n_states, k)
+    grammar, counts = random_refined(n_states, n_symbols, n_states, k), []
     rng = np.random.default_rng(k)
     # The last symbol is unknown.
     factors = random_factors(rng, [1, 2, 3, 4 if k < 3 else 3], n_symbols + 1, n_classes, 0.1)
     found = chart(grammar, Potentials(**factors), counts=True)
-    indptr, counts = factors["indptr"], 0.0
-    for s in range(indptr.size - 1):
-        of_this = of_sentence(factors, indptr, s)
-        z, (arcs, of_arcs, of_stops, *uses) = enumerate_refined(grammar, **of_this)
-        if z == 0:
-            assert found.sign[s] == 0
-            continue
-        assert_allclose(found.log_abs_z[s], np.log(z), rtol=1e-11)
-        expected = {"arcs": arcs, "arc_memory": of_arcs, "stop_memory": of_stops}
-        results = of_sentence({name: getattr(found, name) for name in expected}, indptr, s)
-        for name, values in expected.items():
-            assert_allclose(results[name], values, atol=1e-11)
-        counts = [a + b for a, b in zip(counts, uses, strict=True)] if counts else uses
+    for s in range(4):
+        expected = enumerate_refined(grammar, **of_sentence(factors, factors["indptr"], s))
+        assert_same_uses(uses_of(found, factors, s), expected, rtol=1e-11, atol=1e-11)
+        if expected.sign:
+            counts.append(expected.counts)
+    counts = list(map(sum, zip(*counts, strict=True)))
     of_starts, of_stops, of_moves = (part[: n_symbols * k] for part in counts)
     shape = n_symbols, k, 2, n_states
     assert_allclose(np.moveaxis(found.counts.alpha_1, 3, 1), of_starts.reshape(shape), atol=1e-10)

@@ -13,7 +13,6 @@ from random import Random
 from typing import Any, NamedTuple
 
 import tests.fuzz
-from sklearn_shag.checks._parsers import _Contract
 
 SECONDS = 1.0  # of CPU that one input may take, if a target says nothing else
 HANG = 600.0  # seconds for an input after which a worker is stopped; kernels may be compiled
@@ -53,14 +52,6 @@ def find_targets():
 def make_input(target, seed, number):
     """The same input for the same number, whatever came before."""
     return target.make(Random(f"{seed}-{number}"))
-
-
-def check_promises(parser, sentences, *names):
-    """Check what the contract says of fitted parsers, whatever their numbers are."""
-    contract = _Contract(parser)
-    contract.model, contract.others = parser, sentences
-    for name in names:
-        getattr(contract, f"check_{name}")()
 
 
 def try_once(target, seed, number):

@@ -20,8 +20,8 @@ from sklearn.pipeline import Pipeline
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from tests import oracles
-from tests.estimators import ESTIMATORS, TRANSFORMERS, learned, same
-from tests.fuzz._run import Target, check_promises
+from tests.estimators import ESTIMATORS, TRANSFORMERS, check_promises, learned, same
+from tests.fuzz._run import Target
 from tests.test_interruptions import Interrupter, is_same, shortened
 
 SUITE = {name: shortened(each) for name, each in (ESTIMATORS | TRANSFORMERS).items()}

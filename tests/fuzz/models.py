@@ -23,7 +23,9 @@ from sklearn_shag.automata import SequenceModel
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning, is_projective
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._param_validation import InvalidParameterError
-from tests.fuzz._run import OUT_OF_RANGE, Target, check_promises
+from tests.estimators import check_promises
+from tests.fuzz._run import OUT_OF_RANGE, Target
+from tests.fuzz.treebanks import change_bytes
 from tests.model_files import short_trees, small_models
 
 PACKAGE = str(Path(sklearn_shag.__file__).parent)
@@ -98,29 +100,15 @@ def make(random):
     """A mutant of one of the models."""
     chosen = random.randrange(1 << 16)
     if random.random() < 0.15:
-        return Mutant(_damage_bytes(random, random.choice(_whole_files())), chosen)
+        data = random.choice(_whole_files())
+        data = data[: random.choice((len(data), len(data), random.randrange(len(data))))]
+        return Mutant(change_bytes(random, data), chosen)
     header, arrays = random.choice(list(saved_models().values()))
     header, arrays = copy.deepcopy(header), dict(arrays)
     for _ in range(random.choice((1, 1, 1, 1, 2))):
         change = random.choice((_change_array, _change_values, _change_header, _change_size))
         header = change(random, header, arrays) or header
     return Mutant(_pack(header, arrays, random if random.random() < 0.1 else None), chosen)
-
-
-def _damage_bytes(random, data):
-    data = bytearray(data)
-    for _ in range(random.choice((1, 1, 2, 4, 16))):
-        place = random.randrange(len(data) + 1)
-        action = random.randrange(5)
-        if action == 0:
-            del data[place:]
-        elif action == 1:
-            del data[place : place + random.choice((1, 2, 4, 100))]
-        elif action == 2:
-            data[place:place] = random.randbytes(random.choice((1, 2, 4, 100)))
-        elif data:
-            data[place % len(data)] = random.randrange(256)
-    return bytes(data)
 
 
 def _change_array(random, _, arrays):

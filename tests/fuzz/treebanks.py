@@ -80,7 +80,7 @@ def make_file(random):
     text = random.choice(["\n", "\n", "\n", "\r\n", "\r"]).join(lines)
     content = text.encode(errors="surrogatepass")
     if random.random() < 0.15:
-        content = _change_bytes(random, content)
+        content = change_bytes(random, content)
     if random.random() < 0.05:
         content = b"\xef\xbb\xbf" + content
     if random.random() < 0.001:
@@ -88,7 +88,7 @@ def make_file(random):
     if random.random() < 0.1:
         content = gzip.compress(content, 1, mtime=0)
         if random.random() < 0.5:
-            content = _change_bytes(random, content)
+            content = change_bytes(random, content)
     return File(content, random.choice(["raise", "skip", "warn"]))
 
 
@@ -131,7 +131,8 @@ def _insert(random, lines):
     lines[place] = lines[place][:letter] + _make_value(random) + lines[place][letter:]
 
 
-def _change_bytes(random, content):
+def change_bytes(random, content):
+    """Take bytes out, put others in, or both, at a few places."""
     for _ in range(random.choice([1, 1, 2, 5])):
         place = random.randrange(len(content) + 1)
         end = random.choice([place, place + 1, place + random.randrange(40)])
