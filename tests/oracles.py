@@ -1,6 +1,7 @@
 """Naive twins of what the package computes: obvious, slow, and sharing no code with it."""
 
 import itertools
+from collections import Counter, defaultdict
 from functools import cache
 from typing import NamedTuple
 
@@ -22,12 +23,6 @@ def is_tree(heads):
 
 
 def crosses(heads):
-    arcs = [(min(h, m), max(h, m)) for m, h in enumerate(heads, start=1)]
-    return any(a < c < b < d for (a, b), (c, d) in itertools.permutations(arcs, 2))
-
-
-def crosses_fast(heads):
-    """The same of long sentences: pairs of arcs at once."""
     modifiers = np.arange(1, len(heads) + 1)
     low, high = np.minimum(heads, modifiers), np.maximum(heads, modifiers)
     inside = (low[:, None] < low) & (low < high[:, None]) & (high[:, None] < high)
@@ -116,24 +111,25 @@ def enumerate_loss(scores, known):
     return np.log(z / z_known), of_arcs - of_known_arcs
 
 
-def add_counts(counts, operators, codes, heads, value):
-    """Add the uses of every operator entry in one tree, times its value."""
-    for h, direction, modifiers in tree_sequences(heads):
-        key = codes[h], direction
-        matrices = [operators.A[(*key, codes[m])] for m in modifiers]
-        forward = [operators.alpha_1[key]]
-        for matrix in matrices:
-            forward.append(matrix @ forward[-1])
-        backward = [operators.alpha_inf[key]]
-        for matrix in matrices[::-1]:
-            backward.append(backward[-1] @ matrix)
-        backward = backward[::-1]
-        total = operators.alpha_inf[key] @ forward[-1]
-        counts[0][key] += value * backward[0] * operators.alpha_1[key] / total
-        counts[1][key] += value * forward[-1] * operators.alpha_inf[key] / total
-        for t, m in enumerate(modifiers):
-            use = np.outer(backward[t + 1], forward[t]) * matrices[t]
-            counts[2][(*key, codes[m])] += value * use / total
+def sequence_uses(automaton, string):
+    """Uses of every entry in the value of a sequence, and the logarithm of its absolute value."""
+    alpha_1, alpha_inf, A = automaton
+    forward, backward, log_value = [alpha_1], [alpha_inf], 0.0
+    for symbol in string:  # in any unit, or long sequences would vanish
+        state = A[symbol] @ forward[-1]
+        log_value += np.log(np.abs(state).max())
+        forward.append(state / np.abs(state).max())
+    for symbol in string[::-1]:
+        state = backward[0] @ A[symbol]
+        backward.insert(0, state / np.abs(state).max())
+    total = alpha_inf @ forward[-1]
+    uses = [np.zeros_like(part) for part in automaton]
+    uses[0][:] = alpha_1 * backward[0] / (alpha_1 @ backward[0])
+    uses[1][:] = alpha_inf * forward[-1] / total
+    for t, symbol in enumerate(string):
+        use = np.outer(backward[t + 1], forward[t]) * A[symbol]
+        uses[2][symbol] += use / use.sum()
+    return uses, log_value + np.log(np.abs(total))
 
 
 def tree_factors(heads, memory=None):
@@ -197,7 +193,11 @@ def enumerate_uses(
         factors = np.exp(log_factors(heads, arcs, memory, arc_memory, stop_memory))
         value = factors * tree_value(operators, positions, heads)
         z += value
-        add_counts(counts, operators, positions, heads, value)
+        for h, side, modifiers in tree_sequences(heads):
+            automaton = [part[positions[h], side] for part in operators]
+            uses, _ = sequence_uses(automaton, [positions[m] for m in modifiers])
+            for total, use in zip(counts, uses, strict=True):
+                total[positions[h], side] += value * use
         arc_places, stop_places = tree_factors(heads, memory)
         for place in arc_places:
             of_arcs[place] += value
@@ -230,15 +230,12 @@ def of_sentence(arrays, indptr, s):
     lengths = np.diff(indptr)
     n, begin = lengths[s], np.sum(lengths[:s] * (lengths[:s] + 1))
     tokens, of_arcs = slice(indptr[s], indptr[s + 1]), slice(begin, begin + n * (n + 1))
-    found = {}
-    for name, values in arrays.items():
-        if name == "indptr":
-            continue
-        if values is None:
-            found[name] = None
-        elif name in ("arcs", "arc_memory"):
+    found = dict.fromkeys(arrays.keys() - {"indptr"})
+    for name in found:
+        values = arrays[name]
+        if name in ("arcs", "arc_memory") and values is not None:
             found[name] = values[of_arcs].reshape(n, n + 1, *values.shape[1:])
-        else:
+        elif values is not None:
             found[name] = values[tokens]
     return found
 
@@ -293,16 +290,13 @@ def chi_square(samples, trees, probabilities):
 
 def ngram_counts(sentences, n):
     """Counts of n-grams of START x STOP by (head symbol, direction), and of sequences."""
-    counts, n_sequences = {}, {}
+    counts, n_sequences = defaultdict(Counter), Counter()
     for symbols, heads in sentences:
         for h, direction, modifiers in tree_sequences(heads):
             key = ("<root>" if h == 0 else symbols[h - 1], direction)
-            n_sequences[key] = n_sequences.get(key, 0) + 1
+            n_sequences[key] += 1
             padded = ["<start>", *(symbols[m - 1] for m in modifiers), "<stop>"]
-            for t in range(len(padded) - n + 1):
-                gram = tuple(padded[t : t + n])
-                counts.setdefault(key, {})
-                counts[key][gram] = counts[key].get(gram, 0) + 1
+            counts[key].update(zip(*(padded[k:] for k in range(n)), strict=False))
     return counts, n_sequences
 
 

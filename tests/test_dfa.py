@@ -32,8 +32,8 @@ def with_automaton(automaton, trees):
     """A model with a given automaton of H, left, over the symbols H, a, b, c."""
     model = DeterministicSHAG().fit([*trees, *stars([SYMBOLS])])
     shape, n_states = model.operators_.A.shape[:3], automaton.alpha_1.size
-    vectors = (*shape[:2], n_states)
-    grammar = Operators(np.zeros(vectors), np.zeros(vectors), np.zeros((*shape, *[n_states] * 2)))
+    ones = np.ones((*shape[:2], n_states))  # all others stop at once
+    grammar = Operators(ones / n_states, ones, np.zeros((*shape, n_states, n_states)))
     grammar.alpha_1[0, 0], grammar.alpha_inf[0, 0] = automaton.alpha_1, automaton.alpha_inf
     grammar.A[0, 0, 1:4] = automaton.A
     model.operators_ = grammar

@@ -25,6 +25,7 @@ from sklearn_shag.sequences import (
     take_sequences,
 )
 from tests.loops import assert_all_close, over
+from tests.oracles import sequence_uses
 from tests.test_operators import as_sequences, random_automaton, string_values
 from tests.test_sequences import N_SYMBOLS, POOL, as_tuples, flatten, random_treebank
 
@@ -77,24 +78,6 @@ def test_expected_uses_agree_with_the_enumeration_of_state_paths(n_states):
     assert_all_close(found, expected, rtol=1e-10, atol=1e-13)
 
 
-def log_forward_backward(automaton, string):
-    """Uses and log likelihood of one string, with logarithms of all probabilities."""
-    log_1, log_inf, log_A = map(np.log, automaton)
-    forward = [log_1]
-    for symbol in string:
-        forward.append(np.logaddexp.reduce(log_A[symbol] + forward[-1], axis=1))
-    backward = [log_inf]
-    for symbol in string[::-1]:
-        backward.insert(0, np.logaddexp.reduce(log_A[symbol] + backward[0][:, None], axis=0))
-    total = np.logaddexp.reduce(forward[-1] + log_inf)
-    uses = zeros_like(automaton)
-    uses.alpha_1[:] = np.exp(log_1 + backward[0] - total)
-    uses.alpha_inf[:] = np.exp(forward[-1] + log_inf - total)
-    for t, symbol in enumerate(string):
-        uses.A[symbol] += np.exp(backward[t + 1][:, None] + log_A[symbol] + forward[t] - total)
-    return uses, total
-
-
 def test_long_sequences_do_not_underflow():
     """The likelihood is e^-3000; three sequences share the beginning of the longest."""
     rng = np.random.default_rng(0)
@@ -104,7 +87,7 @@ def test_long_sequences_do_not_underflow():
     tree = build_prefix_trees(one_pair(strings, weights), 50)[0]
     found = zeros_like(automaton)
     log_likelihood = expected_uses(automaton, tree, found)
-    parts = [log_forward_backward(automaton, string) for string in strings]
+    parts = [sequence_uses(automaton, string) for string in strings]
     assert parts[0][1] < -3000
     expected = sum(weight * total for weight, (_, total) in zip(weights, parts, strict=True))
     assert_allclose(log_likelihood, expected, rtol=1e-12)

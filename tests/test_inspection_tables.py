@@ -23,6 +23,7 @@ from sklearn_shag.inspection._tables import table_text
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.treebank import DependencyTree, display_width
 from tests.loops import over
+from tests.test_dfa import with_automaton
 from tests.test_operators import all_strings, string_values
 
 
@@ -86,14 +87,9 @@ class TestArcs:
     @over("seed", range(5))
     def test_signed_operators_against_enumeration(self, seed):
         automaton = nilpotent(np.random.default_rng(seed), 3, 4)
-        model = DeterministicSHAG("single").fit([DependencyTree(list("abc"), [0, 1, 1])])
-        grammar = Operators(np.zeros((5, 2, 4)), np.ones((5, 2, 4)), np.zeros((5, 2, 4, 4, 4)))
-        grammar.alpha_1[:, :, 0] = 1.0
-        grammar.alpha_1[1, 0], grammar.alpha_inf[1, 0] = automaton.alpha_1, automaton.alpha_inf
-        grammar.A[1, 0, :3] = automaton.A
-        model.operators_ = grammar
+        model = with_automaton(automaton, [])
         probabilities, counts = enumerated(automaton, 4)
-        arcs = top_modifiers(model, head="b", n=3)
+        arcs = top_modifiers(model, head="H", n=4)
         left = {row[2]: row[3:] for row in rows_of(arcs) if row[1] == "left"}
         for k, name in enumerate("abc"):
             assert_allclose(left[name], (probabilities[k], counts[k]), rtol=1e-8, atol=1e-10)

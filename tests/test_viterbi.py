@@ -70,7 +70,7 @@ def test_long_sentences(n_tokens):
     scores = np.random.default_rng(0).normal(size=(n_tokens, n_tokens + 1))
     heads, score = eisner(scores)
     assert oracles.is_tree(heads.tolist())
-    assert n_tokens > 40 or not oracles.crosses(heads.tolist())  # takes long
+    assert not oracles.crosses(heads)
     assert np.sum(heads == 0) == 1
     assert_allclose(score, scores[np.arange(n_tokens), heads].sum(), rtol=1e-12)
     # Mirrored, the same tree is the best.

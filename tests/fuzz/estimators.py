@@ -254,17 +254,10 @@ def _make_tree(rng, random):
 
 
 def _make_weights(random, n_sentences):
-    kind = random.choice(["none", "alike", "one", "any"])
-    weights = np.ones(n_sentences)
-    if kind == "none":
-        return None
-    if kind == "alike":
-        weights *= abs(random.choice(EXTREMES))
-    elif kind == "one":
-        weights[0] = abs(random.choice(EXTREMES))
-    else:
-        weights = np.array([abs(random.choice(EXTREMES)) for _ in weights])
-    return weights
+    """Of any size each, or of one for all, or beside ones, or none."""
+    weights = np.array([abs(random.choice(EXTREMES)) for _ in range(n_sentences)])
+    alike, one = np.full(n_sentences, weights[0]), np.append(weights[0], np.ones(n_sentences - 1))
+    return random.choice([weights, alike, one, None])
 
 
 def _learn(case):

@@ -133,7 +133,7 @@ def _insert(random, lines):
 
 def change_bytes(random, content):
     """Take bytes out, put others in, or both, at a few places."""
-    for _ in range(random.choice([1, 1, 2, 5])):
+    for _ in range(random.choice([1, 1, 2, 5, 16])):
         place = random.randrange(len(content) + 1)
         end = random.choice([place, place + 1, place + random.randrange(40)])
         piece = random.choice([b"", random.randbytes(1), random.choice(BYTES)])
