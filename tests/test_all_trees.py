@@ -140,7 +140,7 @@ def test_cycles_lose_no_digits(size, nats):
 )
 def test_long_sentences_lose_no_digits(size, nats, deviation, digits):
     rng = np.random.default_rng(0)
-    check_digits(cycles(rng, 200, size, nats) * deviation, 1, digits)
+    check_digits(cycles(rng, 160, size, nats) * deviation, 1, digits)
 
 
 @over("n, forbidden", [(1, 0.0), (2, 0.0), (3, 0.0), (4, 0.3), (5, 0.0), (5, 0.6)])

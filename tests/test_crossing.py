@@ -7,7 +7,6 @@ from unittest import mock
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
@@ -21,7 +20,7 @@ from sklearn_shag import (
 from sklearn_shag.conditional import _base
 from sklearn_shag.inspection import least_certain_arcs
 from sklearn_shag.treebank import DependencyTree, allowed_arcs, is_projective, nonprojective_arcs
-from tests import oracles
+from tests import oracles, test_all_trees
 from tests.estimators import assert_same_model, uncorrected
 from tests.loops import assert_all_close, over
 
@@ -56,14 +55,12 @@ def parsers(crossing):
 
 def enumerate_trees(parser, sentence, allowed=None):
     """Trees of a sentence, their log probabilities and marginals, by enumeration."""
-    (scores,), tokens = parser.score_arcs([sentence]), np.arange(len(sentence))
-    trees = np.array(oracles.trees(len(sentence)))
+    (scores,) = parser.score_arcs([sentence])
     if allowed is not None:
-        trees = trees[allowed[tokens, trees].all(axis=1)]
-    logs = scores[tokens, trees].sum(axis=1)
-    logs = logs - logsumexp(logs)
-    _, marginals = oracles.sum_trees(trees, np.exp(logs))
-    return trees, logs, marginals
+        scores = np.where(allowed, scores, -np.inf)
+    trees, values, log_z, marginals = test_all_trees.enumerate_trees(scores)
+    possible = values > -np.inf
+    return trees[possible], values[possible] - log_z, marginals
 
 
 @pytest.mark.parametrize("name", MAKE)

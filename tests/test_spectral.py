@@ -9,7 +9,7 @@ from sklearn_shag import SpectralSHAG
 from sklearn_shag.automata._decomposition import leading_states
 from sklearn_shag.learning._deterministic import deterministic_automaton
 from sklearn_shag.learning._spectral import PUBLISHED, spectral_automaton
-from sklearn_shag.operators import exact_moments
+from sklearn_shag.operators import Operators, exact_moments
 from sklearn_shag.sequences import (
     collect_statistics,
     count_treebank,
@@ -17,8 +17,8 @@ from sklearn_shag.sequences import (
     pair_moments,
 )
 from tests.loops import assert_all_close, over
-from tests.test_em import encode
-from tests.test_operators import all_strings, random_automaton, string_values, value
+from tests.test_em import automaton_of, encode
+from tests.test_operators import random_automaton, string_values
 from tests.test_sequences import dense_trigrams, flatten, naive_moments, random_treebank
 
 
@@ -42,20 +42,14 @@ def noun_moments(english):
     return lambda context: pair_moments(statistics, noun, 0, smoothing=5, context=context)
 
 
-def some_strings(n_symbols):
-    rng = np.random.default_rng(0)
-    return [(), *(tuple(rng.integers(n_symbols, size=n)) for n in (1, 1, 2, 2, 2, 3, 3, 4))]
-
-
 def test_mixing_is_the_weighted_mean_of_two_models(noun_moments):
     moments = noun_moments(0.5)
     mixed, alone = (
         spectral_automaton(moments, 4, shrinkage=30, mixing=weight)[0] for weight in (0.25, 0.0)
     )
     first = deterministic_automaton(moments, "first")
-    for string in some_strings(moments.n_symbols):
-        expected = 0.75 * value(alone, string) + 0.25 * value(first, string)
-        assert_allclose(value(mixed, string), expected, rtol=1e-9, atol=1e-15)
+    expected = 0.75 * string_values(alone, 4) + 0.25 * string_values(first, 4)
+    assert_allclose(string_values(mixed, 4), expected, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize("mixing", [0.0, 0.1])
@@ -85,21 +79,14 @@ def test_without_smoothing_it_is_the_published_algorithm(n_states, head):
     P, P_a = bigrams / total, trigrams / total
     U = np.linalg.svd(P)[0][:, :n_states]
     inverse = np.linalg.pinv(U.T @ P)
-    alpha_1, alpha_inf = U.T @ P[:, -1], P[-1] @ inverse
     A = np.array([U.T @ matrix @ inverse for matrix in P_a])
+    published = Operators(U.T @ P[:, -1], P[-1] @ inverse, A)
 
     symbols = [[f"x{code}" for code in codes] for codes, _ in sentences]
     model = SpectralSHAG.published(n_states)
     model.fit(symbols, [heads for _, heads in sentences])
-    learned = model.operators_
-    for string in all_strings(3, 4):
-        state = alpha_1
-        found = learned.alpha_1[head, 0]
-        for symbol in string:
-            state, found = A[symbol] @ state, learned.A[head, 0, symbol] @ found
-        assert_allclose(
-            learned.alpha_inf[head, 0] @ found, alpha_inf @ state, rtol=1e-7, atol=1e-10
-        )
+    learned = string_values(automaton_of(model, 2 * head), 4)
+    assert_allclose(learned, string_values(published, 4), rtol=1e-7, atol=1e-10)
 
 
 def naive_spectral(moments, n_states, shrinkage, scaling, alpha):
