@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._forest import decode_marginals
-from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.treebank import DependencyTree, allowed_arcs
 from tests import oracles
 from tests.estimators import ESTIMATORS, same, uncorrected
 from tests.loops import over
@@ -117,14 +117,6 @@ def test_all_arcs_allowed_is_no_constraint(fitted, name):
     assert same(parser.predict(TREES, allowed=every), parser.predict(TREES))
 
 
-def allow(*trees):
-    """Allow the arcs of some trees over the same tokens."""
-    allowed = np.zeros((len(trees[0]), len(trees[0]) + 1), dtype=bool)
-    for tree in trees:
-        allowed[np.arange(len(tree)), tree] = True
-    return allowed
-
-
 @over("decoder", ["mbr", "max_marginal", "mst"])
 @over("name", PARSERS)
 def test_arcs_that_only_cross_make_the_best_of_all_trees(fitted, name, decoder):
@@ -135,7 +127,8 @@ def test_arcs_that_only_cross_make_the_best_of_all_trees(fitted, name, decoder):
     assert oracles.crosses(second)
     free = parser.predict_marginals(TREES[:1])[0]
     (alone,) = parser.predict(TREES[1:2])
-    for allowed in (allow(first), allow(second), allow(first, second)):
+    one, other = allowed_arcs([first, second])
+    for allowed in (one, other, one | other):
         trees = [t for t in oracles.trees(4) if allowed[np.arange(4), t].all()]
         assert all(map(oracles.crosses, trees))
         expected = np.where(allowed, free, 0.0)

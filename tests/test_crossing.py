@@ -30,12 +30,12 @@ MAKE = {"linear": Linear, "network": Network}
 CROSSING = [3, 4, 0, 3]
 
 
-def make_trees(n_trees, seed=0, share=1.0, longest=5):
+def make_trees(n_trees, seed=0, share=1.0, longest=5, symbols="ABCDE"):
     """Random trees of few words, whose relations tell left from right."""
     rng, trees = np.random.default_rng(seed), []
     while len(trees) < n_trees:
         n = int(rng.integers(1, longest + 1))
-        heads, tags = oracles.random_tree(rng, n), rng.choice(list("ABCDE"), n).tolist()
+        heads, tags = oracles.random_tree(rng, n), rng.choice(list(symbols), n).tolist()
         if not is_projective(heads) and rng.random() > share:
             continue
         names = ["root" if h == 0 else "left" if h > m else "right" for m, h in enumerate(heads, 1)]

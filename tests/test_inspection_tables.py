@@ -1,7 +1,7 @@
 """Tables of what was gained and learned, against plain loops and enumeration."""
 
 import itertools
-from collections import Counter, defaultdict
+from collections import Counter
 from xml.etree import ElementTree
 
 import numpy as np
@@ -23,6 +23,7 @@ from sklearn_shag.inspection._tables import table_text
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.treebank import DependencyTree, display_width
 from tests.loops import over
+from tests.oracles import RIGHT, ngram_counts
 from tests.test_dfa import with_automaton
 from tests.test_operators import all_strings, string_values
 
@@ -100,18 +101,15 @@ class TestArcs:
     def test_frequencies_come_back(self, automaton, english):
         """Relative frequencies keep the mean number of each modifier."""
         arcs = arc_table(DeterministicSHAG(automaton).fit(english))
-        n_heads, n_arcs = Counter(), defaultdict(int)
-        for tree in english:
-            n_heads.update((*tree.symbols, "<root>"))
-            for token, head in enumerate(tree.heads, start=1):
-                side = "right" if token > head else "left"
-                name = tree.symbols[head - 1] if head else "<root>"
-                n_arcs[name, side, tree.symbols[token - 1]] += 1
-        roots = sum(n for (head, *_), n in n_arcs.items() if head == "<root>")
-        n_heads["<root>"] = roots  # a few trees have several
+        sentences = [(tree.symbols, tree.heads.tolist()) for tree in english]
+        n_arcs, n_heads = ngram_counts(sentences, 1)
+        n_heads["<root>", RIGHT] = sum(
+            heads.count(0) for _, heads in sentences
+        )  # some have several
         assert arcs.counts.size == 15 * 2 * 15 + 15
         for head, direction, modifier, _, count in rows_of(arcs):
-            expected = n_arcs[head, str(direction), modifier] / n_heads[head]
+            key = head, ["left", "right"].index(direction)
+            expected = n_arcs[key][(modifier,)] / n_heads[key]
             assert_allclose(count, expected, rtol=1e-9, atol=1e-12)
 
     @pytest.mark.parametrize("model", [SpectralSHAG(4), EMSHAG(2, init="moments", tol=0.1)])

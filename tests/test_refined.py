@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -37,10 +38,10 @@ from tests.oracles import (
     of_sentence,
     projective_trees,
     random_factors,
-    random_tree,
     tree_value,
 )
 from tests.test_chart import assert_same_uses, uses_of
+from tests.test_crossing import make_trees
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -218,13 +219,7 @@ def test_long_sentences_are_scaled_by_the_grammar_without_refinements():
         assert_allclose(found.arcs, expected.arcs, atol=1e-10)
 
 
-def random_trees(seed, n_trees=30):
-    """With one root, and crossing arcs."""
-    rng, trees = np.random.default_rng(seed), []
-    for n_tokens in rng.integers(1, 7, size=n_trees):
-        heads = random_tree(rng, n_tokens)
-        trees.append(DependencyTree(list(rng.choice(list("ABC"), n_tokens)), heads))
-    return trees
+random_trees = partial(make_trees, longest=6, symbols="ABC")
 
 
 def fold(trees, y=None):
@@ -246,7 +241,7 @@ def naive_log(grammar, codes, heads):
 
 
 def test_logs_of_trees_agree_with_the_enumeration_of_refinements():
-    trees = [tree for tree in random_trees(0) if len(tree) < 6]
+    trees = [tree for tree in random_trees(30, 0) if len(tree) < 6]
     grammar = random_refined(1, 2, 2, 2)  # C is unknown
     codes = [["ABC".index(symbol) for symbol in tree.symbols] for tree in trees]
     indptr = np.cumsum([0, *map(len, trees)])
@@ -257,7 +252,7 @@ def test_logs_of_trees_agree_with_the_enumeration_of_refinements():
 
 
 def test_uses_are_derivatives_of_the_likelihood():
-    encoded, graph = fold(random_trees(2))
+    encoded, graph = fold(random_trees(30, 2))
     refined = extend(random_refined(2, 3, 2, 3, unseen=0), graph.pairs)
     parts = {name: getattr(refined, name)[:3] for name in ("alpha_1", "alpha_inf", "roots")}
     refined = refined._replace(**parts)
@@ -281,8 +276,8 @@ def test_uses_are_derivatives_of_the_likelihood():
 
 @compiled
 def test_without_smoothing_the_likelihood_never_falls():
-    encoded, graph = fold(random_trees(3))
-    unrefined = EMSHAG(2, init="moments", smoothing=1).fit(random_trees(3)).operators_
+    encoded, graph = fold(random_trees(30, 3))
+    unrefined = EMSHAG(2, init="moments", smoothing=1).fit(random_trees(30, 3)).operators_
     refined, previous = start_unrefined(unrefined, graph.pairs), -np.inf
     uses, _ = expect_uses(graph, refined, encoded.weights)
     for sizes in map(np.array, ([2, 2, 1], [3, 2, 2])):
@@ -308,7 +303,7 @@ def hide(trees, chosen):
 @compiled
 def test_partial_trees_that_have_one_completion_are_as_good_as_whole_ones():
     """Of two tokens the first is the root, or below the second one: what this one has tells."""
-    trees = [*random_trees(3), *(t for t in random_trees(4, 60) if len(t) == 2)]
+    trees = [*random_trees(30, 3), *(t for t in random_trees(60, 4) if len(t) == 2)]
     grammar = random_refined(3, 3, 2, 3, unseen=0)
     weights = np.random.default_rng(0).uniform(0.5, 2, len(trees))
     found = []
@@ -354,7 +349,7 @@ def test_partial_trees_teach(trees):
 
 def test_posteriors_of_tokens_agree_with_the_enumeration():
     grammar = random_refined(5, 2, 2, 2)  # C is unknown
-    for tree in (tree for tree in random_trees(0) if len(tree) < 6):
+    for tree in (tree for tree in random_trees(30, 0) if len(tree) < 6):
         codes = np.array(["ABC".index(symbol) for symbol in tree.symbols])
         arrays = codes, np.array(tree.heads), np.array([0, codes.size])
         graph = fold_trees(*arrays, 3, by_token=True)

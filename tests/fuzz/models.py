@@ -9,13 +9,13 @@ import traceback
 import warnings
 import zipfile
 from functools import cache, partial
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.pipeline import Pipeline
 
 import sklearn_shag
 from sklearn_shag import ModelFileError, load_model, save_model
@@ -373,12 +373,10 @@ def _again(model, _):
 
 
 def _clone(model, _):
-    clone(model)
-    if isinstance(model, Pipeline):
-        model.get_params()
+    clone(model).get_params()
 
 
 PROMISES = ("heads", "marginals", "tags", "chunks", "files", "partial_trees")
 _OTHERS = [partial(_check_promise, name) for name in PROMISES]
 _OTHERS += [_others, _sample, _learn_more, _again, _clone]
-TARGETS = {"models": Target(make, run, lambda mutant: mutant.data)}
+TARGETS = {"models": Target(make, run, attrgetter("data"))}

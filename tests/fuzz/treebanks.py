@@ -7,6 +7,7 @@ import sys
 import warnings
 import xml.etree.ElementTree as ElementTree
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import NamedTuple
 
 from hypothesis import assume
@@ -234,14 +235,9 @@ def _check_tree(tree):
         assert len(tree.subtree(1)) <= n_tokens == len(tree.to_displacy()["words"])
 
 
-def describe(file):
-    """The file as it was."""
-    return file.content
-
-
 TARGETS = {
-    "conllu": Target(make_file, run_conllu, describe),
-    "horizontal": Target(make_tokens, run_horizontal, describe),
+    "conllu": Target(make_file, run_conllu, attrgetter("content")),
+    "horizontal": Target(make_tokens, run_horizontal, attrgetter("content")),
 }
 
 
