@@ -21,22 +21,16 @@ from sklearn_shag.automata._contexts import (
 )
 from sklearn_shag.automata._starts import spectral_starts
 from sklearn_shag.datasets import make_sequences
-from sklearn_shag.operators import Operators, operators_from_counts, total_mass
+from sklearn_shag.operators import Operators, total_mass
 from tests.loops import compiled, over
-from tests.test_operators import all_strings, string_values, value
+from tests.test_operators import all_strings, random_automaton, string_values, value
 
 START, STOP = "<", ">"
 
 
-def random_automaton(seed, n_symbols=2, n_states=3, stop=8.0):
+def short_automaton(seed):
     """One whose sequences are short: enumerated, they leave next to nothing."""
-    rng = np.random.default_rng(seed)
-    counts = Operators(
-        rng.uniform(size=n_states),
-        stop * rng.uniform(0.7, 1.0, size=n_states),
-        rng.uniform(size=(n_symbols, n_states, n_states)) / n_states,
-    )
-    return operators_from_counts(counts)
+    return random_automaton(np.random.default_rng(seed), 2, 3, moving=(0.05, 0.15))
 
 
 def enumerate_sequences(operators, longest):
@@ -85,7 +79,7 @@ def hankel_operators(operators, prefixes, suffixes, n_states, kind, longest=9):
 
 @over("kind", ["strings", "beginnings", "factors"])
 def test_moments_of_strings_of_ones_own_are_those_of_the_textbook(kind):
-    truth = random_automaton(1)
+    truth = short_automaton(1)
     X, probabilities = enumerate_sequences(truth, 9)
     prefixes = [[], [0], [1], [0, 1], [1, 1]]
     suffixes = [[], [1], [0], [0, 0]]
@@ -132,7 +126,7 @@ def test_contexts_of_ones_own_by_their_count():
 @over("max_context", [1, 2, 3])
 @over("scaling", [0.0, 0.5])
 def test_exact_moments_give_exact_probabilities(max_context, scaling):
-    truth = random_automaton(1)
+    truth = short_automaton(1)
     X, probabilities = enumerate_sequences(truth, 12)
     assert_allclose(probabilities.sum(), 1.0, atol=1e-12)
     model = SpectralAutomaton(
@@ -595,7 +589,7 @@ def path_probability(operators, codes, path):
 
 def test_paths_of_states_by_enumeration():
     for seed in range(3):
-        truth = random_automaton(seed)
+        truth = short_automaton(seed)
         model = EMAutomaton.from_operators(truth)
         X = list(map(list, all_strings(3, 4)))
         paths, scores = model.state_paths(X)  # code 2 is unknown, and stands for any symbol
@@ -607,7 +601,7 @@ def test_paths_of_states_by_enumeration():
 
 
 def test_paths_of_long_and_impossible_sequences():
-    truth = random_automaton(0)
+    truth = short_automaton(0)
     (path,), (score,) = EMAutomaton.from_operators(truth).state_paths([[0] * 3000])
     assert np.isfinite(score)
     assert score < -3000  # no double has such a probability
@@ -661,7 +655,7 @@ def test_operators_of_any_size_give_probabilities(
     part,
     size,
 ):
-    operators = random_automaton(3)
+    operators = short_automaton(3)
     strange = operators._replace(**{part: getattr(operators, part) * size})
     model = EMAutomaton.from_operators(strange)
     assert_allclose(model.predict_proba([[], [0], [0, 1, 1], [7]]).sum(axis=1), 1.0)

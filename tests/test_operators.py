@@ -37,11 +37,11 @@ from tests.test_sequences import (
 )
 
 
-def random_automaton(rng, n_symbols=3, n_states=2, lead=()):
-    """A probabilistic automaton that stops with probability 0.4 or more in every state."""
+def random_automaton(rng, n_symbols=3, n_states=2, lead=(), moving=(0.1, 0.6)):
+    """A probabilistic automaton that goes on with such a probability in every state."""
     moves = rng.dirichlet(np.ones(n_symbols * n_states), size=(*lead, n_states))
     moves = np.moveaxis(moves.reshape(*lead, n_states, n_symbols, n_states), -3, -1)
-    moving = rng.uniform(0.1, 0.6, size=(*lead, n_states))
+    moving = rng.uniform(*moving, size=(*lead, n_states))
     return Operators(
         rng.dirichlet(np.ones(n_states), size=lead),
         1 - moving,
