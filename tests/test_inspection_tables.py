@@ -38,30 +38,28 @@ def rows_of(table):
     return list(zip(*table, strict=True))
 
 
-class TestGains:
-    def test_against_a_loop(self, models, english):
-        test = english[200:]
-        gains = automaton_gains(models[0], test, baseline=models[1])
-        counts, hits = Counter(), [Counter(), Counter()]
-        predicted = [model.predict(test) for model in models]
-        for s, tree in enumerate(test):
-            for token, head in enumerate(tree.heads, start=1):
-                side = "right" if token > head else "left"
-                key = tree.symbols[head - 1] if head else "<root>", side
-                counts[key] += 1
-                for k in range(2):
-                    hits[k][key] += predicted[k][s][token - 1] == head
-        found = {
-            row[:2]: (count, round(before * count), round(after * count), gain)
-            for *row, count, before, after, gain in rows_of(gains)
-            for row in [tuple(map(str, row))]
-        }
-        assert found == {
-            key: (counts[key], hits[1][key], hits[0][key], hits[0][key] - hits[1][key])
-            for key in counts
-        }
-        assert sorted(gains.gains, reverse=True) == gains.gains.tolist()
-        assert gains.counts.sum() == sum(map(len, test))
+def test_gains_against_a_loop(models, english):
+    test = english[200:]
+    gains = automaton_gains(models[0], test, baseline=models[1])
+    counts, hits = Counter(), [Counter(), Counter()]
+    predicted = [model.predict(test) for model in models]
+    for s, tree in enumerate(test):
+        for token, head in enumerate(tree.heads, start=1):
+            side = "right" if token > head else "left"
+            key = tree.symbols[head - 1] if head else "<root>", side
+            counts[key] += 1
+            for k in range(2):
+                hits[k][key] += predicted[k][s][token - 1] == head
+    found = {
+        (str(head), str(side)): (count, round(before * count), round(after * count), gain)
+        for head, side, count, before, after, gain in rows_of(gains)
+    }
+    assert found == {
+        key: (counts[key], hits[1][key], hits[0][key], hits[0][key] - hits[1][key])
+        for key in counts
+    }
+    assert sorted(gains.gains, reverse=True) == gains.gains.tolist()
+    assert gains.counts.sum() == sum(map(len, test))
 
 
 def nilpotent(rng, n_symbols, n_states):
@@ -153,19 +151,18 @@ class TestArcs:
         assert np.isfinite(arc_table(models[0]).probabilities).all()
 
 
-class TestRanks:
-    def test_the_attributes_by_name(self, models, tmp_path):
-        model = models[0]
-        ranks = automaton_ranks(model)
-        assert ranks.heads.size == 2 * model.symbols_.size
-        assert (np.diff(ranks.effective_ranks) <= 0).all()
-        for head, direction, count, rank, values in rows_of(ranks):
-            cell = list(model.symbols_).index(head), ["left", "right"].index(direction)
-            assert rank == model.effective_rank_[cell]
-            assert count == model.statistics_.statistics.n_sequences[cell]
-            assert_array_equal(values, model.singular_values_[cell])
-        save_model(model, tmp_path / "model.npz")
-        assert_equal(automaton_ranks(load_model(tmp_path / "model.npz")), ranks)
+def test_ranks_are_the_attributes_by_name(models, tmp_path):
+    model = models[0]
+    ranks = automaton_ranks(model)
+    assert ranks.heads.size == 2 * model.symbols_.size
+    assert (np.diff(ranks.effective_ranks) <= 0).all()
+    for head, direction, count, rank, values in rows_of(ranks):
+        cell = list(model.symbols_).index(head), ["left", "right"].index(direction)
+        assert rank == model.effective_rank_[cell]
+        assert count == model.statistics_.statistics.n_sequences[cell]
+        assert_array_equal(values, model.singular_values_[cell])
+    save_model(model, tmp_path / "model.npz")
+    assert_equal(automaton_ranks(load_model(tmp_path / "model.npz")), ranks)
 
 
 def test_tables_as_text():

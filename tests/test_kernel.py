@@ -304,7 +304,7 @@ class TestAnnouncement:
     @pytest.fixture
     def said(self, monkeypatch, caplog):
         monkeypatch.setitem(_kernel_cache.SLOW, self.NAME, ("differences", 7))
-        return lambda: caplog.messages
+        return caplog
 
     def test_it_comes_before_what_takes_long(self, call, said, tmp_path, monkeypatch):
         """Once, and not for what is in the cache, nor for kernels that take less than a second."""
@@ -312,7 +312,7 @@ class TestAnnouncement:
         n_said = []
 
         def compile_extra(*args, **kwargs):
-            n_said.append(len(said()))
+            n_said.append(len(said.messages))
             return compile_result(*args, **kwargs)
 
         monkeypatch.setattr(numba.core.compiler, "compile_extra", compile_extra)
@@ -320,23 +320,23 @@ class TestAnnouncement:
         assert n_said == [1]
         assert call() == (3.0, True)
         folder = tmp_path / "cache" / "sklearn_shag" / (16 * "a")
-        assert said() == [
+        assert said.messages == [
             "sklearn_shag compiles its kernel for differences, which takes about 7 s, once; the "
             f"result is kept in {folder}."
         ]
         del _kernel_cache.SLOW[self.NAME]
         assert call(Pair(5, 1)) == (3, False)
-        assert len(said()) == 1
+        assert len(said.messages) == 1
 
     def test_where_nothing_can_be_written(self, call, said, tmp_path):
         (tmp_path / "cache").touch()  # a file in place of the folder stops the system's owner too
         for _ in range(2):
             assert call() == (3.0, False)
-        assert len(said()) == 2
+        assert len(said.messages) == 2
         assert re.search(
             "about 7 s, in every process, since .*cache.* cannot be written; set the environment "
             "variable NUMBA_CACHE_DIR to a folder that can.",
-            said()[0],
+            said.messages[0],
         )
 
     def test_a_folder_that_cannot_be_written_is_read(self, call, file, said, monkeypatch):
@@ -345,9 +345,9 @@ class TestAnnouncement:
             _kernel_cache.tempfile, "TemporaryFile", mock.Mock(side_effect=OSError())
         )
         assert call() == (3.0, True)
-        assert said() == []
+        assert said.messages == []
         assert call(Pair(5, 1)) == (3, False)
-        assert "in every process" in said()[0]
+        assert "in every process" in said.messages[0]
         assert list(file.parent.iterdir()) == [file]
 
     def test_it_is_about_kernels(self):

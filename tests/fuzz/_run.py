@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 import tests.fuzz
 
-SECONDS = 1.0  # of CPU that one input may take, if a target says nothing else
-HANG = 600.0  # seconds for an input after which a worker is stopped; kernels may be compiled
 # Warnings that inputs of any size bring about, and that say what becomes of them.
 OUT_OF_RANGE = ".* leave the range of doubles"
 
@@ -26,7 +24,7 @@ class Target(NamedTuple):
     make: Callable[[Random], Any]  # all that is left to chance comes from the argument
     run: Callable[[Any], str]  # what came out, to be counted; raises if something does not hold
     describe: Callable[[Any], str | bytes] = repr  # an input, to be looked at
-    seconds: float = SECONDS  # of CPU that one input may take
+    seconds: float = 1.0  # of CPU that one input may take
 
 
 class Result(NamedTuple):
@@ -99,7 +97,7 @@ def _peak_memory():
     return int(peak) * 1024
 
 
-def run(find, name, seed, numbers, memory=None, hang=HANG):
+def run(find, name, seed, numbers, memory=None, hang=600.0):
     """Yield the result of each input.
 
     A worker that is ended by a signal, or hangs, is a failure of the input that it had; another
@@ -116,7 +114,7 @@ def run(find, name, seed, numbers, memory=None, hang=HANG):
     memory : int, optional
         Bytes of address space that the worker may have.
     hang : float
-        Seconds for an input after which a worker is stopped.
+        Seconds for an input after which a worker is stopped; kernels may be compiled.
     """
     context, worker = get_context("spawn"), None
     for number in numbers:
