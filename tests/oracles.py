@@ -312,21 +312,6 @@ def chi_square(samples, trees, probabilities):
     return chi2.sf(statistic, max(cells.sum() - 1, 1))
 
 
-def ngram_counts(sentences, n):
-    """Counts of n-grams of START x STOP by (head symbol, direction), and of sequences."""
-    counts, n_sequences = {}, {}
-    for symbols, heads in sentences:
-        for h, direction, modifiers in tree_sequences(heads):
-            key = ("<root>" if h == 0 else symbols[h - 1], direction)
-            n_sequences[key] = n_sequences.get(key, 0) + 1
-            padded = ["<start>", *(symbols[m - 1] for m in modifiers), "<stop>"]
-            for t in range(len(padded) - n + 1):
-                gram = tuple(padded[t : t + n])
-                counts.setdefault(key, {})
-                counts[key][gram] = counts[key].get(gram, 0) + 1
-    return counts, n_sequences
-
-
 def random_tree(rng, n_tokens):
     """A random tree, mostly non-projective: heads by a random order of attachment."""
     order = rng.permutation(n_tokens) + 1
