@@ -8,17 +8,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import sklearn
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import SkipTestWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.utils.estimator_checks import check_estimator
 
-import sklearn_shag
 from sklearn_shag import (
     DependencyVectorizer,
     DeterministicSHAG,
@@ -254,60 +249,6 @@ def test_tools_of_scikit_learn(tmp_path):
     assert len(search.cv_results_["mean_test_score"]) == 2
 
 
-TO_TABLES = {
-    "documents": TextParser(),
-    "statistics": make_pipeline(TextParser(), SyntaxStatistics()),
-    "counts": make_pipeline(TextParser(), DependencyVectorizer("words", sparse_output=False)),
-}
-INDICES = {
-    "permuted": np.random.RandomState(0).permutation(len(TEXTS)).tolist(),
-    "labels": [f"text {k}" for k in range(len(TEXTS), 0, -1)],
-    "repeated": [0, 0, 1] * 5,
-}
-
-
-@pytest.mark.parametrize("name", TO_TABLES)
-@pytest.mark.parametrize("labels", INDICES)
-def test_rows_of_data_frames_are_those_of_the_texts(parsed, name, labels):
-    """Each with its label, in tables of one transformer and of several."""
-    pd = pytest.importorskip("pandas")
-    texts = pd.Series(TEXTS, index=INDICES[labels])
-    n_sentences = pd.Series([len(trees) for trees in parsed], index=texts.index)
-    model = clone(TO_TABLES[name])
-    expected = np.reshape(model.fit_transform(TEXTS), (len(TEXTS), -1))
-    table = model.set_output(transform="pandas").fit_transform(texts)
-    assert table.index.equals(texts.index)
-    assert table.to_numpy().tolist() == expected.tolist()
-    assert clone(model).fit_transform(texts).equals(table)
-    train, test = train_test_split(texts, random_state=0)
-    assert clone(model).fit(train).transform(test).index.equals(test.index)
-    with sklearn.config_context(transform_output="pandas"):
-        assert clone(TO_TABLES[name]).fit_transform(texts).equals(table)
-    if texts.index.is_unique:
-        frame = pd.DataFrame({"n_sentences": n_sentences, "text": texts})
-        joined = ColumnTransformer([("own", model, "text"), ("n", "passthrough", ["n_sentences"])])
-        found = joined.set_output(transform="pandas").fit_transform(frame)
-        assert found.index.equals(texts.index)
-        assert found.to_numpy()[:, :-1].tolist() == expected.tolist()
-        assert found["n__n_sentences"].equals(n_sentences)
-        train, test = train_test_split(frame, random_state=0)
-        of_test = joined.fit(train).transform(test)
-        assert of_test["n__n_sentences"].equals(n_sentences[test.index])
-
-
-@pytest.mark.parametrize("name", TO_TABLES)
-def test_rows_of_polars_are_in_the_order_of_the_texts(parsed, name):
-    pl = pytest.importorskip("polars")
-    model = clone(TO_TABLES[name])
-    expected = np.reshape(model.fit_transform(TEXTS), (len(TEXTS), -1)).tolist()
-    table = model.set_output(transform="polars").fit_transform(pl.Series(TEXTS))
-    assert list(map(list, table.rows())) == expected
-    frame = pl.DataFrame({"text": TEXTS, "size": range(len(TEXTS))})
-    joined = ColumnTransformer([("own", model, "text"), ("n", "passthrough", ["size"])])
-    found = joined.set_output(transform="polars").fit_transform(frame.sample(fraction=1, seed=0))
-    assert [list(row[:-1]) for row in found.sort("n__size").rows()] == expected
-
-
 @pytest.mark.parametrize("gap", [None, np.nan, "NA"])
 def test_missing_texts_are_empty_or_named_by_their_row(parsed, gap):
     pd = pytest.importorskip("pandas")
@@ -360,10 +301,3 @@ def test_inverse_transform_lists_the_features_of_each_document(english):
 
 def test_processes_change_nothing(parsed):
     assert TextParser(n_jobs=2).fit_transform(TEXTS).tolist() == parsed.tolist()
-
-
-@pytest.mark.parametrize("name", ["TextParser", "DependencyVectorizer", "SyntaxStatistics"])
-def test_checks_of_scikit_learn(name):
-    with pytest.warns(SkipTestWarning, match="Can't test estimator"):
-        results = check_estimator(getattr(sklearn_shag, name)(), on_skip=None)
-    assert {result["status"] for result in results} == {"passed"}
