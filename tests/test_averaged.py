@@ -287,25 +287,6 @@ def test_what_no_member_thinks_possible_stays_so(test, knowing):
         assert_allclose(found.sum(axis=1), 1)
 
 
-def test_averaged_tags_fit_together(english):
-    """They are a combination that training tokens of any member have."""
-    settings = {"hidden_layer_sizes": [8], "max_iter": 2, "calibrate": False}
-    network = BiaffineParser(tags=("upos", "xpos", "feats"), random_state=0, **settings)
-    members = [clone(network).fit(english[:30]) for _ in range(2)]
-    both = members[0].tagger_.tag_combinations_
-    for k, member in enumerate(members):
-        member.tagger_.tag_combinations_ = both[k::2]
-    model, text = frozen(members), english[100:130]
-
-    def count(known):
-        rows = (row for t in model.parse(text) for row in zip(t.upos, t.xpos, t.feats, strict=True))
-        return sum(list(row) not in known for row in rows)
-
-    assert count(both) == 0 < min(count(both[::2]), count(both[1::2]))
-    members[0].tagger_.tag_combinations_ = []  # as in old model files
-    assert count(both) > 0
-
-
 # Seeds
 
 

@@ -162,9 +162,9 @@ LINES = """\
 """
 
 
-def combine(trees):
+def combine(trees, columns=("xpos", "upos", "feats")):
     """The combinations of the tags of tokens."""
-    return [row for tree in trees for row in zip(tree.xpos, tree.upos, tree.feats, strict=True)]
+    return list(zip(*(chain(*(getattr(t, c) for t in trees)) for c in columns), strict=True))
 
 
 def test_tags_fit_together(trees, english):

@@ -22,6 +22,8 @@ from sklearn_shag.network._tags import (
 )
 from sklearn_shag.treebank import DependencyTree, heads
 from tests.estimators import assert_same_model, same
+from tests.test_averaged import average_of_logs
+from tests.test_tagger import combine
 
 COLUMNS = ("upos", "xpos", "feats", "lemma")
 WORDS = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1)
@@ -216,43 +218,41 @@ def test_lemmas_alone_are_learned_by_the_tagger(english):
 
 
 def test_averages_fill_in_all_columns(parser, english):
-    """By the mean of the logarithms of what the taggers of members say."""
-    test = english[200:230]
-    other = BiaffineParser(**parser.get_params() | {"random_state": 1}).fit(english[:90])
+    """By the mean of the logarithms of what the taggers of members say, and of relations.
+
+    Tags are a combination that training tokens of any member have.
+    """
+    test, columns, n_unknown = english[200:230], ("upos", "xpos", "feats"), 0
+    other = BiaffineParser(**parser.get_params() | {"random_state": 1}).fit(english[50:140])
     single = BiaffineParser(**parser.get_params() | {"tags": "upos"}).fit(english[:30])
     members = [(f"m{k}", FrozenEstimator(each)) for k, each in enumerate((single, parser, other))]
     average = AveragedParser(members, weights=[1, 1, 3]).fit([["X"]], [[0]])
-    parsed, columns, sums = average.parse(test), ("upos", "xpos", "feats"), {}
-    for name in columns:
-        logs = {}
-        for weight, member in ((1, parser), (3, other)):
-            found = member._score(member._batch(test)).tagging.proba(np.arange(len(test)))
-            known = member.tagger_.tag_values_
-            proba = found[list(known).index(name)]
-            for value, of_value in zip(known[name], proba.T, strict=True):
-                logs.setdefault(value, {})[weight] = np.log(np.maximum(of_value, 1e-6))
-        values = sorted(logs)
-        own = [sum(w * logs[v].get(w, np.log(1e-6)) for w in (1, 3)) for v in values]
-        sums[name] = dict(zip(values, np.broadcast_arrays(*own), strict=True))
-    rows = (each.tagger_.tag_combinations_ for each in (parser, other))
-    known = sorted(map(tuple, chain(*rows)))
+    parsed, taggers = average.parse(test), (parser.tagger_, other.tagger_)
+    parts = [each._score(each._batch(test)).tagging.proba() for each in (parser, other)]
+    rows = [set(map(tuple, tagger.tag_combinations_)) for tagger in taggers]
+    assert rows[0] - rows[1]
+    assert rows[1] - rows[0]
+    known = sorted(set.union(*rows))
     factors = parser.tagger_.tag_factors_  # of the first member with these columns
     pairs = [(name, value) for name, own in parser.tagger_.tag_values_.items() for value in own]
-    for k, relation in enumerate(chain(*(tree.deprels for tree in parsed))):
-        for (name, value), factor in zip(pairs, factors.get(relation, ()), strict=False):
-            if name in sums:
-                sums[name][value] = sums[name][value].copy()
-                sums[name][value][k] += 4 * factor  # weights are 1 and 3
-    found = (row for t in parsed for row in zip(t.upos, t.xpos, t.feats, strict=True))
-    for k, row in enumerate(found):
-        best = tuple(max(own, key=lambda v, own=own: own[v][k]) for own in sums.values())
-        parts = {
-            r: sum(sums[name][v][k] for name, v in zip(columns, r, strict=True)) for r in known
-        }
-        assert row == (best if best in known else max(known, key=parts.__getitem__))
+    relations = chain(*(tree.deprels for tree in parsed))
+    for k, (row, relation) in enumerate(zip(combine(parsed, columns), relations, strict=True)):
+        of_relation, scores = dict(zip(pairs, factors.get(relation, ()), strict=False)), []
+        for c, name in enumerate(columns):
+            values = [tagger.tag_values_[name] for tagger in taggers]
+            union, proba = average_of_logs(values, [part[c][k] for part in parts], [1, 3])
+            more = [of_relation.get((name, value), 0.0) for value in union]
+            scores.append(dict(zip(union, np.log(proba) + more, strict=True)))
+        best = tuple(max(own, key=own.get) for own in scores)
+        sums = {r: sum(own[v] for own, v in zip(scores, r, strict=True)) for r in known}
+        n_unknown += best not in known
+        assert row == (best if best in known else max(sums, key=sums.get))
+    assert n_unknown > 10
     for tree in parsed:
         for form, tag, lemma in zip(tree.forms, tree.upos, tree.lemmas, strict=True):
             assert lemma == parser.tagger_.lemmas_.get(f"{form}\t{tag}", lemma)
     alone = AveragedParser(members, weights=[0, 1, 0]).fit([["X"]], [[0]])
-    for tree, other in zip(alone.parse(test), parser.parse(test), strict=True):
-        assert tree.to_conllu() == other.to_conllu()
+    for tree, other_tree in zip(alone.parse(test), parser.parse(test), strict=True):
+        assert tree.to_conllu() == other_tree.to_conllu()
+    other.tagger_.tag_combinations_ = []  # as in old model files
+    assert set(combine(average.parse(test), columns)) - set(known)
