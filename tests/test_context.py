@@ -303,7 +303,7 @@ def test_vectors_of_another_size_are_refused(english, fitted):
 
 
 @pytest.mark.parametrize(("kind", "first"), [("bert", 0), ("roberta", 1), ("mpnet", 1)])
-def test_a_transformer_against_loops(tmp_path, english, kind, first):
+def test_a_transformer_against_formulas(tmp_path, english, kind, first):
     words = [form for tree in english[:8] for form in tree.forms]
     folder = write_encoder(tmp_path / "encoder", words[:-5], kind=kind)
     sentences = [tree for tree in english[:8] if 2 * len(tree) + 2 <= LONGEST - first]

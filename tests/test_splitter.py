@@ -101,14 +101,11 @@ def assert_keeps(trees, text):
     assert join_text(trees) == join_text(rewritten(trees)) == text
     for tree in trees:
         assert tree.to_conllu() == rewritten([tree])[0].to_conllu()
-        ranges = {token.first: token for token in tree.multiword_tokens}
         position = 0
-        while position < len(tree):
-            token = ranges.get(position + 1)
-            form = tree.forms[position] if token is None else token.form
+        for token in list_tokens(tree):
             begin, end = tree.spans[position]
-            assert text[begin:end] == form == form.strip()
-            position = position + 1 if token is None else token.last
+            assert text[begin:end] == token.form == token.form.strip()
+            position += len(token.words)
 
 
 # Text comes back

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from copy import deepcopy
 from itertools import chain
 
 import numpy as np
@@ -223,16 +224,17 @@ def test_averages_fill_in_all_columns(parser, english):
     Tags are a combination that training tokens of any member have.
     """
     test, columns, n_unknown = english[200:230], ("upos", "xpos", "feats"), 0
-    other = BiaffineParser(**parser.get_params() | {"random_state": 1}).fit(english[50:140])
+    parser = deepcopy(parser)
+    other = BiaffineParser(**parser.get_params() | {"random_state": 1}).fit(english[:90])
+    taggers = parser.tagger_, other.tagger_
+    known = sorted(set(map(tuple, chain(*(tagger.tag_combinations_ for tagger in taggers)))))
+    for k, tagger in enumerate(taggers):
+        tagger.tag_combinations_ = list(map(list, known[k::2]))
     single = BiaffineParser(**parser.get_params() | {"tags": "upos"}).fit(english[:30])
     members = [(f"m{k}", FrozenEstimator(each)) for k, each in enumerate((single, parser, other))]
     average = AveragedParser(members, weights=[1, 1, 3]).fit([["X"]], [[0]])
-    parsed, taggers = average.parse(test), (parser.tagger_, other.tagger_)
+    parsed = average.parse(test)
     parts = [each._score(each._batch(test)).tagging.proba() for each in (parser, other)]
-    rows = [set(map(tuple, tagger.tag_combinations_)) for tagger in taggers]
-    assert rows[0] - rows[1]
-    assert rows[1] - rows[0]
-    known = sorted(set.union(*rows))
     factors = parser.tagger_.tag_factors_  # of the first member with these columns
     pairs = [(name, value) for name, own in parser.tagger_.tag_values_.items() for value in own]
     relations = chain(*(tree.deprels for tree in parsed))
