@@ -62,6 +62,12 @@ def trees(english):
 
 
 @pytest.fixture(scope="session")
+def test(english):
+    """Trees that none of those learn from."""
+    return english[200:240]
+
+
+@pytest.fixture(scope="session")
 def fitted(english):
     """Give estimators and transformers by name, each fitted once, for tests that only read."""
 

@@ -3,7 +3,6 @@
 import pickle
 import re
 import threading
-import warnings
 from copy import copy
 from functools import partial
 from unittest import mock
@@ -34,7 +33,7 @@ from sklearn_shag.ensembles import _averaged
 from sklearn_shag.network import _biaffine, _tags
 from sklearn_shag.network._reading import read_sentences
 from sklearn_shag.parsing import Forest, Scored
-from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning, allowed_arcs
+from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs
 from tests import oracles
 from tests.estimators import (
     REPRESENTATIVES,
@@ -43,6 +42,7 @@ from tests.estimators import (
     parameters,
     repeat,
     same,
+    symbols_and_heads,
     without_relations,
 )
 from tests.loops import assert_all_close
@@ -61,11 +61,6 @@ def members():
 @pytest.fixture(scope="module")
 def train(english):
     return english[:120]
-
-
-@pytest.fixture(scope="module")
-def test(english):
-    return english[200:240]
 
 
 @pytest.fixture(scope="module")
@@ -152,18 +147,15 @@ def test_likelihoods_are_those_of_a_mixture(grammars, weights):
         assert_array_equal(found == -np.inf, mixture == 0.0)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 def test_a_member_without_mass_adds_nothing_to_a_mixture(grammars):
     blind = DeterministicSHAG().fit([["VERB"]], [[0]])  # knows no tree of two tokens
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknownSymbolWarning)
-        assert blind.conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])[0] == -np.inf
-        found = frozen([grammars[0], blind]).conditional_log_likelihood(
-            [["VERB", "VERB"]], [[0, 1]]
-        )
-        alone = grammars[0].conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])
-        assert_allclose(found, alone + np.log(0.5), rtol=1e-12)
-        never = frozen([blind, blind]).conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])
-        assert never[0] == -np.inf
+    models = blind, grammars[0], frozen([grammars[0], blind]), frozen([blind, blind])
+    none, alone, mixed, never = (
+        model.conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]]) for model in models
+    )
+    assert none == never == -np.inf
+    assert_allclose(mixed, alone + np.log(0.5), rtol=1e-12)
 
 
 # Labels and tags
@@ -497,12 +489,8 @@ def of_helpers(languages, **params):
     return AveragedParser(parsers, weights=MixtureSHAG(grammars, tol=1e-3, **params))
 
 
-def tags_of(trees):
-    return [list(tree.symbols) for tree in trees]
-
-
 def test_weights_are_the_shares_of_helpers_in_raw_text(languages, test):
-    text, model = tags_of(test), of_helpers(languages, max_length=15)
+    text, model = symbols_and_heads(test)[0], of_helpers(languages, max_length=15)
     model.fit(text)
     mixture = clone(model.weights).set_params(tied=True).fit(text)
     assert np.isfinite(mixture.loss_curve_).all()
@@ -517,7 +505,7 @@ def test_weights_are_the_shares_of_helpers_in_raw_text(languages, test):
 
 
 def test_heads_count_where_they_are_given_as_y(languages, test):
-    model = of_helpers(languages, max_length=None).fit(tags_of(test))
+    model = of_helpers(languages, max_length=None).fit(symbols_and_heads(test)[0])
     assert_array_equal(clone(model).fit(test).shares_, model.shares_)
     knowing = clone(model).fit(test, test)
     mixture = clone(model.weights).set_params(tied=True).fit(test, test)
@@ -529,11 +517,11 @@ def test_heads_count_where_they_are_given_as_y(languages, test):
 
 def test_a_helper_that_has_seen_no_tag_of_the_text_is_no_error(languages, test):
     model = of_helpers({"near": languages["near"], "none": [DependencyTree(["SYM"], [0])] * 3})
-    assert_allclose(model.fit(tags_of(test)).shares_, [1.0, 0.0], atol=0.1)
+    assert_allclose(model.fit(symbols_and_heads(test)[0]).shares_, [1.0, 0.0], atol=0.1)
 
 
 def test_helpers_may_have_any_order(languages, test):
-    text, model = tags_of(test), of_helpers(languages).fit(tags_of(test))
+    text, model = symbols_and_heads(test)[0], of_helpers(languages).fit(symbols_and_heads(test)[0])
     for turned in (
         of_helpers(dict(reversed(languages.items()))),
         clone(model).set_params(estimators=model.estimators[::-1]),
@@ -544,7 +532,7 @@ def test_helpers_may_have_any_order(languages, test):
 
 def test_given_weights_take_the_place_of_learned_ones(languages, test, tmp_path):
     """Of a model from a file, too, which has those that were learned."""
-    model = of_helpers(languages).fit(tags_of(test))
+    model = of_helpers(languages).fit(symbols_and_heads(test)[0])
     save_model(model, tmp_path / "model.npz")
     loaded = load_model(tmp_path / "model.npz")
     assert_array_equal(loaded.shares_, model.shares_)

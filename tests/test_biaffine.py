@@ -25,16 +25,6 @@ def small(columns=("upos", "form"), **parameters):
     )
 
 
-@pytest.fixture
-def trees(english):
-    return english[:100]
-
-
-@pytest.fixture
-def test(english):
-    return english[300:]
-
-
 @pytest.fixture(scope="module")
 def fitted(english):
     return small(max_iter=15, batch_size=100, learning_rate_init=0.01).fit(english[:300])

@@ -17,11 +17,6 @@ def model(english):
     return make_parser_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(3)).fit(english[:100])
 
 
-@pytest.fixture(scope="module")
-def test(english):
-    return english[100:120]
-
-
 def test_methods_are_those_of_the_parser(model, test):
     feature, parser = model
     text = feature.transform(test)
