@@ -209,13 +209,11 @@ def test_early_stopping_scores_known_heads_by_weight(english):
 
 def test_the_weights_of_features_add_up(fitted, test):
     tree = next(tree for tree in test if len(tree) > 6)
-    n = len(tree)
-    potentials = fitted._score(fitted._batch([tree])).potentials
-    scores = potentials.arcs.reshape(n, n + 1)
+    (scores,) = fitted.score_arcs([tree])
     for m, h in [(1, 0), (2, 5), (6, 1)]:
         features = fitted.explain(tree, m, head=h, rival=3, n_features=None)
-        assert_allclose(sum(f.weight for f in features), scores[m - 1, h], rtol=1e-6)
-        assert_allclose(sum(f.rival_weight for f in features), scores[m - 1, 3], rtol=1e-6)
+        sums = np.sum([(f.weight, f.rival_weight) for f in features], axis=0)
+        assert_allclose(sums, scores[m - 1, [h, 3]], rtol=1e-6)
         apart = [abs(f.weight - f.rival_weight) for f in features]
         assert apart == sorted(apart, reverse=True)
         assert len(features) == 2 * len(fitted.templates_)
@@ -229,14 +227,12 @@ def test_the_arc_explained_is_the_predicted_one(fitted, test):
     for token in range(1, len(tree) + 1):
         features = fitted.explain(tree, token, n_features=None)
         side = "right" if predicted[token - 1] < token else "left"
-        by_template = {feature.template: feature for feature in features}
-        assert by_template["bias"].values == side
+        assert [f.values for f in features if f.template == "bias"] == [side]
         explicit = fitted.explain(tree, token, head=predicted[token - 1], n_features=None)
         assert explicit == features
-    scores = fitted._score(fitted._batch([tree])).potentials.arcs
-    of_token = scores.reshape(len(tree), -1)[0].copy()
-    of_token[[1, predicted[0]]] = -np.inf
-    explicit = fitted.explain(tree, 1, rival=int(of_token.argmax()))
+    (scores,) = fitted.score_arcs([tree])
+    scores[0, predicted[0]] = -np.inf
+    explicit = fitted.explain(tree, 1, rival=int(scores[0].argmax()))
     assert explicit == fitted.explain(tree, 1)
 
 
@@ -367,29 +363,26 @@ def test_penalty(trees, monkeypatch):
 
 def test_top_features(trees, test):
     parser = Small(n_features=2**21).fit(trees)
-    # All features of a single arc add up to its score.
     for tree in test[:10]:
-        modifier = int(np.argmax(abs(tree.heads - np.arange(1, len(tree) + 1))))
-        head = tree.heads[modifier]
-        only = np.full(len(tree), -1)
-        only[modifier] = head
-        features = parser.top_features([tree.with_heads(None)], [only], n_features=None)
-        total = sum(each.weight * each.count for each in features)
-        assert total == pytest.approx(parser.score_arcs([tree])[0][modifier, head], abs=1e-4)
-        assert all("," not in each.values for each in features)  # one token between at a time
-
-    # They are those that explain names, where no tokens are between.
-    tree = test[0]
-    modifier = 1 + int(np.flatnonzero(abs(tree.heads - np.arange(1, len(tree) + 1)) == 1)[0])
-    only = np.where(np.arange(1, len(tree) + 1) == modifier, tree.heads, -1)
-    head = int(tree.heads[modifier - 1])
-    rival = next(h for h in range(len(tree) + 1) if h not in (head, modifier))
-    explained = parser.explain(tree, modifier, head=head, rival=rival, n_features=None)
-    expected = {(each.template, each.values, each.weight) for each in explained}
-    found = parser.top_features([tree], [only], n_features=None)
-    assert {tuple(each)[:3] for each in found} <= expected
-    assert [each.weight for each in found] == sorted((e.weight for e in found), reverse=True)
-    assert found[:3] == parser.top_features([tree], [only], n_features=3)
+        distances = abs(tree.heads - np.arange(1, len(tree) + 1))
+        for m, distance in ((distances.argmax(), distances.max()), (distances.argmin(), 1)):
+            only = np.where(np.arange(len(tree)) == m, tree.heads, -1)
+            features = parser.top_features([tree.with_heads(None)], [only], n_features=None)
+            # All features of a single arc add up to its score.
+            total = sum(each.weight * each.count for each in features)
+            (scores,) = parser.score_arcs([tree])
+            assert total == pytest.approx(scores[m, tree.heads[m]], abs=1e-4)
+            weights = [each.weight for each in features]
+            assert weights == sorted(weights, reverse=True)
+            assert features[:3] == parser.top_features([tree], [only], n_features=3)
+            if distance > 1:
+                assert all("," not in each.values for each in features)  # one between at a time
+            else:  # where no tokens are between, they are those that explain names
+                rival = next(h for h in range(len(tree) + 1) if h not in (tree.heads[m], m + 1))
+                head = int(tree.heads[m])
+                explained = parser.explain(tree, m + 1, head=head, rival=rival, n_features=None)
+                expected = {(each.template, each.values, each.weight) for each in explained}
+                assert {tuple(each)[:3] for each in features} <= expected
 
     # Counts are of arcs; relations have weights of their own.
     feature = parser.top_features(trees, label="det", n_features=1)[0]

@@ -25,8 +25,8 @@ from sklearn_shag.metrics import (
     undirected_attachment_score,
     unlabeled_attachment_score,
 )
-from sklearn_shag.treebank import DependencyTree, heads, read_conllu
-from tests.estimators import symbols_and_heads, without_relations
+from sklearn_shag.treebank import DependencyTree, read_conllu
+from tests.estimators import without_relations
 from tests.fuzz.treebanks import heads_lists
 from tests.oracles import random_tree
 
@@ -353,25 +353,10 @@ def test_random_trees(official):
     assert 0.1 < clas < 0.9
 
 
-# The scorer of relations
-
-
-def test_it_is_the_score_of_what_is_parsed(english):
-    train, test = english[:300], english[300:]
-    model = DeterministicSHAG().fit(train)
-    expected = labeled_attachment_score(test, model.parse(test))
-    assert expected < model.score(test)
-    symbols, _ = symbols_and_heads(test)
-    given = [(test,), (test, heads(test)), (symbols, test), (iter(test), iter(test))]
-    assert [las_scorer(model, *each) for each in given] == [expected] * 4
-    weights = {"sample_weight": np.arange(len(test))}
-    expected = labeled_attachment_score(test, model.parse(test), **weights)
-    assert las_scorer(model, test, **weights) == expected
-
-
 def test_relations_count_where_y_has_the_same_heads(english):
     model = DeterministicSHAG().fit(english)
     tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0], deprels=["x", "nsubj", "root"])
-    assert las_scorer(model, [tree]) == pytest.approx(2 / 3)
+    for X_and_y in ([[tree]], [[tree.symbols], [tree]]):
+        assert las_scorer(model, *X_and_y) == pytest.approx(2 / 3)
     for heads_of_y in ([3, 3, 0], [-1, 3, 0]):
         assert las_scorer(model, [tree], [heads_of_y]) == 1

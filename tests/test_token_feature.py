@@ -1,6 +1,8 @@
 """TokenFeature: what the symbols are, and the contract of a scikit-learn transformer."""
 
 import pickle
+from collections import Counter
+from itertools import chain
 
 import pytest
 
@@ -60,20 +62,15 @@ def test_symbols_are_joined(trees, parameters, expected):
 def test_symbols_are_those_of_a_count_by_hand(english, min_count, rare_symbol):
     """By loops over the columns; the second half holds symbols that the first does not."""
     half = len(english) // 2
-    seen = {}
-    for tree in english[:half]:
-        for upos, form in zip(tree.upos, tree.forms, strict=True):
-            seen[f"{upos}+{form}"] = seen.get(f"{upos}+{form}", 0) + 1
+    joined = [tuple(map("+".join, zip(t.upos, t.forms, strict=True))) for t in english]
+    seen, expected = Counter(chain(*joined[:half])), []
     kept = {symbol for symbol, count in seen.items() if count >= min_count}
-    expected = []
-    for tree in english[half:]:
-        pairs = [(upos, f"{upos}+{form}") for upos, form in zip(tree.upos, tree.forms, strict=True)]
-        expected.append(
-            tuple(
-                joined if min_count == 1 or joined in kept else rare_symbol or upos
-                for upos, joined in pairs
-            )
-        )
+    for tree, symbols in zip(english[half:], joined[half:], strict=True):
+        others = symbols
+        if min_count > 1:
+            others = [rare_symbol] * len(tree) if rare_symbol else tree.upos
+        pairs = zip(symbols, others, strict=True)
+        expected.append(tuple(own if own in kept else other for own, other in pairs))
     feature = TokenFeature(
         "upos", "form", separator="+", min_count=min_count, rare_symbol=rare_symbol
     )

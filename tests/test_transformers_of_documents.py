@@ -4,8 +4,9 @@ import os
 import pickle
 import shutil
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 
+import networkx
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -44,39 +45,25 @@ def rows_of(tree):
 def brute_force(tree, kind, column, max_length=3):
     rows = rows_of(tree)
     name = {0: "ROOT"} | {k: row[column] for k, row in rows.items()}
-    head = {k: int(row[6]) for k, row in rows.items()}
     if kind == "words":
         return Counter(name[k] for k in rows)
     if kind == "relations":
         return Counter(f"-{row[7]}->" for row in rows.values())
-    if kind == "arcs":
-        return Counter(f"{name[head[k]]} -{row[7]}-> {name[k]}" for k, row in rows.items())
-    found = Counter()
-    if kind == "root":
-        for k in rows:
-            text, n = name[k], 0
-            while k:
-                text, k, n = f"{name[head[k]]} -{rows[k][7]}-> {text}", head[k], n + 1
-            found[text] += n <= max_length
-        return +found
-    # Paths as a walk through an undirected graph, by trying all of them.
-    edges = {k: [] for k in rows}
-    for k in rows:
-        if head[k]:
-            edges[k].append((head[k], f" <-{rows[k][7]}- "))
-            edges[head[k]].append((k, f" -{rows[k][7]}-> "))
+    arrows = {}
+    for k, row in rows.items():
+        arrows[int(row[6]), k], arrows[k, int(row[6])] = f" -{row[7]}-> ", f" <-{row[7]}- "
     content = [k for k, r in rows.items() if r[3] in ("NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM")]
-    for one, other in combinations(content, 2):
-        walks = [([one], name[one])]
-        for _ in range(max_length):
-            walks = [
-                ([*way, k], f"{text}{arrow}{name[k]}")
-                for way, text in walks
-                for k, arrow in edges[way[-1]]
-                if k not in way
-            ]
-            found.update(text for way, text in walks if way[-1] == other)
-    return found
+    ends = {
+        "arcs": [(int(row[6]), k) for k, row in rows.items()],
+        "root": [(0, k) for k in rows],
+        "content": combinations(content, 2),
+    }
+    graph, found = networkx.Graph(list(arrows)), Counter()
+    for one, other in ends[kind]:
+        path = networkx.shortest_path(graph, one, other)
+        steps = "".join(f"{arrows[step]}{name[step[1]]}" for step in pairwise(path))
+        found[name[one] + steps] += len(path) - 1 <= max_length
+    return +found
 
 
 @pytest.mark.parametrize(("nodes", "column"), [("upos", 3), ("lemma", 2), ("form", 1)])
