@@ -356,7 +356,7 @@ def test_random_trees(official):
 def test_relations_count_where_y_has_the_same_heads(english):
     model = DeterministicSHAG().fit(english)
     tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0], deprels=["x", "nsubj", "root"])
-    for X_and_y in ([[tree]], [[tree.symbols], [tree]]):
+    for X_and_y in ([[tree]], [[tree.symbols], [tree]], map(iter, [[tree], [tree]])):
         assert las_scorer(model, *X_and_y) == pytest.approx(2 / 3)
     for heads_of_y in ([3, 3, 0], [-1, 3, 0]):
         assert las_scorer(model, [tree], [heads_of_y]) == 1

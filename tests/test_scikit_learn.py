@@ -55,7 +55,6 @@ def test_scorers_score_what_is_predicted(trees, weights, name, model):
     for y in (None, true, [each.tolist() for each in true], object_array(true), trees):
         assert SCORERS[name](model, trees, y) == expected
         assert SCORERS[name](model, trees, y, sample_weight=weights) == weighted
-    assert SCORERS[name](model, iter(trees), iter(trees)) == expected
     assert uas_scorer(model, trees) == model.score(trees)
 
 
