@@ -33,6 +33,7 @@ from sklearn_shag.utils import _arrays
 from tests.encoders import LONGEST, expected_vectors, longest_pieces, write_encoder
 from tests.estimators import assert_same_model, same
 from tests.faults import not_refused
+from tests.loops import assert_all_close
 from tests.test_persistence import read_parts, write_parts
 
 
@@ -309,9 +310,8 @@ def test_a_transformer_against_formulas(tmp_path, english, kind, first):
     sentences = [tree for tree in english[:8] if 2 * len(tree) + 2 <= LONGEST - first]
     for layers in ([2, 3], [4]):
         found = TransformerVectors(folder, layers=layers).transform(sentences)
-        for tree, vectors in zip(sentences, found, strict=True):
-            expected = expected_vectors(folder, tree.forms, layers, first)
-            assert_allclose(vectors, expected, atol=1e-5)
+        expected = [expected_vectors(folder, tree.forms, layers, first) for tree in sentences]
+        assert_all_close(found, expected, atol=1e-5)
     default = TransformerVectors(folder).transform(sentences)
     assert same(default, TransformerVectors(folder, layers=[1, 2]).transform(sentences))
 
@@ -333,8 +333,7 @@ def test_batches_and_threads_change_nothing(folder, english):
     expected = TransformerVectors(folder).transform(sentences)
     for settings in ({"batch_size": 1}, {"batch_size": 100, "n_jobs": 2}):
         found = TransformerVectors(folder, **settings).transform(sentences)
-        for one, other in zip(found, expected, strict=True):
-            assert_allclose(one, other, atol=1e-5)
+        assert_all_close(found, expected, atol=1e-5)
 
 
 def count_windows(monkeypatch):

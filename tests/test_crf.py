@@ -17,6 +17,7 @@ from sklearn_shag.treebank import DependencyTree, lift
 from tests import oracles
 from tests.estimators import assert_same_model, hide, same
 from tests.faults import not_refused
+from tests.loops import assert_all_close
 from tests.test_persistence import read_parts, write_parts
 
 Small = partial(CRFParser, n_features=2**14, calibrate=False, random_state=0)
@@ -70,8 +71,7 @@ def test_scores_of_arcs_are_sums_of_weights(fitted, test):
     chosen = [tree for tree in test if len(tree) >= 2][:3]
     one_token = DependencyTree(["No"], upos=["INTJ"])
     *found, alone = fitted.score_arcs([*chosen, one_token])
-    for tree, scores in zip(chosen, found, strict=True):
-        assert_allclose(scores, arc_scores(fitted, tree), atol=1e-6)
+    assert_all_close(found, [arc_scores(fitted, tree) for tree in chosen], atol=1e-6)
     assert alone.shape == (1, 2)
     assert alone[0, 1] == -np.inf
     assert same(fitted.score_arcs(test * 20)[: len(test)], fitted.score_arcs(test))

@@ -372,18 +372,16 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
     assert arcs.dtype == np.float32
     assert labels.shape == (indptr[-1], 7)
     assert min(np.unique(labels.argmax(axis=1)).size, np.unique(tags).size) > 1
-    begin = 0
-    for s, n in enumerate(lengths):
-        part, alone = slice(indptr[s], indptr[s + 1]), np.array([0, n])
-        expected = arcs[begin : begin + n * (n + 1)]
-        of_sentence = read_sentences(
-            network, Batch(Codes(codes[part], SPELLINGS), alone), with_scores=True
-        )
-        assert_array_equal(of_sentence.arcs, expected)
-        again = label_scores(network, every, of_sentence, alone, heads[part])
-        assert_array_equal(again, labels[part])
-        assert_array_equal(of_sentence.tag_scores, reading.tag_scores[part])
-        begin += n * (n + 1)
+    found = []
+    for begin, end in pairwise(indptr):
+        alone = Batch(Codes(codes[begin:end], SPELLINGS), np.array([0, end - begin]))
+        of_sentence = read_sentences(network, alone, with_scores=True)
+        its_labels = label_scores(network, every, of_sentence, alone.indptr, heads[begin:end])
+        found.append((of_sentence.arcs, its_labels, of_sentence.tag_scores))
+    for parts, together in zip(
+        zip(*found, strict=True), (arcs, labels, reading.tag_scores), strict=True
+    ):
+        assert_array_equal(np.concatenate(parts), together)
 
 
 def test_prediction_is_what_is_trained(rng):

@@ -26,7 +26,8 @@ from tests.estimators import assert_same_model, same
 from tests.test_averaged import average_of_logs
 from tests.test_tagger import combine
 
-COLUMNS = ("upos", "xpos", "feats", "lemma")
+COLUMNS = ("upos", "xpos", "lemma", "feats")
+ATTRIBUTES = ("upos", "xpos", "lemmas", "feats")
 WORDS = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1)
 
 
@@ -159,7 +160,7 @@ def test_each_column_is_learned(fitted, english):
     )
     assert fitted.tag_values_["lemma"] == sorted(each for each, n in seen.items() if n > 1)
     right = {}
-    for name, attribute in zip(COLUMNS, ("upos", "xpos", "feats", "lemmas"), strict=True):
+    for name, attribute in zip(COLUMNS, ATTRIBUTES, strict=True):
         found = np.concatenate(fitted.predict_tags(test, column=name))
         right[name] = found == [value for tree in test for value in getattr(tree, attribute)]
     shares = {name: each.mean() for name, each in right.items()}
@@ -170,7 +171,7 @@ def test_each_column_is_learned(fitted, english):
 
 def test_trees_get_all_columns(fitted):
     (tree,) = fitted.transform([["The", "windows", "."]])
-    for name, values in zip(COLUMNS, (tree.upos, tree.xpos, tree.feats, tree.lemmas), strict=True):
+    for name, values in zip(COLUMNS, (tree.upos, tree.xpos, tree.lemmas, tree.feats), strict=True):
         assert values == tuple(fitted.predict_tags([tree], name)[0])
     assert tree.symbols == tree.upos
     assert tree.lemmas[0] == "the"
@@ -203,7 +204,7 @@ def test_other_columns_cost_the_trees_nothing(parser, english):
     assert tuple(parser.tagger_.tag_values_) == COLUMNS
     parsed = parser.parse(english[200:220])
     assert same(heads(parsed), heads(first.parse(english[200:220])))
-    for name, attribute in zip(COLUMNS, ("upos", "xpos", "feats", "lemmas"), strict=True):
+    for name, attribute in zip(COLUMNS, ATTRIBUTES, strict=True):
         found = parser.predict_tags(english[200:220], column=name)
         assert [getattr(tree, attribute) for tree in parsed] == list(map(tuple, found))
 
@@ -240,9 +241,10 @@ def test_averages_fill_in_all_columns(parser, english):
     relations = chain(*(tree.deprels for tree in parsed))
     for k, (row, relation) in enumerate(zip(combine(parsed, columns), relations, strict=True)):
         of_relation, scores = dict(zip(pairs, factors.get(relation, ()), strict=False)), []
-        for c, name in enumerate(columns):
+        for name in columns:
             values = [tagger.tag_values_[name] for tagger in taggers]
-            union, proba = average_of_logs(values, [part[c][k] for part in parts], [1, 3])
+            of_token = [part[COLUMNS.index(name)][k] for part in parts]
+            union, proba = average_of_logs(values, of_token, [1, 3])
             more = [of_relation.get((name, value), 0.0) for value in union]
             scores.append(dict(zip(union, np.log(proba) + more, strict=True)))
         best = tuple(max(own, key=own.get) for own in scores)
@@ -254,7 +256,7 @@ def test_averages_fill_in_all_columns(parser, english):
         for form, tag, lemma in zip(tree.forms, tree.upos, tree.lemmas, strict=True):
             assert lemma == parser.tagger_.lemmas_.get(f"{form}\t{tag}", lemma)
     alone = AveragedParser(members, weights=[0, 1, 0]).fit([["X"]], [[0]])
-    for tree, other_tree in zip(alone.parse(test), parser.parse(test), strict=True):
-        assert tree.to_conllu() == other_tree.to_conllu()
+    one, two = (model.parse(test) for model in (alone, parser))
+    assert [tree.to_conllu() for tree in one] == [tree.to_conllu() for tree in two]
     other.tagger_.tag_combinations_ = []  # as in old model files
     assert set(combine(average.parse(test), columns)) - set(known)
