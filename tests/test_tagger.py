@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 
 from sklearn_shag import BiaffineParser, Tagger
 from sklearn_shag.encoding import Batch
-from sklearn_shag.network._tags import NetworkTagging
+from sklearn_shag.network._tags import NetworkTagging, open_factors
 from sklearn_shag.parsing import fit_together
 from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
 from tests.estimators import assert_same_model, same
@@ -196,6 +196,9 @@ def test_relations_tell_tags_apart(trees, english):
         assert given == [values[k] for k in best]
         assert np.concatenate(model.predict_tags(text, name)).tolist() == given
     assert n_changed > 10
+    known, more = {"upos": np.array(["B", "D"])}, {"upos": np.array(["A", "B", "C", "D"])}
+    (table,) = open_factors({"nsubj": [1, 2]}, known).place(known, more).tables
+    assert table.tolist() == [[0, 1, 0, 2], [0, 0, 0, 0]]
 
 
 def test_combinations_behind_the_last_known_one():
