@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from copy import deepcopy
+from copy import copy
 from itertools import chain
 
 import numpy as np
@@ -224,39 +224,41 @@ def test_averages_fill_in_all_columns(parser, english):
 
     Tags are a combination that training tokens of any member have.
     """
-    test, columns, n_unknown = english[200:230], ("upos", "xpos", "feats"), 0
-    parser = deepcopy(parser)
+    test, columns, n_unknown, parser = english[200:230], ("upos", "xpos", "feats"), 0, copy(parser)
     other = BiaffineParser(**parser.get_params() | {"random_state": 1}).fit(english[:90])
-    taggers = parser.tagger_, other.tagger_
-    known = sorted(set(map(tuple, chain(*(tagger.tag_combinations_ for tagger in taggers)))))
-    for k, tagger in enumerate(taggers):
-        tagger.tag_combinations_ = list(map(list, known[k::2]))
     single = BiaffineParser(**parser.get_params() | {"tags": "upos"}).fit(english[:30])
+    both = sorted(map(tuple, parser.tagger_.tag_combinations_))
+    for k, member in enumerate((parser, other)):
+        member.tagger_ = copy(member.tagger_)
+        member.tagger_.tag_combinations_ = list(map(list, both[k::2]))
     members = [(f"m{k}", FrozenEstimator(each)) for k, each in enumerate((single, parser, other))]
-    average = AveragedParser(members, weights=[1, 1, 3]).fit([["X"]], [[0]])
-    parsed = average.parse(test)
-    parts = [each._score(each._batch(test)).tagging.proba() for each in (parser, other)]
-    factors = parser.tagger_.tag_factors_  # of the first member with these columns
-    pairs = [(name, value) for name, own in parser.tagger_.tag_values_.items() for value in own]
-    relations = chain(*(tree.deprels for tree in parsed))
-    for k, (row, relation) in enumerate(zip(combine(parsed, columns), relations, strict=True)):
-        of_relation, scores = dict(zip(pairs, factors.get(relation, ()), strict=False)), []
-        for name in columns:
-            values = [tagger.tag_values_[name] for tagger in taggers]
-            of_token = [part[COLUMNS.index(name)][k] for part in parts]
-            union, proba = average_of_logs(values, of_token, [1, 3])
-            more = [of_relation.get((name, value), 0.0) for value in union]
-            scores.append(dict(zip(union, np.log(proba) + more, strict=True)))
-        best = tuple(max(own, key=own.get) for own in scores)
-        sums = {r: sum(own[v] for own, v in zip(scores, r, strict=True)) for r in known}
-        n_unknown += best not in known
-        assert row == (best if best in known else max(sums, key=sums.get))
-    assert n_unknown > 10
-    for tree in parsed:
-        for form, tag, lemma in zip(tree.forms, tree.upos, tree.lemmas, strict=True):
-            assert lemma == parser.tagger_.lemmas_.get(f"{form}\t{tag}", lemma)
-    alone = AveragedParser(members, weights=[0, 1, 0]).fit([["X"]], [[0]])
-    one, two = (model.parse(test) for model in (alone, parser))
-    assert [tree.to_conllu() for tree in one] == [tree.to_conllu() for tree in two]
+    for weights, asked, known in (
+        ([1, 1, 3], [parser, other], both),
+        ([0, 1], [parser], both[::2]),
+    ):
+        average = AveragedParser(members[: len(weights)], weights=weights).fit([["X"]], [[0]])
+        parsed, taggers = average.parse(test), [each.tagger_ for each in asked]
+        parts = [each._score(each._batch(test)).tagging.proba() for each in asked]
+        factors = parser.tagger_.tag_factors_  # of the first member with these columns
+        pairs = [(name, value) for name, own in parser.tagger_.tag_values_.items() for value in own]
+        relations = chain(*(tree.deprels for tree in parsed))
+        for k, (row, relation) in enumerate(zip(combine(parsed, columns), relations, strict=True)):
+            of_relation, scores = dict(zip(pairs, factors.get(relation, ()), strict=False)), []
+            for name in columns:
+                values = [tagger.tag_values_[name] for tagger in taggers]
+                of_token = [part[COLUMNS.index(name)][k] for part in parts]
+                union, proba = average_of_logs(values, of_token, weights[1:])
+                more = [of_relation.get((name, value), 0.0) for value in union]
+                scores.append(dict(zip(union, np.log(proba) + more, strict=True)))
+            best = tuple(max(own, key=own.get) for own in scores)
+            sums = {r: sum(own[v] for own, v in zip(scores, r, strict=True)) for r in known}
+            n_unknown += best not in known
+            assert row == (best if best in known else max(sums, key=sums.get))
+        for tree in parsed:
+            for form, tag, lemma in zip(tree.forms, tree.upos, tree.lemmas, strict=True):
+                assert lemma == parser.tagger_.lemmas_.get(f"{form}\t{tag}", lemma)
+    assert n_unknown > 100
+    assert [tree.to_conllu() for tree in parsed] == [t.to_conllu() for t in parser.parse(test)]
     other.tagger_.tag_combinations_ = []  # as in old model files
-    assert set(combine(average.parse(test), columns)) - set(known)
+    average = AveragedParser(members, weights=[1, 1, 3]).fit([["X"]], [[0]])
+    assert set(combine(average.parse(test), columns)) - set(both)
