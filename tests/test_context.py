@@ -8,6 +8,7 @@ import tempfile
 import weakref
 from collections import Counter
 from copy import copy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -41,8 +42,8 @@ from tests.test_persistence import read_parts, write_parts
 class Source:
     """Says of each token its own length, those of its neighbours, and 1; it counts questions."""
 
-    def __init__(self, n_more=0, shift=0.0, scale=1.0):
-        self.n_more, self.shift, self.scale, self.asked = n_more, shift, scale, []
+    def __init__(self, n_more=0):
+        self.n_more, self.asked = n_more, []
 
     def __call__(self, sentences):
         assert isinstance(sentences, list)
@@ -57,7 +58,7 @@ class Source:
             [*sizes[1:], 0],
             *[[1] * len(sizes)] * (1 + self.n_more),
         ]
-        return self.shift + self.scale * np.array(columns).T
+        return np.array(columns).T
 
     def __deepcopy__(self, memo):
         return self  # what clone does to parameters; it is to count on
@@ -438,19 +439,6 @@ def test_a_table_of_words_against_every_occurrence(folder, english, monkeypatch,
     assert_allclose(table, expected * signs, atol=5e-3)
 
 
-def test_tables_that_are_refused(folder, english):
-    def make(settings):
-        return TransformerVectors(folder).to_table(english[:5], **settings)
-
-    cases = [
-        ({"min_count": 10**6}, "No word occurs min_count=1000000 times"),
-        ({"n_components": 0}, "n_components"),
-        ({"min_count": 1.5}, "min_count"),
-    ]
-    assert not not_refused(cases, make)
-    assert make({})[1].shape[1] == 12  # all it has
-
-
 def test_folders_that_are_refused(tmp_path, folder, english):
     def encoder(name, **config):
         return write_encoder(tmp_path / name, ["a", "b"], **config)
@@ -469,8 +457,18 @@ def test_folders_that_are_refused(tmp_path, folder, english):
         ((folder,), {"batch_size": 0}, "batch_size"),
         ((folder,), {"memory": 5}, "memory"),
     ]
-    cases = [(TransformerVectors(*given, **settings), told) for given, settings, told in cases]
-    assert not not_refused(cases, lambda source: source.transform(english[:1]))
+    of_folders = [
+        (partial(TransformerVectors(*given, **settings).transform, english[:1]), told)
+        for given, settings, told in cases
+    ]
+    make = partial(TransformerVectors(folder).to_table, english[:5])
+    of_tables = [
+        (partial(make, min_count=10**6), "No word occurs min_count=1000000 times"),
+        (partial(make, n_components=0), "n_components"),
+        (partial(make, min_count=1.5), "min_count"),
+    ]
+    assert not not_refused([*of_folders, *of_tables], lambda call: call())
+    assert make()[1].shape[1] == 12  # all it has
     with pytest.raises(FileNotFoundError, match=r"config\.json"):
         TransformerVectors(tmp_path).transform(english[:1])
 

@@ -244,18 +244,14 @@ def test_the_loss_by_enumeration(rng):
     _, network = double_network(SIZES, rng)
     codes = examples(rng).codes
     codes = codes._replace(columns=codes.columns[:3])
-    nothing = np.full(3, -1)
-    heads, labels, tags = nothing.copy(), nothing.copy(), np.full((3, 2), -1)
-    heads[1], labels[1], tags[2] = 3, 2, (1, 0)
-    labels[0] = 0  # of an arc that is not known
-    indptr = np.array([0, 3])
+    heads, labels = np.array([-1, 3, -1]), np.array([0, 2, -1])  # the first of an unknown arc
+    indptr, tags = np.array([0, 3]), np.array([[-1, -1], [-1, -1], [1, 0]])
     batch = Examples(codes, indptr, heads, labels, tags, np.array([2.0]))
     gradient = view_parameters(SIZES, np.empty(count_parameters(SIZES)))
     losses = learn_batch(network, batch, SILENCE, gradient, batch.indptr[-1])
     tokens = with_roots(codes, indptr)
     scores, _ = forward(network, tokens, (np.array([2]), np.array([3])), SILENCE)
-    arcs = scores.arcs.reshape(3, 4)
-    loss_of_tree, _ = enumerate_loss(arcs, [-1, 3, -1])
+    loss_of_tree, _ = enumerate_loss(scores.arcs.reshape(3, 4), heads)
     expected = (
         loss_of_tree,
         -np.log(np.exp(scores.labels[0, 2]) / np.exp(scores.labels[0]).sum()),

@@ -2,7 +2,7 @@
 
 import pickle
 from collections import Counter
-from itertools import chain
+from itertools import chain, product
 
 import pytest
 
@@ -57,8 +57,8 @@ def test_symbols_are_joined(trees, parameters, expected):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
-@over("min_count", [1, 2, 5, 60])
-@over("rare_symbol", ["<rare>", None])
+# Behind the last count everything is rare.
+@over(("min_count", "rare_symbol"), [*product([1, 2, 5, 60], ["<rare>", None]), (10**6, None)])
 def test_symbols_are_those_of_a_count_by_hand(english, min_count, rare_symbol):
     """By loops over the columns; the second half holds symbols that the first does not."""
     half = len(english) // 2
@@ -84,12 +84,6 @@ def test_symbols_are_those_of_a_count_by_hand(english, min_count, rare_symbol):
     one_by_one = [feature.transform([tree])[0] for tree in english[half : half + 5]]
     assert symbols_of(one_by_one) == expected[:5]
     assert pickle.dumps(feature) == fitted
-
-
-def test_everything_is_rare_and_has_its_own_replacement(trees):
-    feature = TokenFeature("upos", "xpos", min_count=9, rare_symbol=None).fit(trees)
-    assert feature.symbols_.shape == (0,)
-    assert symbols_of(feature.transform(trees)) == [("NOUN", "VERB")] * 2
 
 
 def test_warnings_point_at_the_line_of_the_user(trees):
