@@ -198,17 +198,16 @@ def test_labels_are_those_of_the_mean_of_logarithms(train, test, knowing, weight
     model = frozen([bare, *knowing], weights=weights and [2, *weights])
     asked = [k for k, share in enumerate(shares) if share]
     names = [knowing[k].labels_.tolist() for k in asked]
-    parts = [knowing[k].predict_label_proba(test, test) for k in asked]
-    found, labels = model.predict_label_proba(test, test), model.predict_labels(test, test)
+    parts = [np.concatenate(knowing[k].predict_label_proba(test, test)) for k in asked]
+    found = np.concatenate(model.predict_label_proba(test, test))
+    labels = np.concatenate(model.predict_labels(test, test))
     assert len(set(map(tuple, names))) > 1
-    for s, of_sentence in enumerate(found):
-        for token, row in enumerate(of_sentence):
-            of_token = [part[s][token] for part in parts]
-            union, expected = average_of_logs(names, of_token, [shares[k] for k in asked])
-            assert_allclose(row, expected, rtol=1e-10)
-            assert labels[s][token] == union[expected.argmax()]
+    for row, label, *of_token in zip(found, labels, *parts, strict=True):
+        union, expected = average_of_logs(names, of_token, [shares[k] for k in asked])
+        assert_allclose(row, expected, rtol=1e-10)
+        assert label == union[expected.argmax()]
     assert model.labels_.tolist() == union
-    assert found[0].dtype == np.float64
+    assert found.dtype == np.float64
     model.set_params(weights=[1, 0, 0, 0, 0])
     assert model.labels_.size == 0
     assert model.parse(test)[0].deprels is None

@@ -92,11 +92,9 @@ TO_TABLES = {
 
 
 def test_every_public_estimator_is_tested():
-    packages = [sklearn_shag]
-    for info in pkgutil.iter_modules(sklearn_shag.__path__):
-        if info.ispkg:
-            packages.append(importlib.import_module(f"sklearn_shag.{info.name}"))
-    public = [getattr(p, name) for p in packages for name in getattr(p, "__all__", ())]
+    names = [info.name for info in pkgutil.iter_modules(sklearn_shag.__path__) if info.ispkg]
+    packages = [importlib.import_module(f"sklearn_shag.{name}") for name in names]
+    public = [getattr(p, n) for p in [sklearn_shag, *packages] for n in getattr(p, "__all__", ())]
     estimators = {v for v in public if inspect.isclass(v) and issubclass(v, BaseEstimator)}
     tested = {type(model) for model in (ESTIMATORS | TRANSFORMERS).values()}
     others = {BaseSHAG, DistilledParser, ParserPipeline, TransformerVectors, *OF_DOCUMENTS}
@@ -246,9 +244,7 @@ def test_pickled_transformers_do_the_same(fitted, trees, name):
 def test_lists_tuples_and_arrays_are_the_same(trees, name):
     estimator = clone(ESTIMATORS[name])
     symbols, heads = symbols_and_heads(trees)
-    ragged, ragged_heads = np.empty(60, dtype=object), np.empty(60, dtype=object)
-    ragged[:] = [np.array(sentence) for sentence in symbols]
-    ragged_heads[:] = heads
+    ragged = object_array([np.array(sentence) for sentence in symbols])
     expected = clone(estimator).fit(trees)
     predicted, score = expected.predict(trees), expected.score(trees)
     methods = [name for name in SCORING_TREES if hasattr(estimator, name)]
@@ -259,7 +255,7 @@ def test_lists_tuples_and_arrays_are_the_same(trees, name):
         (np.array(trees, dtype=object), None, expected),
         (symbols, heads, unlabelled),
         (tuple(map(tuple, symbols)), [h.tolist() for h in heads], unlabelled),
-        (ragged, ragged_heads, unlabelled),
+        (ragged, object_array(heads), unlabelled),
         (symbols, trees, expected),  # y as trees
         (trees, heads, expected),
     ]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
@@ -92,9 +92,8 @@ def test_counts_are_those_of_the_trees(trees, data):
     ]
     merged = merge_statistics(parts[::-1])
     assert as_counts(merged) == expected
-    for one, other in zip(merged.label_counts, counted.label_counts, strict=True):
-        assert one.dtype == other.dtype
-        assert_array_equal(one, other)
+    assert_equal(merged.label_counts, counted.label_counts)
+    assert [c.dtype for c in merged.label_counts] == [c.dtype for c in counted.label_counts]
 
 
 def test_counts_of_many_symbols_are_the_same():
