@@ -62,12 +62,6 @@ def trees(english):
 
 
 @pytest.fixture(scope="session")
-def test(english):
-    """Trees that none of those learn from."""
-    return english[200:240]
-
-
-@pytest.fixture(scope="session")
 def fitted(english):
     """Give estimators and transformers by name, each fitted once, for tests that only read."""
 
@@ -95,6 +89,12 @@ def with_relations(english, fitted):
 def weights():
     """Weights of those trees, as often as which each may be repeated."""
     return np.arange(60) % 3
+
+
+@pytest.fixture(scope="session")
+def test(english):
+    """Trees that those models have not seen."""
+    return english[200:240]
 
 
 @pytest.fixture
