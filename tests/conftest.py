@@ -97,6 +97,12 @@ def weights():
     return np.arange(60) % 3
 
 
+@pytest.fixture(scope="session")
+def test(english):
+    """Trees that those models have not seen."""
+    return english[200:240]
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

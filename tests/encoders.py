@@ -1,9 +1,10 @@
 """Tiny random encoders of the kind of BERT, and what they say, one sentence at a time."""
 
 import json
-from math import erf
+from itertools import chain, pairwise
 
 import numpy as np
+from scipy.special import erf, softmax
 
 WIDTH, N_HEADS, N_LAYERS, INNER, LONGEST = 12, 3, 4, 20, 16
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
@@ -112,7 +113,7 @@ def random_weights(n_pieces, rng):
 
 
 def expected_vectors(folder, words, layers, first_position=0):
-    """Of one sentence: loops over heads and pieces, in double precision, as the papers have it.
+    """Of one sentence alone, in double precision, as the papers have it.
 
     Words are split as above, and not by a library.
     """
@@ -122,56 +123,45 @@ def expected_vectors(folder, words, layers, first_position=0):
     pairs = [("roberta.", ""), ("mpnet.", ""), *((new, old) for old, new in NAMES.items())]
     weights = {rename(name, pairs): array.astype(float) for name, array in loaded}
     vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
-    pieces, owners = ["[CLS]"], [None]
-    for k, word in enumerate(words):
-        own = longest_pieces(word, vocabulary)
-        pieces += own
-        owners += [k] * len(own)
-    pieces, owners = [*pieces, "[SEP]"], [*owners, None]
-    rows = []
-    for k, piece in enumerate(pieces):
-        row = weights["embeddings.word_embeddings.weight"][vocabulary[piece]]
-        row = row + weights["embeddings.position_embeddings.weight"][first_position + k]
-        row = row + weights.get(TYPES, np.zeros((1, WIDTH)))[0]
-        rows.append(_norm(row, weights, "embeddings.LayerNorm"))
-    total = np.zeros((len(pieces), WIDTH))
-    for number in range(1, N_LAYERS + 1):
-        rows = [_layer(k, rows, weights, f"encoder.layer.{number - 1}") for k in range(len(rows))]
-        if number in layers:
-            total += np.array(rows) / len(layers)
-    return np.array(
-        [
-            np.mean([row for row, owner in zip(total, owners, strict=True) if owner == k], axis=0)
-            for k in range(len(words))
-        ]
-    )
+    of_words = [longest_pieces(word, vocabulary) for word in words]
+    pieces = ["[CLS]", *chain(*of_words), "[SEP]"]
+    x = weights["embeddings.word_embeddings.weight"][[vocabulary[piece] for piece in pieces]]
+    x += weights["embeddings.position_embeddings.weight"][first_position:][: len(pieces)]
+    x += weights.get(TYPES, np.zeros((1, WIDTH)))[0]
+    x = _norm(x, weights, "embeddings.LayerNorm")
+    total = np.zeros_like(x)
+    for number in range(N_LAYERS):
+        x = _layer(x, weights, f"encoder.layer.{number}")
+        total += x * (number + 1 in layers) / len(layers)
+    ends = np.cumsum([1, *map(len, of_words)])
+    return np.array([total[begin:end].mean(axis=0) for begin, end in pairwise(ends)])
 
 
-def _layer(k, rows, weights, name):
-    found, size = [], WIDTH // N_HEADS
-    for head in range(N_HEADS):
-        part = slice(head * size, (head + 1) * size)
-        query = _apply(rows[k], weights, f"{name}.attention.self.query")[part]
-        keys = [_apply(row, weights, f"{name}.attention.self.key")[part] for row in rows]
-        values = [_apply(row, weights, f"{name}.attention.self.value")[part] for row in rows]
-        shares = np.exp([query @ key / np.sqrt(size) for key in keys])
-        if DISTANCES in weights:
-            places = [BUCKETS[abs(k - j)] + 8 * (j > k) for j in range(len(rows))]
-            shares *= np.exp(weights[DISTANCES][places, head])
-        shares /= shares.sum()
-        found.append(sum(share * value for share, value in zip(shares, values, strict=True)))
-    x = rows[k] + _apply(np.concatenate(found), weights, f"{name}.attention.output.dense")
+def _layer(x, weights, name):
+    of_heads = [
+        _apply(x, weights, f"{name}.attention.self.{part}").reshape(len(x), N_HEADS, -1)
+        for part in ("query", "key", "value")
+    ]
+    query, key, value = np.swapaxes(of_heads, 1, 2)
+    logits = query @ np.swapaxes(key, 1, 2) / np.sqrt(WIDTH / N_HEADS)
+    if DISTANCES in weights:
+        places, others = np.indices((len(x), len(x)))
+        buckets = np.array(BUCKETS)[abs(places - others)] + 8 * (others > places)
+        logits += np.moveaxis(weights[DISTANCES][buckets], 2, 0)
+    mixed = np.hstack(softmax(logits, axis=2) @ value)
+    x = x + _apply(mixed, weights, f"{name}.attention.output.dense")
     x = _norm(x, weights, f"{name}.attention.output.LayerNorm")
     wide = _apply(x, weights, f"{name}.intermediate.dense")
-    wide = np.array([value * (1 + erf(value / np.sqrt(2))) / 2 for value in wide])
+    wide *= (1 + erf(wide / np.sqrt(2))) / 2
     x = x + _apply(wide, weights, f"{name}.output.dense")
     return _norm(x, weights, f"{name}.output.LayerNorm")
 
 
 def _apply(x, weights, name):
-    return weights[f"{name}.weight"] @ x + weights[f"{name}.bias"]
+    return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
 
 
 def _norm(x, weights, name):
-    scaled = (x - x.mean()) / np.sqrt(x.var() + 1e-6)
+    mean, variance = x.mean(axis=1, keepdims=True), x.var(axis=1, keepdims=True)
+    scaled = (x - mean) / np.sqrt(variance + 1e-6)
     return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]

@@ -25,16 +25,6 @@ def small(columns=("upos", "form"), **parameters):
     )
 
 
-@pytest.fixture
-def trees(english):
-    return english[:100]
-
-
-@pytest.fixture
-def test(english):
-    return english[300:]
-
-
 @pytest.fixture(scope="module")
 def fitted(english):
     return small(max_iter=15, batch_size=100, learning_rate_init=0.01).fit(english[:300])
@@ -175,27 +165,21 @@ def of_words(english):
     )
 
 
-@pytest.mark.parametrize("allowed", [False, True])
+@pytest.mark.parametrize("allowed", [{}, {"allowed": [None] * 40}])
 def test_parse_fills_in_what_was_learned(of_words, test, allowed):
-    allowed = {"allowed": [None] * len(test)} if allowed else {}
-    tags, heads, labels = (
-        of_words.predict_tags(test),
-        of_words.predict(test),
-        of_words.predict_labels(test),
-    )
-    parsed = of_words.parse(test, **allowed)
-    assert any(tree.upos != given.upos for tree, given in zip(parsed, test, strict=True))
-    for k, tree in enumerate(parsed):
-        assert tree.upos == tree.symbols == tuple(tags[k])
-        assert tree.deprels == tuple(labels[k])
-        assert_array_equal(tree.heads, heads[k])
-        assert tree.xpos == test[k].xpos
+    parsed, tags = of_words.parse(test, **allowed), of_words.predict_tags(test)
+    assert [tree.upos for tree in parsed] == list(map(tuple, tags))
+    assert [tree.upos for tree in parsed] != [tree.upos for tree in test]
+    assert [tree.symbols for tree in parsed] == [tree.upos for tree in parsed]
+    assert [tree.deprels for tree in parsed] == list(map(tuple, of_words.predict_labels(test)))
+    assert same(heads(parsed), of_words.predict(test))
+    assert [tree.xpos for tree in parsed] == [tree.xpos for tree in test]
     tokens = [list(tree.forms) for tree in test]
     assert of_words.parse(tokens) == of_words.parse([DependencyTree(each) for each in tokens])
-    for one, other in zip(of_words.parse(tokens), parsed, strict=True):
-        assert one == DependencyTree(
-            other.forms, other.heads, upos=other.upos, deprels=other.deprels
-        )
+    assert of_words.parse(tokens) == [
+        DependencyTree(tree.forms, tree.heads, upos=tree.upos, deprels=tree.deprels)
+        for tree in parsed
+    ]
 
 
 def test_symbols_follow_tags_where_they_were_these(of_words, test):

@@ -177,20 +177,6 @@ def test_probabilities_of_labels(english, with_relations, name):
         assert_array_equal(model.labels_[of_predicted.argmax(axis=1)], predicted)
 
 
-def test_probabilities_of_labels_are_shares(english):
-    """Of arcs between such symbols, counted by hand."""
-    model, tree = SpectralSHAG(2).fit(english), english[0]
-    found = model.predict_label_proba([tree], [tree])[0]
-    counts = np.zeros(model.labels_.size)
-    token = next(m for m, h in enumerate(tree.heads) if h > m + 1)
-    wanted = tree.symbols[token], tree.symbols[tree.heads[token] - 1]
-    for other in english:
-        for m, h in enumerate(other.heads):
-            if h > m + 1 and (other.symbols[m], other.symbols[h - 1]) == wanted:
-                counts[list(model.labels_).index(other.deprels[m])] += 1
-    assert_allclose(found[token], counts / counts.sum())
-
-
 def test_halves_are_trained_as_the_whole(english, monkeypatch):
     """Else what is learned from them is surer, or less sure, than what they are to correct."""
     train, trainer = english[:40], mock.Mock(wraps=_estimators.Trainer)
@@ -212,14 +198,8 @@ def test_halves_are_trained_as_the_whole(english, monkeypatch):
 
 def rename(trees, **names):
     """Give relations other names."""
-    columns = ("lemmas", "upos", "xpos", "feats")
     return [
-        DependencyTree(
-            tree.forms,
-            tree.heads,
-            deprels=[names.get(relation.partition(":")[0], relation) for relation in tree.deprels],
-            **{name: getattr(tree, name) for name in columns},
-        )
+        tree.with_heads(tree.heads, [names.get(r.partition(":")[0], r) for r in tree.deprels])
         for tree in trees
     ]
 

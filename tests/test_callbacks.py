@@ -84,11 +84,6 @@ CASES = {
 IN_ORDER = [*CASES][4:]  # not of several automata, or runs, side by side
 
 
-@pytest.fixture(scope="module")
-def trees(english):
-    return english[:60]
-
-
 def data_for(name, trees):
     return [list(tree.upos) for tree in trees] if name.startswith("EMAutomaton") else trees
 

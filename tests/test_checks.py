@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from numpy.testing import assert_equal
 
 from sklearn_shag.conditional import Examples
 from sklearn_shag.encoding import Batch, Codes, MemberCodes
@@ -73,12 +74,6 @@ def test_operators(use):
                 use(GRAMMAR._replace(**{name: bad}))
 
 
-def number_arcs(tokens):
-    """One number for each arc of a sentence, and two classes of memory beside it."""
-    n_arcs = len(tokens) * (len(tokens) + 1)
-    return tokens[0] + np.arange(n_arcs) / 100
-
-
 def make_batch(sentences):
     tokens, indptr = np.concatenate(sentences), np.cumsum([0, *map(len, sentences)])
     vectors = np.arange(20.0).reshape(10, 2)
@@ -104,16 +99,10 @@ def make_examples(sentences):
 
 def make_potentials(sentences):
     tokens, indptr = np.concatenate(sentences), np.cumsum([0, *map(len, sentences)])
-    arcs = np.concatenate(list(map(number_arcs, sentences)))
+    arcs = [own[0] + np.arange(len(own) * (len(own) + 1)) / 100 for own in sentences]
+    arcs = np.concatenate(arcs)  # one number for each, and two classes of memory beside it
     stops = np.tile(tokens[:, None, None], (1, 2, 2))
     return Potentials(indptr, tokens, arcs, None, np.stack([arcs, -arcs], axis=1), stops)
-
-
-def unroll(value):
-    """A value as lists, to compare."""
-    if isinstance(value, tuple | list):
-        return [unroll(each) for each in value]
-    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 SPELLINGS, COPIED = object(), np.arange(2)
@@ -132,4 +121,4 @@ def test_chosen_sentences_are_as_if_they_were_alone(make, take):
     for n, chosen in ((2, [1]), (2, [1, 0]), (4, [2]), (4, [3, 0, 2]), (4, [1, 1])):
         found = take(make(sentences[:n]), np.array(chosen))
         assert type(found) is type(make(sentences))
-        assert unroll(found) == unroll(make([sentences[s] for s in chosen]))
+        assert_equal(found, make([sentences[s] for s in chosen]))

@@ -55,6 +55,7 @@ from tests.estimators import (
 from tests.loops import over
 from tests.model_files import OF_SEQUENCES as MODELS_OF_SEQUENCES
 from tests.model_files import small_models
+from tests.test_transformers_of_documents import TEXTS
 
 # The checks of scikit-learn that need no array as X. Of the others, those on data have their like
 # below; those on columns, dtypes and feature names mean nothing for sentences.
@@ -78,19 +79,22 @@ SCORING_TREES = ["score_samples", "conditional_log_likelihood"]
 
 EVERYTHING = ESTIMATORS | TRANSFORMERS
 OF_SEQUENCES = {EMAutomaton, SpectralAutomaton}  # whose tests are in test_automata.py
-# Whose tests are in test_transformers_of_documents.py
+# Whose other tests are in test_transformers_of_documents.py.
 OF_DOCUMENTS = {DependencyVectorizer, SyntaxStatistics, TextParser}
+TO_TABLES = {
+    "documents": TextParser(),
+    "statistics": make_pipeline(TextParser(), SyntaxStatistics()),
+    "counts": make_pipeline(TextParser(), DependencyVectorizer("words", sparse_output=False)),
+}
 
 
 # What is tested
 
 
 def test_every_public_estimator_is_tested():
-    packages = [sklearn_shag]
-    for info in pkgutil.iter_modules(sklearn_shag.__path__):
-        if info.ispkg:
-            packages.append(importlib.import_module(f"sklearn_shag.{info.name}"))
-    public = [getattr(p, name) for p in packages for name in getattr(p, "__all__", ())]
+    names = [info.name for info in pkgutil.iter_modules(sklearn_shag.__path__) if info.ispkg]
+    packages = [importlib.import_module(f"sklearn_shag.{name}") for name in names]
+    public = [getattr(p, n) for p in [sklearn_shag, *packages] for n in getattr(p, "__all__", ())]
     estimators = {v for v in public if inspect.isclass(v) and issubclass(v, BaseEstimator)}
     tested = {type(model) for model in (ESTIMATORS | TRANSFORMERS).values()}
     others = {BaseSHAG, DistilledParser, ParserPipeline, TransformerVectors, *OF_DOCUMENTS}
@@ -133,14 +137,14 @@ def test_checks_of_scikit_learn_without_data(anything, check):
     getattr(estimator_checks, check)(type(anything).__name__, clone(anything))
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@pytest.mark.parametrize("name", [*EVERYTHING, *OF_DOCUMENTS])
 def test_checks_of_scikit_learn(name):
+    model = clone(EVERYTHING[name]) if name in EVERYTHING else name()
     with pytest.warns(SkipTestWarning, match="Can't test estimator"):
-        results = estimator_checks.check_estimator(clone(EVERYTHING[name]), on_skip=None)
+        results = estimator_checks.check_estimator(model, on_skip=None)
     assert {result["status"] for result in results} == {"passed"}
     if name in TRANSFORMERS:
-        transformer = clone(TRANSFORMERS[name])
-        estimator_checks.check_transformers_unfitted(type(transformer).__name__, transformer)
+        estimator_checks.check_transformers_unfitted(type(model).__name__, model)
 
 
 # Parameters
@@ -212,9 +216,10 @@ def test_tags():
 # The same again
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+# Sentences of splitters are a text, in their order.
+@pytest.mark.parametrize("name", [name for name in EVERYTHING if name != "splitter"])
 def test_the_order_of_sentences_changes_no_fit(fitted, trees, name):
-    assert_same_model(clone(ESTIMATORS[name]).fit(trees[::-1]), fitted(name))
+    assert_same_model(clone(EVERYTHING[name]).fit(trees[::-1]), fitted(name))
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
@@ -239,9 +244,7 @@ def test_pickled_transformers_do_the_same(fitted, trees, name):
 def test_lists_tuples_and_arrays_are_the_same(trees, name):
     estimator = clone(ESTIMATORS[name])
     symbols, heads = symbols_and_heads(trees)
-    ragged, ragged_heads = np.empty(60, dtype=object), np.empty(60, dtype=object)
-    ragged[:] = [np.array(sentence) for sentence in symbols]
-    ragged_heads[:] = heads
+    ragged = object_array([np.array(sentence) for sentence in symbols])
     expected = clone(estimator).fit(trees)
     predicted, score = expected.predict(trees), expected.score(trees)
     methods = [name for name in SCORING_TREES if hasattr(estimator, name)]
@@ -252,7 +255,7 @@ def test_lists_tuples_and_arrays_are_the_same(trees, name):
         (np.array(trees, dtype=object), None, expected),
         (symbols, heads, unlabelled),
         (tuple(map(tuple, symbols)), [h.tolist() for h in heads], unlabelled),
-        (ragged, ragged_heads, unlabelled),
+        (ragged, object_array(heads), unlabelled),
         (symbols, trees, expected),  # y as trees
         (trees, heads, expected),
     ]:
@@ -316,38 +319,55 @@ def test_trees_stay_trees_where_data_frames_are_the_rule(trees, name):
         assert open_member(pipeline).transform(trees) == tagged
 
 
-@pytest.mark.parametrize("name", TRANSFORMERS)
-def test_trees_keep_the_index_of_their_rows(trees, name):
+@pytest.fixture(params=[*TRANSFORMERS, *TO_TABLES])
+def transformed(request, trees):
+    """A transformer, what it takes, and the rows of what it makes of that, fitted to it and not."""
+    model, X = clone((TRANSFORMERS | TO_TABLES)[request.param]), trees
+    if request.param in TO_TABLES:
+        X = TEXTS
+    made = model.fit_transform(X), model.transform(X)
+    cells = [rows if isinstance(rows, np.ndarray) else object_array(rows) for rows in made]
+    return model, X, [rows.reshape(len(X), -1).tolist() for rows in cells]
+
+
+def test_rows_of_data_frames_are_those_of_what_is_given(transformed):
+    """Each with its label, in tables of one transformer and of several."""
     pd = pytest.importorskip("pandas")
-    transformer = clone(TRANSFORMERS[name])
-    expected = [transformer.fit_transform(trees), transformer.transform(trees)]
-    transformer.set_output(transform="pandas")
-    labels = np.random.RandomState(0).permutation(len(trees))
-    column = pd.Series(trees, index=labels)
-    named = pd.DataFrame({"sentence": object_array(trees)}, index=[f"tree {k}" for k in labels])
-    for X in (column, named):
-        tables = [clone(transformer).fit_transform(X), transformer.transform(X)]
-        for table, own in zip(tables, expected, strict=True):
-            assert table.index.equals(X.index)
-            assert table["trees"].tolist() == own
-    frame = pd.DataFrame({"tree": column, "size": column.map(len)})
-    steps = [("own", transformer, "tree"), ("size", "passthrough", ["size"])]
-    joined = ColumnTransformer(steps).set_output(transform="pandas").fit(frame)
-    found = joined.transform(frame[::-1])
-    assert found["own__trees"].tolist() == expected[1][::-1]
-    assert (found["own__trees"].map(len) == found["size__size"]).all()
+    model, X, expected = transformed
+    permuted = pd.Series(X, index=np.random.RandomState(0).permutation(len(X)))
+    named = pd.Series(X, index=[f"row {k}" for k in range(len(X), 0, -1)])
+    columns = [permuted, pd.Series(X, index=np.arange(len(X)) // 3)]
+    if X is not TEXTS:
+        columns.append(named.to_frame())
+    with sklearn.config_context(transform_output="pandas"):
+        table = model.fit(named).transform(named)
+    assert table.equals(model.set_output(transform="pandas").transform(named))
+    for column in columns:
+        tables = [clone(model).fit_transform(column), model.transform(column)]
+        assert all(table.index.equals(column.index) for table in tables)
+        assert [table.to_numpy().tolist() for table in tables] == expected
+    frame = pd.DataFrame({"size": range(len(X)), "row": named})
+    joined = ColumnTransformer([("own", model, "row"), ("n", "passthrough", ["size"])])
+    found = joined.set_output(transform="pandas").fit(frame).transform(frame[:4:-1])
+    assert found.index.equals(frame.index[:4:-1])
+    assert found.to_numpy().tolist() == [[*expected[1][k], k] for k in range(len(X) - 1, 4, -1)]
 
 
-@pytest.mark.parametrize("name", TRANSFORMERS)
-def test_trees_keep_the_order_of_their_rows_in_polars(trees, name):
+def test_rows_of_polars_are_in_the_order_of_what_is_given(transformed):
     pl = pytest.importorskip("polars")
-    transformer = clone(TRANSFORMERS[name])
-    expected = [transformer.fit_transform(trees), transformer.transform(trees)]
-    transformer.set_output(transform="polars")
-    column = pl.Series("sentence", trees, dtype=pl.Object)
-    for X in (trees, column, column.to_frame()):
-        tables = [clone(transformer).fit_transform(X), transformer.transform(X)]
-        assert [table["trees"].to_list() for table in tables] == expected
+    model, X, expected = transformed
+    model.set_output(transform="polars")
+    column = pl.Series("row", X, dtype=pl.String if X is TEXTS else pl.Object)
+    columns = [X, column]
+    if X is not TEXTS:
+        columns.append(column.to_frame())
+    for each in columns:
+        tables = [clone(model).fit_transform(each), model.transform(each)]
+        assert [list(map(list, table.rows())) for table in tables] == expected
+    frame = pl.DataFrame({"row": column, "size": range(len(X))})
+    joined = ColumnTransformer([("own", model, "row"), ("n", "passthrough", ["size"])])
+    found = joined.set_output(transform="polars").fit(frame).transform(frame[::-1])
+    assert list(map(list, found.rows())) == [[*expected[1][k], k] for k in range(len(X))[::-1]]
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -364,23 +384,16 @@ def test_parsers_read_the_column_that_transformers_make(fitted, trees, name):
 # Sample weights
 
 
-def test_integer_weights_are_repeated_sentences(repeating, trees):
+def test_weights_are_repeated_sentences(repeating, trees):
+    """Whole ones, and one number for all: two halves are a sentence."""
     weights = np.arange(60) % 3 + 1
     weighted = clone(repeating).fit(trees, sample_weight=weights)
-    assert_same_model(weighted, repeating.fit(repeat(trees, weights)))
-
-
-def test_two_halves_are_one_sentence(repeating, trees):
-    halves = clone(repeating).fit([*trees, *trees], sample_weight=np.full(120, 0.5))
+    halves = clone(repeating).fit([*trees, *trees], sample_weight=0.5)
+    assert_same_model(weighted, clone(repeating).fit(repeat(trees, weights)))
     assert_same_model(halves, repeating.fit(trees))
 
 
-def test_one_number_is_the_weight_of_every_sentence(trees):
-    twice = SpectralSHAG(3).fit(trees, sample_weight=2)
-    assert_same_model(twice, SpectralSHAG(3).fit([*trees, *trees]))
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", [*ESTIMATORS, "tagger", "tagger of columns"])
 def test_score_counts_repeated_sentences(fitted, english, name):
     estimator, held_out, weights = fitted(name), english[100:160], np.arange(60) % 4
     expected = estimator.score(repeat(held_out, weights))

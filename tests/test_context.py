@@ -7,6 +7,8 @@ import shutil
 import tempfile
 import weakref
 from collections import Counter
+from copy import copy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -33,14 +35,15 @@ from sklearn_shag.utils import _arrays
 from tests.encoders import LONGEST, expected_vectors, longest_pieces, write_encoder
 from tests.estimators import assert_same_model, same
 from tests.faults import not_refused
+from tests.loops import assert_all_close
 from tests.test_persistence import read_parts, write_parts
 
 
 class Source:
     """Says of each token its own length, those of its neighbours, and 1; it counts questions."""
 
-    def __init__(self, n_more=0, shift=0.0, scale=1.0):
-        self.n_more, self.shift, self.scale, self.asked = n_more, shift, scale, []
+    def __init__(self, n_more=0):
+        self.n_more, self.asked = n_more, []
 
     def __call__(self, sentences):
         assert isinstance(sentences, list)
@@ -55,7 +58,7 @@ class Source:
             [*sizes[1:], 0],
             *[[1] * len(sizes)] * (1 + self.n_more),
         ]
-        return self.shift + self.scale * np.array(columns).T
+        return np.array(columns).T
 
     def __deepcopy__(self, memo):
         return self  # what clone does to parameters; it is to count on
@@ -293,25 +296,22 @@ def test_a_parser_gives_its_source_to_its_tagger(english):
 
 
 def test_vectors_of_another_size_are_refused(english, fitted):
-    other = clone(fitted)
-    vars(other).update(vars(fitted))
     with pytest.raises(ValueError, match=r"of 5 dimensions.*from Source\(\), had 4"):
-        other.set_params(embeddings=Source(1)).parse(english[:1])
+        copy(fitted).set_params(embeddings=Source(1)).parse(english[:1])
 
 
 # Transformers
 
 
 @pytest.mark.parametrize(("kind", "first"), [("bert", 0), ("roberta", 1), ("mpnet", 1)])
-def test_a_transformer_against_loops(tmp_path, english, kind, first):
+def test_a_transformer_against_formulas(tmp_path, english, kind, first):
     words = [form for tree in english[:8] for form in tree.forms]
     folder = write_encoder(tmp_path / "encoder", words[:-5], kind=kind)
     sentences = [tree for tree in english[:8] if 2 * len(tree) + 2 <= LONGEST - first]
     for layers in ([2, 3], [4]):
         found = TransformerVectors(folder, layers=layers).transform(sentences)
-        for tree, vectors in zip(sentences, found, strict=True):
-            expected = expected_vectors(folder, tree.forms, layers, first)
-            assert_allclose(vectors, expected, atol=1e-5)
+        expected = [expected_vectors(folder, tree.forms, layers, first) for tree in sentences]
+        assert_all_close(found, expected, atol=1e-5)
     default = TransformerVectors(folder).transform(sentences)
     assert same(default, TransformerVectors(folder, layers=[1, 2]).transform(sentences))
 
@@ -333,8 +333,7 @@ def test_batches_and_threads_change_nothing(folder, english):
     expected = TransformerVectors(folder).transform(sentences)
     for settings in ({"batch_size": 1}, {"batch_size": 100, "n_jobs": 2}):
         found = TransformerVectors(folder, **settings).transform(sentences)
-        for one, other in zip(found, expected, strict=True):
-            assert_allclose(one, other, atol=1e-5)
+        assert_all_close(found, expected, atol=1e-5)
 
 
 def count_windows(monkeypatch):
@@ -440,19 +439,6 @@ def test_a_table_of_words_against_every_occurrence(folder, english, monkeypatch,
     assert_allclose(table, expected * signs, atol=5e-3)
 
 
-def test_tables_that_are_refused(folder, english):
-    def make(settings):
-        return TransformerVectors(folder).to_table(english[:5], **settings)
-
-    cases = [
-        ({"min_count": 10**6}, "No word occurs min_count=1000000 times"),
-        ({"n_components": 0}, "n_components"),
-        ({"min_count": 1.5}, "min_count"),
-    ]
-    assert not not_refused(cases, make)
-    assert make({})[1].shape[1] == 12  # all it has
-
-
 def test_folders_that_are_refused(tmp_path, folder, english):
     def encoder(name, **config):
         return write_encoder(tmp_path / name, ["a", "b"], **config)
@@ -471,8 +457,18 @@ def test_folders_that_are_refused(tmp_path, folder, english):
         ((folder,), {"batch_size": 0}, "batch_size"),
         ((folder,), {"memory": 5}, "memory"),
     ]
-    cases = [(TransformerVectors(*given, **settings), told) for given, settings, told in cases]
-    assert not not_refused(cases, lambda source: source.transform(english[:1]))
+    of_folders = [
+        (partial(TransformerVectors(*given, **settings).transform, english[:1]), told)
+        for given, settings, told in cases
+    ]
+    make = partial(TransformerVectors(folder).to_table, english[:5])
+    of_tables = [
+        (partial(make, min_count=10**6), "No word occurs min_count=1000000 times"),
+        (partial(make, n_components=0), "n_components"),
+        (partial(make, min_count=1.5), "min_count"),
+    ]
+    assert not not_refused([*of_folders, *of_tables], lambda call: call())
+    assert make()[1].shape[1] == 12  # all it has
     with pytest.raises(FileNotFoundError, match=r"config\.json"):
         TransformerVectors(tmp_path).transform(english[:1])
 

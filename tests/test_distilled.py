@@ -57,8 +57,8 @@ def distance_from_hull(marginals):
 
 
 @pytest.fixture(scope="module")
-def halves(english):
-    return english[:60], [tree.with_heads(None) for tree in english[60:90]]
+def raw(english):
+    return [tree.with_heads(None) for tree in english[60:90]]
 
 
 # The loss
@@ -162,82 +162,75 @@ def test_without_raw_text_it_is_the_student_alone(english, student):
 
 
 @pytest.mark.parametrize("targets", ["trees", "marginals"])
-def test_the_student_learns_the_trees_of_the_teacher(english, halves, targets):
+def test_the_student_learns_the_trees_of_the_teacher(english, trees, raw, targets):
     """With trees as targets this is what can be done by hand."""
-    known, raw = halves
     student = network(calibrate=False)
-    model = DistilledParser(student, CRF, targets=targets, weight=0.5).fit([*known, *raw])
-    teacher = clone(CRF).set_params(calibrate=False).fit(known)
+    model = DistilledParser(student, CRF, targets=targets, weight=0.5).fit([*trees, *raw])
+    teacher = clone(CRF).set_params(calibrate=False).fit(trees)
     assert_same_model(model.teacher_, teacher)
-    weights = [1.0] * len(known) + [0.5] * len(raw)
-    by_hand = clone(student).fit([*known, *teacher.parse(raw)], sample_weight=weights)
+    weights = [1.0] * len(trees) + [0.5] * len(raw)
+    by_hand = clone(student).fit([*trees, *teacher.parse(raw)], sample_weight=weights)
     marginals = by_hand.predict_marginals(raw)
     assert same(model.predict_marginals(raw), marginals) == (targets == "trees")
     assert np.abs(model.predict_marginals(raw)[0] - marginals[0]).max() < 0.3
     assert model.score(english) == model.parser_.score(english)
 
 
-def test_heads_in_y_are_as_those_of_trees(halves):
+def test_heads_in_y_are_as_those_of_trees(trees, raw):
     """Of plain sequences, too."""
-    known, raw = halves
-    y = [*known, *[[-1] * len(tree) for tree in raw]]
+    y = [*trees, *[[-1] * len(tree) for tree in raw]]
     student = network(calibrate=False)
-    expected = DistilledParser(student, CRF).fit([*known, *raw])
-    found = DistilledParser(student, CRF).fit([*known, *raw], y)
+    expected = DistilledParser(student, CRF).fit([*trees, *raw])
+    found = DistilledParser(student, CRF).fit([*trees, *raw], y)
     assert_same_model(found.parser_, expected.parser_)
-    symbols, crf = [tree.upos for tree in [*known, *raw]], clone(CRF).set_params(columns=["symbol"])
-    assert DistilledParser(crf, crf).fit(symbols, y).score(symbols[:60], known) > 0.7
+    symbols, crf = [tree.upos for tree in [*trees, *raw]], clone(CRF).set_params(columns=["symbol"])
+    assert DistilledParser(crf, crf).fit(symbols, y).score(symbols[:60], trees) > 0.7
 
 
-def test_raw_text_as_text(english, halves):
-    known, _ = halves
+def test_raw_text_as_text(english, trees):
     text = to_text(english[60:90])[0]
     splitter = Splitter(hidden_layer_sizes=[8], max_iter=2, random_state=0)
     linear = clone(CRF).set_params(columns=["form"])
-    model = make_parser_pipeline(splitter, DistilledParser(linear, linear)).fit([*known, text])
-    raw = clone(splitter).fit(known).split_text(text)
+    model = make_parser_pipeline(splitter, DistilledParser(linear, linear)).fit([*trees, text])
+    raw = clone(splitter).fit(trees).split_text(text)
     assert len(raw) > 1
     assert_same_model(
-        model[-1].parser_, DistilledParser(linear, linear).fit([*known, *raw]).parser_
+        model[-1].parser_, DistilledParser(linear, linear).fit([*trees, *raw]).parser_
     )
 
 
-def test_it_goes_where_parsers_go(halves, tmp_path):
+def test_it_goes_where_parsers_go(trees, raw, tmp_path):
     """A file holds the student alone."""
-    known, raw = halves
     average = AveragedParser([("student", DistilledParser(CRF, CRF))], calibrate=False)
-    assert average.fit([*known, *raw]).predict(raw).size == len(raw)
+    assert average.fit([*trees, *raw]).predict(raw).size == len(raw)
     model = make_parser_pipeline(TokenFeature("upos"), DistilledParser(CRF, CRF))
-    save_model(model.fit([*known, *raw]), tmp_path / "model.npz")
+    save_model(model.fit([*trees, *raw]), tmp_path / "model.npz")
     loaded = load_model(tmp_path / "model.npz")
     assert same(loaded.predict_marginals(raw), model.predict_marginals(raw))
     assert type(loaded[-1]) is CRFParser
 
 
-def test_partial_trees_keep_what_is_known(english, halves):
-    known, _ = halves
+def test_partial_trees_keep_what_is_known(english, trees):
     partial = [tree.with_heads([-1, *tree.heads[1:]], tree.deprels) for tree in english[60:90]]
     crossing = DependencyTree(["a", "b", "c", "d"], [3, 4, -1, -1], upos=["X"] * 4)
     model = DistilledParser(network(), CRF)
     with pytest.warns(UserWarning, match="2 of 91 sentences are left out"):
-        model.fit([*known, *partial, crossing])
+        model.fit([*trees, *partial, crossing])
     assert model.parser_.n_left_out_ == 2
 
 
-def test_probabilities_are_corrected_by_annotated_sentences_alone(english, halves):
+def test_probabilities_are_corrected_by_annotated_sentences_alone(english, trees, raw):
     """Heads that the teacher has guessed would make the student too sure of itself."""
-    known, raw = halves
-    few = DistilledParser(network(), CRF).fit([*known[:19], *raw])
+    few = DistilledParser(network(), CRF).fit([*trees[:19], *raw])
     assert_array_equal(few.parser_.temperatures_, 1)
-    more = DistilledParser(network(), CRF).fit([*known, *raw])
+    more = DistilledParser(network(), CRF).fit([*trees, *raw])
     assert (more.parser_.temperatures_ != 1).any()
     early = network(early_stopping=True, validation_fraction=0.5, calibrate=False)
-    stopped = DistilledParser(early, CRF).fit([*known, *raw])
+    stopped = DistilledParser(early, CRF).fit([*trees, *raw])
     assert len(stopped.parser_.validation_scores_) == stopped.parser_.n_iter_
 
 
-def test_the_teacher_fills_in_tags(english, halves):
-    known, raw = halves
+def test_the_teacher_fills_in_tags(english, trees, raw):
     raw = [DependencyTree(tree.forms) for tree in raw]
     teacher = make_parser_pipeline(
         Tagger("upos", hidden_layer_sizes=[8], max_iter=2, random_state=0),
@@ -245,27 +238,25 @@ def test_the_teacher_fills_in_tags(english, halves):
         RefinedSHAG(2, max_iter=2, random_state=0),
     )
     student = network(columns=["form"], tags="upos", augment=True, calibrate=False)
-    model = DistilledParser(student, teacher).fit([*known, *raw])
+    model = DistilledParser(student, teacher).fit([*trees, *raw])
     assert model.predict_tags(raw).size == len(raw)
     assert model.parse(raw)[0].upos is not None
 
 
-def test_frozen_teachers_stay_as_they_are(english, halves):
-    known, raw = halves
-    teacher = FrozenEstimator(clone(CRF).fit(known))
-    for sentences in ([*known[:30], *raw], raw):  # also if there are no trees at all
+def test_frozen_teachers_stay_as_they_are(english, trees, raw):
+    teacher = FrozenEstimator(clone(CRF).fit(trees))
+    for sentences in ([*trees[:30], *raw], raw):  # also if there are no trees at all
         model = DistilledParser(network(calibrate=False), teacher).fit(sentences)
         assert model.teacher_ is teacher
-    assert len(DistilledParser(network(max_iter=1)).fit(known).teacher_.estimators_) == 3
+    assert len(DistilledParser(network(max_iter=1)).fit(trees).teacher_.estimators_) == 3
 
 
-def test_of_signed_operators_the_trees_are_learned(english, halves):
+def test_of_signed_operators_the_trees_are_learned(english, trees, raw):
     """Their probabilities are those of no distribution, so that the loss had no lower bound."""
-    known, raw = halves
     teacher = make_parser_pipeline(TokenFeature("upos"), SpectralSHAG(2))
     models = [DistilledParser(CRF, teacher, targets=each) for each in ("trees", "marginals")]
-    by_trees, by_marginals = (model.fit([*known, *raw]) for model in models)
+    by_trees, by_marginals = (model.fit([*trees, *raw]) for model in models)
     assert_same_model(by_marginals.parser_, by_trees.parser_)
     members = [("spectral", teacher), ("linear", CRF)]
-    average = AveragedParser(members, calibrate=False).fit(known)
+    average = AveragedParser(members, calibrate=False).fit(trees)
     assert all(arcs is None for _, arcs, _ in _ask_teacher(average, raw, ()))

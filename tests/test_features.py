@@ -1,17 +1,16 @@
 """Features of arcs, against an oracle that knows each by name and hashes none."""
 
-import itertools
-from collections import defaultdict
+from itertools import chain, product
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
 
 from sklearn_shag.conditional import Examples
 from sklearn_shag.conditional._passes import cut_into_batches
 from sklearn_shag.encoding import (
     all_arcs,
-    arcs_of_heads,
     choose_columns,
     encode_columns,
     list_values,
@@ -103,43 +102,25 @@ def features(tree, head, modifier, templates=TEMPLATES):
 
 
 class Oracle:
-    """A linear model that keeps its weights by name."""
+    """A linear model that takes its steps arc by arc and feature by feature."""
 
-    def __init__(self, rate, smallest):
+    def __init__(self, rate, smallest, n_classes=1):
         self.rate, self.smallest = rate, smallest
-        self.weights = defaultdict(float)
-        self.squares = defaultdict(lambda: 0.1)
-        self.history = []
-
-    def score(self, tree, head, modifier, c=0):
-        return sum(self.weights[key, c] for key in features(tree, head, modifier))
-
-    def scores(self, tree):
-        """Those of all arcs, in the layout of marginals."""
-        scores = np.zeros((len(tree), len(tree) + 1))
-        for m, h in arcs_of(tree):
-            scores[m - 1, h] = self.score(tree, h, m)
-        return scores
+        self.weights = np.zeros((N_FEATURES, n_classes))
+        self.squares = np.full_like(self.weights, 0.1)
 
     def step(self, arcs):
-        """Take a step along gradients by (tree, head, modifier, class), in their order."""
-        for tree, head, modifier, gradient in arcs:
-            counted = [c for c, slope in enumerate(gradient) if abs(slope) >= self.smallest]
-            for key in features(tree, head, modifier):
-                for c in counted:
-                    slope = gradient[c]
-                    self.squares[key, c] += slope**2
-                    self.weights[key, c] -= self.rate * slope / np.sqrt(self.squares[key, c])
-        self.history.append(dict(self.weights))
-
-    def average(self):
-        keys = self.weights.keys()
-        return {key: np.mean([past.get(key, 0.0) for past in self.history]) for key in keys}
+        """Take a step along gradients of arcs, given by the places of their features."""
+        for places, gradient in arcs:
+            slopes = np.where(np.abs(gradient) >= self.smallest, gradient, 0.0)
+            for place in places:
+                self.squares[place] += slopes**2
+                self.weights[place] -= self.rate * slopes / np.sqrt(self.squares[place])
 
 
 def arcs_of(tree):
     """Modifiers and heads, in the layout of marginals."""
-    places = itertools.product(range(1, len(tree) + 1), range(len(tree) + 1))
+    places = product(range(1, len(tree) + 1), range(len(tree) + 1))
     return [(m, h) for m, h in places if m != h]
 
 
@@ -175,11 +156,14 @@ def place_of_features(text, templates):
     return pairs
 
 
-def same_scores(oracle, trainer, text):
-    scores = score_arcs(trainer.weights.values, trainer.templates, text, all_arcs(text.indptr))
-    ends = np.cumsum([n * (n + 1) for n in map(len, TREES)])
-    for tree, of_tree in zip(TREES, np.split(scores[:, 0], ends[:-1]), strict=True):
-        assert_allclose(of_tree, oracle.scores(tree).ravel(), atol=2e-5)
+@pytest.fixture(scope="module")
+def places(text, templates):
+    """Of each tree the places of the features of its arcs, by modifier and head."""
+    place_of = dict(place_of_features(text, templates))
+    return [
+        {(m, h): [place_of[name] for name in features(tree, h, m)] for m, h in arcs_of(tree)}
+        for tree in TREES
+    ]
 
 
 # Places, scores, steps
@@ -199,56 +183,40 @@ def test_places_are_spread(text, templates):
     assert np.sum((counts - counts.mean()) ** 2) < 24 * counts.mean()  # one in a thousand
 
 
-def test_the_score_of_an_arc_is_the_sum_of_its_weights(text, templates):
-    rng = np.random.default_rng(0)
-    weights = rng.normal(size=(N_FEATURES, 2))
-    place_of = dict(place_of_features(text, templates))
+def test_the_score_of_an_arc_is_the_sum_of_its_weights(text, templates, places):
+    weights, expected = np.random.default_rng(0).normal(size=(N_FEATURES, 2)), []
+    for of_tree, tree in zip(places, TREES, strict=True):
+        for arc in np.ndindex(len(tree), len(tree) + 1):
+            expected.append(weights[of_tree.get((arc[0] + 1, arc[1]), [])].sum(axis=0))
     scores = score_arcs(weights, templates, text, all_arcs(text.indptr))
-    arcs = all_arcs(text.indptr)
-    for s, tree in enumerate(TREES):
-        for a in range(arcs.begins[s], arcs.begins[s + 1]):
-            head, modifier = arcs.heads[a], arcs.modifiers[a]
-            names = features(tree, head, modifier) if head != modifier else []
-            expected = sum((weights[place_of[name]] for name in names), np.zeros(2))
-            assert_allclose(scores[a], expected, rtol=1e-12, atol=1e-12)
+    assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_steps_and_averages(text, templates):
-    rng, oracle = np.random.default_rng(1), Oracle(0.3, smallest=0.2)
-    trainer = LinearTrainer(np.zeros((N_FEATURES, 1)), templates, 0.3, 0.2, None)
-    arcs = [(tree, h, m) for tree in TREES for m, h in arcs_of(tree)]
+def test_steps_and_averages(text, templates, places):
+    rng, start, past = np.random.default_rng(1), np.ones((N_FEATURES, 1)), []
+    trainer, oracle = LinearTrainer(start, templates, 0.3, 0.2, None), Oracle(0.3, smallest=0.2)
+    oracle.weights += start
+    assert_array_equal(trainer.average(), start)  # of no steps
     everything = all_arcs(text.indptr)
     for _ in range(4):
         gradient = rng.normal(size=(everything.heads.size, 1))
         trainer.to_learn = lambda _, g=gradient: (everything, lambda scores: (7.0, g))
         assert trainer.learn(text) == 7.0
         of_arcs = gradient[everything.heads != everything.modifiers]
-        oracle.step([(*arc, slope) for arc, slope in zip(arcs, of_arcs, strict=True)])
-        same_scores(oracle, trainer, text)
-    average, place_of = trainer.average(), dict(place_of_features(text, templates))
+        oracle.step(zip(chain(*map(dict.values, places)), of_arcs, strict=True))
+        assert_allclose(trainer.weights.values, oracle.weights, atol=2e-6)
+        past.append(oracle.weights.copy())
+    average = trainer.average()
     assert average.dtype == np.float32
-    for (name, _), weight in oracle.average().items():
-        assert_allclose(average[place_of[name], 0], weight, atol=2e-6)
-    assert np.count_nonzero(average) == len(oracle.weights)
-
-
-def test_the_average_begins_with_the_start(text, templates):
-    start = np.ones((N_FEATURES, 1))
-    arcs = all_arcs(text.indptr)
-    gradient = np.ones((arcs.heads.size, 1))
-    to_learn = arcs, lambda scores: (0.0, gradient)
-    trainer = LinearTrainer(start, templates, 0.3, 0.0, lambda _: to_learn)
-    assert_array_equal(trainer.average(), start)
-    trainer.learn(text)
-    assert_array_equal(trainer.average(), trainer.weights.values)
-    assert trainer.average().min() < 0.9
-    assert_array_equal(start, 1.0)
+    assert_allclose(average, np.mean(past, axis=0), atol=2e-6)
+    assert_array_equal(average != 1, oracle.weights != 1)
+    assert_array_equal(start, 1)
 
 
 # Losses
 
 
-def test_trees_learn_by_the_loss_over_all_trees(text, templates):
+def test_trees_learn_by_the_loss_over_all_trees(text, templates, places):
     """Steps follow the difference of feature counts, expected in all trees and in known ones."""
     rate, smallest = 0.2, 2e-3
     weights, oracle = np.array([1.0, 0.5, 2.0, 1.5]), Oracle(rate, smallest)
@@ -258,24 +226,25 @@ def test_trees_learn_by_the_loss_over_all_trees(text, templates):
         for batch in batches:
             arcs = []
             for s in batch:
-                loss, gradient = enumerate_loss(oracle.scores(TREES[s]), HEADS[s])
+                scores = np.zeros((len(TREES[s]), len(TREES[s]) + 1))
+                for (m, h), of_arc in places[s].items():
+                    scores[m - 1, h] = oracle.weights[of_arc].sum()
+                loss, gradient = enumerate_loss(scores, HEADS[s])
                 expected += weights[s] * loss
-                arcs += [
-                    (TREES[s], h, m, [weights[s] * gradient[m - 1, h]])
-                    for m, h in arcs_of(TREES[s])
-                ]
+                for (m, h), of_arc in places[s].items():
+                    arcs.append((of_arc, weights[s] * gradient[m - 1, h]))
             oracle.step(arcs)
         examples = text._replace(weights=np.array(weights))
         loss = sum(trainer.learn(examples.take(np.array(batch))) for batch in batches)
         assert_allclose(loss, expected, rtol=1e-5)
-        same_scores(oracle, trainer, text)
+        assert_allclose(trainer.weights.values, oracle.weights, atol=2e-6)
 
 
-def test_labels_learn_by_a_softmax(text, templates):
+def test_labels_learn_by_a_softmax(text, templates, places):
     rate, smallest = 0.2, 1e-3
     labels = ["advmod", "det", "nsubj", "obj", "root"]
     codes = [[labels.index(d) if d in labels else -1 for d in tree.deprels] for tree in TREES]
-    weights, oracle = np.array([1.0, 0.5, 2.0, 1.5]), Oracle(rate, smallest)
+    weights, oracle = np.array([1.0, 0.5, 2.0, 1.5]), Oracle(rate, smallest, n_classes=5)
     start = np.zeros((N_FEATURES, 5))
     trainer = LinearTrainer(start, templates, rate, smallest, labels_to_learn)
     examples = text._replace(labels=np.concatenate(codes), weights=weights)
@@ -284,21 +253,15 @@ def test_labels_learn_by_a_softmax(text, templates):
         for s in batch:
             for m, (head, label) in enumerate(zip(HEADS[s], codes[s], strict=True), start=1):
                 if label >= 0:
-                    scores = [oracle.score(TREES[s], head, m, c) for c in range(5)]
-                    gradient = np.exp(scores) / np.exp(scores).sum()
+                    of_arc = places[s][m, head]
+                    gradient = softmax(oracle.weights[of_arc].sum(axis=0))
                     expected_loss -= weights[s] * np.log(gradient[label])
                     gradient[label] -= 1.0
-                    arcs.append((TREES[s], head, m, weights[s] * gradient))
+                    arcs.append((of_arc, weights[s] * gradient))
         oracle.step(arcs)
         loss = trainer.learn(examples.take(np.array(batch)))
         assert_allclose(loss, expected_loss, rtol=1e-5)
-        of_heads = arcs_of_heads(text.indptr, np.maximum(np.concatenate(HEADS), 0))
-        scores = score_arcs(trainer.weights.values, templates, text, of_heads)
-        for s, tree in enumerate(TREES):
-            for m, head in enumerate(HEADS[s], start=1):
-                if head >= 0:
-                    expected = [oracle.score(tree, head, m, c) for c in range(5)]
-                    assert_allclose(scores[text.indptr[s] + m - 1], expected, atol=2e-5)
+        assert_allclose(trainer.weights.values, oracle.weights, atol=2e-6)
 
 
 # Arcs, buckets, batches

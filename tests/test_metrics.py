@@ -1,34 +1,53 @@
-"""Attachment scores against naive counting and against the official evaluation of UD."""
+"""Scores of heads and relations against naive counting and the official evaluation of UD."""
 
 import io
+from collections import defaultdict
+from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_shag import DeterministicSHAG
+from sklearn_shag import DeterministicSHAG, LexicalizedSHAG, SpectralSHAG
 from sklearn_shag.metrics import (
     attachment_breakdown,
+    content_labeled_attachment_score,
     exact_match_score,
     is_punctuation,
+    label_accuracy_score,
+    labeled_attachment_score,
+    labeled_breakdown,
+    las_scorer,
     neutral_edge_direction_score,
     undirected_attachment_score,
     unlabeled_attachment_score,
 )
 from sklearn_shag.treebank import DependencyTree, read_conllu
-from tests import oracles
+from tests.estimators import without_relations
 from tests.fuzz.treebanks import heads_lists
+from tests.oracles import random_tree
 
 # Of drawn treebanks it may be that no token counts.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 
-few = settings(max_examples=40)
-SCORES = [unlabeled_attachment_score, exact_match_score]
-OF_HEADS = [unlabeled_attachment_score, undirected_attachment_score, neutral_edge_direction_score]
-OF_HEADS += [exact_match_score]
+OF_HEADS = {
+    "UAS": unlabeled_attachment_score,
+    "undirected": undirected_attachment_score,
+    "NED": neutral_edge_direction_score,
+    "exact match": exact_match_score,
+}
+OF_RELATIONS = {
+    "LAS": labeled_attachment_score,
+    "CLAS": content_labeled_attachment_score,
+    "label accuracy": label_accuracy_score,
+}
+SCORES = OF_HEADS | OF_RELATIONS
 SYMBOLS = ["NOUN", "VERB", "PUNCT", "PUNCT|.", ",", "DET"]
+LABELS = ["nsubj", "nsubj:pass", "obj", "case", "det", "punct", "root", "mine"]
+FUNCTION = {"case", "det", "punct", "mine"}
 
 # A multiword token, empty nodes (one within the multiword token) and enhanced dependencies.
 MULTIWORD = """\
@@ -59,268 +78,285 @@ MULTIWORD = """\
 
 @st.composite
 def treebanks(draw):
-    """Symbols, true heads, predicted heads, masks of ignored tokens, and integer weights."""
+    """True and predicted trees, masks of what is ignored, weights, and what says what is ignored.
+
+    That is the masks, or a predicate. Not all that is true is known.
+    """
     sentences = []
-    for _ in range(draw(st.integers(1, 5))):
+    for _ in range(draw(st.integers(1, 4))):
         n_tokens = draw(st.integers(1, 6))
-        gold, other = (draw(heads_lists(n_tokens=n_tokens)) for _ in range(2))
-        flips = draw(st.lists(st.booleans(), min_size=n_tokens, max_size=n_tokens))
-        system = [b if flip else a for a, b, flip in zip(gold, other, flips, strict=True)]
-        symbols = draw(st.lists(st.sampled_from(SYMBOLS), min_size=n_tokens, max_size=n_tokens))
-        mask = draw(st.lists(st.booleans(), min_size=n_tokens, max_size=n_tokens))
-        sentences.append((symbols, gold, system, mask, draw(st.integers(0, 3))))
-    return [list(column) for column in zip(*sentences, strict=True)]
+
+        def of_tokens(values, n_tokens=n_tokens):
+            return draw(st.lists(values, min_size=n_tokens, max_size=n_tokens))
+
+        trees, symbols = [], of_tokens(st.sampled_from(SYMBOLS))
+        for labels in (["_", *LABELS], LABELS):
+            tree = draw(heads_lists(n_tokens=n_tokens, n_roots=1))
+            trees.append(DependencyTree(symbols, tree, deprels=of_tokens(st.sampled_from(labels))))
+        true, other = trees
+        labels = np.where(of_tokens(st.booleans()), true.deprels, other.deprels)
+        parsed = other.with_heads(
+            draw(st.sampled_from(trees)).heads, np.where(labels == "_", "obj", labels)
+        )
+        hidden = of_tokens(st.sampled_from([False, False, True]))
+        true = true.with_heads(np.where(hidden, -1, true.heads), true.deprels)
+        sentences.append((true, parsed, of_tokens(st.booleans()), draw(st.integers(0, 3))))
+    gold, system, masks, weights = map(list, zip(*sentences, strict=True))
+    if draw(st.booleans()):
+        marks = [[symbol in ("PUNCT", "PUNCT|.", ",") for symbol in tree.symbols] for tree in gold]
+        return gold, system, marks, weights, is_punctuation
+    return gold, system, masks, weights, masks
 
 
-def naive_uas(gold, system, masks, weights):
-    right = total = 0
-    for i in range(len(gold)):
-        for j in range(len(gold[i])):
-            if not masks[i][j]:
-                total += weights[i]
-                if gold[i][j] == system[i][j]:
-                    right += weights[i]
-    return right / total if total else 0.0
-
-
-def naive_exact(gold, system, weights):
-    right = sum(w for a, b, w in zip(gold, system, weights, strict=True) if a == b)
-    return right / sum(weights) if sum(weights) else 0.0
-
-
-def naive_breakdown(symbols, gold, system, masks, weights, by):
-    """A dict from (symbol, is on the right) to [right, total]."""
-    cells = {}
-    for i in range(len(gold)):
-        for j, head in enumerate(gold[i]):
-            if masks[i][j]:
+def naive_scores(gold, system, masks, weights, subtypes):
+    """Right and all of each score, by counting."""
+    sums = {name: np.zeros(2) for name in SCORES}
+    for true, parsed, mask, weight in zip(gold, system, masks, weights, strict=True):
+        right_heads = []
+        for k, (head, guess) in enumerate(zip(true.heads, parsed.heads, strict=True)):
+            if mask[k] or head == -1:
                 continue
-            if by == "modifier":
-                symbol = symbols[i][j]
-            else:
-                symbol = "<root>" if head == 0 else symbols[i][head - 1]
-            cell = cells.setdefault((symbol, head < j + 1), [0, 0])
-            cell[0] += weights[i] * (system[i][j] == head)
-            cell[1] += weights[i]
-    return cells
+            is_child = guess > 0 and true.heads[guess - 1] == k + 1
+            is_above = head > 0 and true.heads[head - 1] == guess
+            ways = [guess == head, is_child, is_above]
+            right_heads.append(guess == head)
+            for n_ways, name in enumerate(("UAS", "undirected", "NED"), start=1):
+                sums[name] += weight * any(ways[:n_ways]), weight
+            label, other = true.deprels[k], parsed.deprels[k]
+            if label == "_":
+                continue
+            content = [each.split(":")[0] not in FUNCTION for each in (label, other)]
+            if not subtypes:
+                label, other = label.split(":")[0], other.split(":")[0]
+            right = guess == head and label == other
+            sums["LAS"] += weight * right, weight
+            sums["label accuracy"] += weight * (label == other), weight
+            # The harmonic mean of precision and recall has both denominators.
+            sums["CLAS"] += 2 * weight * (right and content[0]), weight * sum(content)
+        if right_heads:
+            sums["exact match"] += weight * all(right_heads), weight
+    return sums
 
 
-def as_trees(symbols, heads):
-    return [
-        DependencyTree(names, tree_heads) for names, tree_heads in zip(symbols, heads, strict=True)
-    ]
+@given(treebanks())
+def test_counts(treebank):
+    gold, system, masks, weights, ignore = treebank
+    assume(any((tree.heads >= 0).any() for tree in gold))
+    options = {"ignore": ignore, "sample_weight": weights}
+    for subtypes in (False, True):
+        expected = naive_scores(gold, system, masks, weights, subtypes)
+        for name, score in OF_HEADS.items():
+            right, total = expected[name]
+            for predicted in (system, [tree.heads.tolist() for tree in system]):
+                found = score(gold, predicted, **options)
+                assert_allclose(found, right / max(total, 1), rtol=1e-14, err_msg=name)
+        for name, score in OF_RELATIONS.items():
+            right, total = expected[name]
+            if total:
+                found = score(gold, system, **options, subtypes=subtypes)
+                assert_allclose(found, right / total, rtol=1e-12, err_msg=f"{name}, {subtypes}")
+                continue
+            with pytest.raises(ValueError, match=r"[Nn]o (token|relation)|^None of the relations"):
+                score(gold, system, **options, subtypes=subtypes)
 
 
-def no_masks(gold):
-    return [[False] * len(heads) for heads in gold]
+@given(treebanks())
+def test_counts_by_symbol(treebank):
+    gold, system, masks, weights, ignore = treebank
+    assume(any((tree.heads >= 0).any() for tree in gold))
+    for by in ("head", "modifier"):
+        cells = defaultdict(partial(np.zeros, 2))
+        for true, parsed, mask, weight in zip(gold, system, masks, weights, strict=True):
+            for k, head in enumerate(true.heads):
+                if not mask[k] and head != -1:
+                    symbol = ["<root>", *true.symbols][head if by == "head" else k + 1]
+                    cells[symbol, head < k + 1] += weight * (parsed.heads[k] == head), weight
+        found = attachment_breakdown(gold, system, by=by, ignore=ignore, sample_weight=weights)
+        assert found.symbols.tolist() == sorted({symbol for symbol, _ in cells})
+        for row, symbol in enumerate(found.symbols):
+            expected = np.transpose([cells[symbol, False], cells[symbol, True]])
+            assert_array_equal([found.right[row], found.total[row]], expected, err_msg=by)
 
 
-class TestUnlabeledAttachmentScore:
-    @few
-    @given(treebanks())
-    def test_counts(self, sentences):
-        symbols, gold, system, masks, weights = sentences
-        plain, ones = no_masks(gold), [1] * len(gold)
-        options = {"sample_weight": weights, "ignore": masks}
-        for given_options, counted in ({}, (plain, ones)), (options, (masks, weights)):
-            found = unlabeled_attachment_score(gold, system, **given_options)
-            np.testing.assert_allclose(found, naive_uas(gold, system, *counted), rtol=1e-14)
-        trees = as_trees(symbols, gold)
-        # `system` mixes two trees and need not be one, but the gold trees can stand on both sides.
-        assert unlabeled_attachment_score(trees, system, **options) == found
-        assert unlabeled_attachment_score(system, trees, **options) == found
-
-    def test_kinds_of_sequences(self):
-        gold = [[2, 0, 2], [0, 1, 1]]
-        system = [[2, 0, 1], [0, 1, 1]]
-        for cast in (
-            np.array,
-            tuple,
-            iter,
-            lambda heads: [np.array(item, dtype=np.uint8) for item in heads],
-            lambda heads: [tuple(item) for item in heads],
-        ):
-            assert unlabeled_attachment_score(cast(gold), cast(system)) == 5 / 6
-            assert exact_match_score(cast(gold), cast(system)) == 0.5
+def naive_value(tree, token, by, subtypes):
+    """The relation, the length or the depth of an arc; None for an unknown depth."""
+    head = tree.heads[token - 1]
+    if by == "relation":
+        relation = tree.deprels[token - 1]
+        return relation if subtypes else relation.split(":")[0]
+    if by == "length":
+        return abs(token - head) if head else 0
+    depth = 1
+    while head > 0:
+        depth, head = depth + 1, tree.heads[head - 1]
+    return None if head < 0 else depth
 
 
-class TestExactMatchScore:
-    @few
-    @given(treebanks())
-    def test_counts(self, sentences):
-        """Ignored tokens cannot be wrong."""
-        symbols, gold, system, masks, weights = sentences
-        for mask in masks:
-            mask[0] = False  # what a sentence without any token that counts is, is left open here
-        pruned = [
-            [
-                [head for head, skip in zip(heads, mask, strict=True) if not skip]
-                for heads, mask in zip(side, masks, strict=True)
-            ]
-            for side in (gold, system)
-        ]
-        for truth in (gold, as_trees(symbols, gold)):
-            for ignore, sides in ((None, (gold, system)), (masks, pruned)):
-                np.testing.assert_allclose(
-                    exact_match_score(truth, system, sample_weight=weights, ignore=ignore),
-                    naive_exact(*sides, weights),
-                    rtol=1e-14,
-                )
+@given(treebanks())
+def test_counts_by_relation_length_and_depth(treebank):
+    for by in ("relation", "length", "depth"):
+        for subtypes in (False, True):
+            check_breakdown(by, subtypes, *treebank)
 
 
-class TestIgnore:
-    @few
-    @given(treebanks())
-    def test_predicate_is_its_mask(self, sentences):
-        symbols, gold, system, _, weights = sentences
-        trees = as_trees(symbols, gold)
-        masks = [[symbol in ("PUNCT", "PUNCT|.", ",") for symbol in item] for item in symbols]
-        for score in SCORES:
-            assert score(trees, system, sample_weight=weights, ignore=is_punctuation) == score(
-                trees, system, sample_weight=weights, ignore=masks
-            )
+def check_breakdown(by, subtypes, gold, system, masks, weights, ignore):
+    rows = {}
+    for true, parsed, mask, weight in zip(gold, system, masks, weights, strict=True):
+        for k in range(len(true)):
+            value = naive_value(true, k + 1, by, subtypes)
+            known = true.heads[k] >= 0 and true.deprels[k] != "_"
+            if mask[k] or not known or value is None or not weight:
+                continue
+            right_head = true.heads[k] == parsed.heads[k]
+            label, other = (naive_value(t, k + 1, "relation", subtypes) for t in (true, parsed))
+            right_label = label == other
+            row = rows.setdefault(value, np.zeros(5))
+            row += weight * np.array([1, 0, right_head, right_label, right_head and right_label])
+            other = rows.setdefault(naive_value(parsed, k + 1, by, subtypes), np.zeros(5))
+            other[1] += weight
+    options = {"by": by, "ignore": ignore, "sample_weight": weights, "subtypes": subtypes}
+    n_scored = naive_scores(gold, system, masks, weights, False)["LAS"][1]
+    if not n_scored or not rows:
+        with pytest.raises(ValueError, match=r"[Nn]o (head|token|relation)"):
+            labeled_breakdown(gold, system, **options)
+        return
+    values, *columns = labeled_breakdown(gold, system, **options)
+    assert values.tolist() == sorted(rows)
+    expected = [rows[v] for v in sorted(rows)]
+    assert_allclose(np.transpose(columns), expected, rtol=1e-12, err_msg=by)
 
-    def test_predicate_sees_the_symbols_of_the_true_trees(self):
-        gold = [DependencyTree(["a", "b"], [2, 0], symbols=["X", "Y"])]
-        system = [DependencyTree(["a", "b"], [0, 1], symbols=["Y", "X"])]
-        seen = []
-        assert unlabeled_attachment_score(gold, system, ignore=seen.append) == 0.0
-        assert seen == ["X", "Y"]
+
+def test_a_length_is_a_filter(english):
+    gold, parsed = english[300:], SpectralSHAG(2).fit(english[:300]).parse(english[300:])
+    short, weights = [k for k, tree in enumerate(gold) if len(tree) <= 8], np.arange(len(gold)) % 3
+    sides = [gold[k] for k in short], [parsed[k] for k in short]
+    by_depth = partial(labeled_breakdown, by="depth")
+    for score in (*SCORES.values(), labeled_breakdown, by_depth, attachment_breakdown):
+        expected = score(*sides, sample_weight=weights[short])
+        found = score(gold, parsed, sample_weight=weights, max_length=8)
+        assert_equal(found, expected, err_msg=score)
+
+
+# What is compared with what
+
+
+@pytest.mark.parametrize(
+    "cast",
+    [
+        np.array,
+        tuple,
+        iter,
+        lambda heads: [np.array(item, dtype=np.uint8) for item in heads],
+        lambda heads: [tuple(item) for item in heads],
+    ],
+)
+def test_kinds_of_sequences(cast):
+    """Predictions need not be trees."""
+    gold, system = [[2, 0, 2], [0, 1, 1]], [[2, 1, 2], [0, 1, 1]]
+    assert unlabeled_attachment_score(cast(gold), cast(system)) == 5 / 6
+    assert exact_match_score(cast(gold), cast(system)) == 0.5
+
+
+def test_a_predicate_sees_the_symbols_of_the_true_trees():
+    gold = [DependencyTree(["a", "b"], [2, 0], symbols=["X", "Y"])]
+    system = [DependencyTree(["a", "b"], [0, 1], symbols=["Y", "X"])]
+    seen = []
+    assert unlabeled_attachment_score(gold, system, ignore=seen.append) == 0.0
+    assert seen == ["X", "Y"]
 
 
 def test_where_nothing_counts_the_score_is_zero_and_said_to_be_undefined():
-    gold = [[0], [2, 0]]
-    masks = [[True], [True, True]], [[True], [False, False]]
-    cases = [{"sample_weight": [0, 0]}, {"ignore": masks[0]}]
-    cases.append({"ignore": masks[1], "sample_weight": [1, 0]})  # of the one that has a weight
-    for score in SCORES:
+    gold = [[0, 1], [2, 0]]
+    cases = [{"sample_weight": [0, 0]}, {"ignore": [[True, True]] * 2}, {"max_length": 1}]
+    # Of the one that has a weight nothing counts.
+    cases.append({"ignore": [[True, True], [False, False]], "sample_weight": [1, 0]})
+    for score in OF_HEADS.values():
         for options in cases:
             with pytest.warns(UndefinedMetricWarning, match="No token is left to score") as caught:
                 assert score(gold, gold, **options) == 0.0, (score, options)
             assert [warning.filename for warning in caught] == [__file__], (score, options)
 
 
-class TestBreakdown:
-    @few
-    @given(treebanks())
-    def test_counts(self, sentences):
-        symbols, gold, system, masks, weights = sentences
-        trees = as_trees(symbols, gold)
-        options = {"sample_weight": weights, "ignore": masks}
-        for by in ("head", "modifier"):
-            breakdown = attachment_breakdown(trees, system, by=by, **options)
-            expected = naive_breakdown(symbols, gold, system, masks, weights, by)
-            assert breakdown.symbols.tolist() == sorted({symbol for symbol, _ in expected}), by
-            for row, symbol in enumerate(breakdown.symbols):
-                for column in range(2):
-                    right, total = expected.get((symbol, bool(column)), (0, 0))
-                    assert breakdown.right[row, column] == right, by
-                    assert breakdown.total[row, column] == total, by
-            total = breakdown.total.sum()
-            assert total == sum(
-                weight * mask.count(False) for mask, weight in zip(masks, weights, strict=True)
-            )
-            np.testing.assert_allclose(
-                breakdown.right.sum() / total if total else 0.0,
-                unlabeled_attachment_score(trees, system, **options),
-                rtol=1e-14,
-                err_msg=by,
-            )
-
-    def test_nothing_counts(self):
-        breakdown = attachment_breakdown([DependencyTree(["a"], [0])], [[0]], ignore=[[True]])
-        assert breakdown.symbols.shape == (0,)
-        assert breakdown.right.shape == breakdown.total.shape == (0, 2)
-        assert breakdown.right.dtype == breakdown.total.dtype == np.float64
+def test_a_breakdown_of_nothing():
+    breakdown = attachment_breakdown([DependencyTree(["a"], [0])], [[0]], ignore=[[True]])
+    assert breakdown.symbols.shape == (0,)
+    assert breakdown.right.shape == breakdown.total.shape == (0, 2)
+    assert breakdown.right.dtype == breakdown.total.dtype == np.float64
 
 
-class TestIsPunctuation:
-    def test_of_symbols(self):
-        marks = ["PUNCT", "PUNCT|.", "PUNCT|``", "PUNCT|-LRB-", ",", ".", ":", "''", "...", "«"]
-        others = ["NOUN", "SYM", "$", "", "|", "NOUN|.", "X|PUNCT", "PUNCTUATION", "X.", "1", " "]
-        others += [". ", "_"]
-        assert not [symbol for symbol in marks if is_punctuation(symbol) is not True]
-        assert not [symbol for symbol in others if is_punctuation(symbol) is not False]
+def test_symbols_of_punctuation():
+    marks = ["PUNCT", "PUNCT|.", "PUNCT|``", "PUNCT|-LRB-", ",", ".", ":", "''", "...", "«"]
+    others = ["NOUN", "SYM", "$", "", "|", "NOUN|.", "X|PUNCT", "PUNCTUATION", "X.", "1", " "]
+    others += [". ", "_"]
+    assert not [symbol for symbol in marks if is_punctuation(symbol) is not True]
+    assert not [symbol for symbol in others if is_punctuation(symbol) is not False]
 
 
-def official_uas(official, gold, system):
-    score = official(gold, system)["UAS"]
+def test_true_trees_without_relations_do_not_count():
+    tree = DependencyTree(["a", "b"], [2, 0], deprels=["obj", "root"])
+    other = tree.with_heads([0, 1], ["x", "y"])
+    for score in OF_RELATIONS.values():
+        assert score([tree, without_relations(tree)], [tree, other]) == 1.0
+
+
+# The official evaluation
+
+
+def assert_official(official, gold, system, names=("UAS", "LAS", "CLAS")):
+    """Assert that scores are the official ones; give those."""
+    found = official(gold, system)
+    for name in names:
+        assert_allclose(SCORES[name](gold, system), found[name].f1, rtol=1e-12)
+    score = found["UAS"]
     # All words are aligned: the share of right words has one denominator.
     assert score.gold_total == score.system_total == score.aligned_total == sum(map(len, gold))
-    return score.f1
+    return [found[name].f1 for name in names]
 
 
-class TestOfficialEvaluation:
-    def test_multiword_tokens_and_empty_nodes(self, official):
-        gold = read_conllu(io.StringIO(MULTIWORD))
-        model = DeterministicSHAG("single").fit(gold)
-        systems = [
-            model.parse(gold),
-            [gold[0].with_heads([5, 1, 1, 3, 0, 5, 6, 7, 8, 9]), gold[1]],
-            [gold[0].with_heads([0, 1, 5, 5, 2, 7, 1, 10, 8, 7]), gold[1]],
-        ]
-        ours = [unlabeled_attachment_score(gold, system) for system in systems]
-        theirs = [official_uas(official, gold, system) for system in systems]
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-        np.testing.assert_allclose(ours[1:], [2 / 11, 9 / 11], rtol=1e-14)
+def test_multiword_tokens_and_empty_nodes(official):
+    gold = read_conllu(io.StringIO(MULTIWORD))
+    assert_official(official, gold, DeterministicSHAG("single").fit(gold).parse(gold))
+    for heads_of_first, n_right in [
+        ([5, 1, 1, 3, 0, 5, 6, 7, 8, 9], 2),
+        ([0, 1, 5, 5, 2, 7, 1, 10, 8, 7], 9),
+    ]:
+        system = [gold[0].with_heads(heads_of_first), gold[1]]
+        assert assert_official(official, gold, system, ["UAS"]) == [n_right / 11]
 
 
-# Scores that do not mind the direction of arcs, and sentences by length
+@pytest.mark.parametrize(
+    "model", [DeterministicSHAG("single"), SpectralSHAG(6), LexicalizedSHAG()], ids=str
+)
+def test_bundled_treebank(official, english, model):
+    train, test = english[::2], english[1::2]
+    found = assert_official(official, test, model.fit(train).parse(test))
+    assert 0.4 < min(found) < max(found) < 0.95
 
 
-def naive_right(score, true, pred):
-    """Right tokens and counted ones of one sentence."""
-    heads, right, counted = dict(enumerate(true, start=1)), 0, 0
-    for token, guess in enumerate(pred, start=1):
-        head = heads[token]
-        if head == -1:
-            continue
-        counted += 1
-        is_child = guess > 0 and heads[guess] == token
-        is_above = head > 0 and heads[head] == guess
-        ways = [guess == head, is_child, is_above]
-        right += any(ways[: 1 + OF_HEADS.index(score)])
-    return right, counted
-
-
-@pytest.fixture(scope="module")
-def pairs():
-    """Random trees, some heads of the true ones unknown, and predictions near them."""
+def test_random_trees(official):
+    udeval = pytest.importorskip("udtools.udeval")
     rng = np.random.default_rng(0)
-    true, pred = [], []
-    for n_tokens in rng.integers(1, 9, size=200):
-        heads = np.array(oracles.random_tree(rng, n_tokens))
-        true.append(np.where(rng.random(n_tokens) < 0.2, -1, heads).tolist())
-        pred.append(oracles.random_tree(rng, n_tokens))
-    return true, pred
+    labels = [*LABELS, *udeval.CONTENT_DEPRELS, *udeval.FUNCTIONAL_DEPRELS, "acl:relcl", "cc:x"]
+    labels.sort()
+
+    def draw(n_tokens):
+        tree, deprels = random_tree(rng, n_tokens), rng.choice(labels, n_tokens)
+        return DependencyTree(["w"] * n_tokens, tree, deprels=deprels)
+
+    gold = [draw(n) for n in rng.integers(1, 12, size=60)]
+    system = []
+    for tree in gold:
+        other = draw(len(tree))
+        kept = np.where(rng.random(len(tree)) < 0.6, tree.deprels, other.deprels)
+        system.append(tree.with_heads((tree if rng.random() < 0.7 else other).heads, kept))
+    *_, clas = assert_official(official, gold, system)
+    assert 0.1 < clas < 0.9
 
 
-def test_scores_are_those_of_counting(pairs):
-    for score in OF_HEADS[:3]:
-        for max_length in (None, 1, 5):
-            counts = [
-                naive_right(score, true, pred)
-                for true, pred in zip(*pairs, strict=True)
-                if max_length is None or len(true) <= max_length
-            ]
-            right, counted = np.sum(counts, axis=0)
-            expected = pytest.approx(right / counted, abs=1e-12)
-            assert score(*pairs, max_length=max_length) == expected, (score, max_length)
-
-
-def test_a_length_and_weights_are_a_filter(pairs):
-    true, pred = pairs
-    short = [s for s, heads in enumerate(true) if len(heads) <= 4]
-    weights = np.arange(len(true)) % 3
-    for score in OF_HEADS:
-        expected = score(
-            [true[s] for s in short], [pred[s] for s in short], sample_weight=weights[short]
-        )
-        assert score(true, pred, sample_weight=weights, max_length=4) == expected, score
-        with pytest.warns(UndefinedMetricWarning, match="max_length"):
-            assert score([[2, 0]], [[2, 0]], max_length=1) == 0
-
-
-@pytest.mark.parametrize("score", OF_HEADS)
-def test_each_score_minds_what_is_ignored(score):
-    assert score([[2, 3, 0]], [[3, 3, 0]], ignore=[[True, False, False]]) == 1
+def test_relations_count_where_y_has_the_same_heads(english):
+    model = DeterministicSHAG().fit(english)
+    tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0], deprels=["x", "nsubj", "root"])
+    for X_and_y in ([[tree]], [[tree.symbols], [tree]], map(iter, [[tree], [tree]])):
+        assert las_scorer(model, *X_and_y) == pytest.approx(2 / 3)
+    for heads_of_y in ([3, 3, 0], [-1, 3, 0]):
+        assert las_scorer(model, [tree], [heads_of_y]) == 1

@@ -2,59 +2,43 @@
 
 import json
 import random
+from itertools import pairwise
 
 import numpy as np
 
 from sklearn_shag.cli._main import main
 from sklearn_shag.metrics import raw_text_scores
-from sklearn_shag.treebank import DependencyTree, MultiwordToken, write_conllu
-
-
-def tokens_of(tree):
-    """Pairs of a token and its words, None for a token that is one word."""
-    ranges, position = {token.first: token for token in tree.multiword_tokens}, 0
-    while position < len(tree):
-        token = ranges.get(position + 1)
-        if token is None:
-            yield tree.forms[position], None
-            position += 1
-        else:
-            yield token.form, list(tree.forms[position : token.last])
-            position = token.last
+from sklearn_shag.treebank import DependencyTree, MultiwordToken, list_tokens, write_conllu
 
 
 def split_again(trees, rng):
     """The same characters, split in another way, with columns drawn at random."""
-    tokens = [
-        [form, words, k == last]
-        for tree in trees
-        for last, found in [(len(list(tokens_of(tree))) - 1, tokens_of(tree))]
-        for k, (form, words) in enumerate(found)
-    ]
-    changed = []
+    tokens, changed = [], []
+    for tree in trees:
+        tokens += [[token.form, list(token.words), False] for token in list_tokens(tree)]
+        tokens[-1][2] = True
     for form, words, ends in tokens:
         chance, cut = rng.random(), rng.randrange(1, max(len(form), 2))
         if chance < 0.1 and len(form) > 1:
-            changed += [[form[:cut], None, False], [form[cut:], None, ends]]
+            changed += [[form[:cut], [form[:cut]], False], [form[cut:], [form[cut:]], ends]]
         elif chance < 0.2 and changed and not changed[-1][2]:
-            changed[-1] = [changed[-1][0] + form, None, ends]
+            changed[-1] = [changed[-1][0] + form, [changed[-1][0] + form], ends]
         elif chance < 0.3:
             changed.append([form, [form[:1], form.upper(), "x"][: rng.randrange(2, 4)], ends])
         else:
-            changed.append([form, None if chance < 0.4 else words, ends ^ (rng.random() < 0.03)])
+            kept = [form] if chance < 0.4 else words
+            changed.append([form, kept, ends ^ (rng.random() < 0.03)])
     changed[-1][2] = True
-    ends = [k for k, (*_, is_end) in enumerate(changed, start=1) if is_end]
-    return [
-        draw_tree(changed[begin:end], rng) for begin, end in zip([0, *ends[:-1]], ends, strict=True)
-    ]
+    ends = [0, *(k for k, (*_, is_end) in enumerate(changed, start=1) if is_end)]
+    return [draw_tree(changed[begin:end], rng) for begin, end in pairwise(ends)]
 
 
 def draw_tree(tokens, rng):
     forms, multiword = [], []
     for form, words, _ in tokens:
-        if words:
+        if len(words) > 1:
             multiword.append(MultiwordToken(len(forms) + 1, len(forms) + len(words), form))
-        forms += words or [form]
+        forms += words
 
     def draw(*values):
         return [rng.choice(values) for _ in forms]

@@ -17,10 +17,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import sklearn_shag
-from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag import DeterministicSHAG, SpectralSHAG, make_parser_pipeline
 from sklearn_shag.metrics import (
     exact_match_score,
     exact_match_scorer,
+    labeled_attachment_score,
+    las_scorer,
     uas_scorer,
     unlabeled_attachment_score,
 )
@@ -29,8 +31,12 @@ from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import find_documentation
 from tests.processes import run
 
-SCORERS = {"uas": uas_scorer, "exact": exact_match_scorer}
-SCORES = {"uas": unlabeled_attachment_score, "exact": exact_match_score}
+SCORERS = {"uas": uas_scorer, "exact": exact_match_scorer, "las": las_scorer}
+SCORES = {
+    "uas": unlabeled_attachment_score,
+    "exact": exact_match_score,
+    "las": labeled_attachment_score,
+}
 
 
 # Scorers
@@ -38,13 +44,13 @@ SCORES = {"uas": unlabeled_attachment_score, "exact": exact_match_score}
 
 @pytest.mark.parametrize("name", SCORERS)
 @pytest.mark.parametrize(
-    "model", [SpectralSHAG(2), make_pipeline(TokenFeature("xpos"), SpectralSHAG(2))]
+    "model", [SpectralSHAG(2), make_parser_pipeline(TokenFeature("xpos"), SpectralSHAG(2))]
 )
 def test_scorers_score_what_is_predicted(trees, weights, name, model):
-    predicted, true = model.fit(trees).predict(trees), heads(trees)
-    expected = SCORES[name](trees, predicted)
+    parsed, true = model.fit(trees).parse(trees), heads(trees)
+    expected = SCORES[name](trees, parsed)
     assert 0 < expected < 1
-    weighted = SCORES[name](trees, predicted, sample_weight=weights)
+    weighted = SCORES[name](trees, parsed, sample_weight=weights)
     assert weighted != expected
     for y in (None, true, [each.tolist() for each in true], object_array(true), trees):
         assert SCORERS[name](model, trees, y) == expected

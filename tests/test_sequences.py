@@ -141,26 +141,6 @@ def test_collapsing_adds_up_equal_sequences(seed):
     assert_array_equal(pairs, np.sort(pairs))
 
 
-def naive_moments(sentences, head, direction):
-    """P and the P_b of one head and direction, as dense matrices."""
-    keep = range(N_SYMBOLS) if head == POOL else [head]
-    code_of = {"<start>": START, "<stop>": STOP}
-    bigrams = np.zeros((N_SYMBOLS + 1, N_SYMBOLS + 1))
-    trigrams = np.zeros((N_SYMBOLS, N_SYMBOLS + 1, N_SYMBOLS + 1))
-    total = 0
-    for n in (2, 3):
-        counts, n_sequences = oracles.ngram_counts(sentences, n)
-        for h in keep:
-            total += n_sequences.get((h, direction), 0) * (n == 2)
-            for gram, count in counts.get((h, direction), {}).items():
-                codes = [code_of.get(symbol, symbol) for symbol in gram]
-                if n == 2:
-                    bigrams[codes[1], codes[0]] += count
-                else:
-                    trigrams[codes[1], codes[2], codes[0]] += count
-    return bigrams, trigrams, total
-
-
 def moments_of_places(weighted_strings, n_symbols, context):
     """Rows and columns as vectors of every place in every string, by their definition."""
     n_codes = 2 * n_symbols + 1
@@ -190,63 +170,50 @@ def dense_trigrams(moments):
     return dense
 
 
-@over("head", range(N_SYMBOLS + 1))
-@over("direction", [0, 1])
-def test_moments_of_symbols_further_away_agree_with_naive_counts(head, direction):
-    sentences = random_treebank(head, projective=False, n_sentences=200, longest=20)
-    statistics = collect_statistics(extract_sequences(*flatten(sentences), N_SYMBOLS), N_SYMBOLS)
-    moments = pair_moments(statistics, head, direction, context=0.3)
+def naive_moments(sentences, head, direction, context=0.0):
+    """P and the P_b of one head and direction, as dense matrices, and the number of sequences."""
     strings = [
         (modifiers, weight)
         for own, side, modifiers, weight in naive_tuples(sentences)
         if side == direction and own != ROOT and head in (own, POOL)
     ]
-    bigrams, trigrams = moments_of_places(strings, N_SYMBOLS, 0.3)
-    total = statistics.n_sequences[head, direction]
-    assert bigrams[N_SYMBOLS + 1 :, N_SYMBOLS + 1 :].sum() > 0
-    assert_allclose(moments.bigrams, bigrams / total, rtol=1e-12, atol=1e-15)
-    assert_allclose(dense_trigrams(moments), trigrams / total, rtol=1e-12, atol=1e-15)
-    assert moments.n_sequences == total
+    bigrams, trigrams = moments_of_places(strings, N_SYMBOLS, context)
+    seen = slice(None) if context else slice(N_SYMBOLS + 1)  # of the nearest symbols alone
+    return bigrams[seen, seen], trigrams[:, seen, seen], len(strings)
 
 
 @over("head", range(N_SYMBOLS + 1))
 @over("direction", [0, 1])
-@over("smoothing", [0.0, 2.5])
-def test_moments_agree_with_naive_counts(head, direction, smoothing):
-    sentences = random_treebank(head, projective=False, n_sentences=30)
+@over(("smoothing", "context"), [(0.0, 0.0), (2.5, 0.0), (0.0, 0.3), (2.5, 0.3)])
+def test_moments_agree_with_naive_counts(head, direction, smoothing, context):
+    sentences = random_treebank(head, projective=False, n_sentences=50, longest=15)
     sequences = extract_sequences(*flatten(sentences), N_SYMBOLS)
     statistics = collect_statistics(sequences, N_SYMBOLS)
-    moments = pair_moments(statistics, head, direction, smoothing)
-    bigrams, trigrams, total = naive_moments(sentences, head, direction)
-    pool_bigrams, pool_trigrams, pool_total = naive_moments(sentences, POOL, direction)
-    share = smoothing / pool_total
-    assert_allclose(
-        moments.bigrams,
-        (bigrams + share * pool_bigrams) / (total + smoothing),
-        rtol=1e-12,
-        atol=1e-15,
-    )
-    assert_allclose(
-        dense_trigrams(moments),
-        (trigrams + share * pool_trigrams) / (total + smoothing),
+    moments = pair_moments(statistics, head, direction, smoothing, context=context)
+    bigrams, trigrams, total = naive_moments(sentences, head, direction, context)
+    of_pool = naive_moments(sentences, POOL, direction, context)
+    share = smoothing / of_pool[2]
+    assert_all_close(
+        [moments.bigrams, dense_trigrams(moments)],
+        [
+            (bigrams + share * of_pool[0]) / (total + smoothing),
+            (trigrams + share * of_pool[1]) / (total + smoothing),
+        ],
         rtol=1e-12,
         atol=1e-15,
     )
     assert statistics.n_sequences[head, direction] == total
+    assert moments.n_sequences == total + smoothing
     # START starts and STOP ends every sequence.
-    assert_allclose(moments.bigrams[:, START].sum(), 1.0, rtol=1e-12)
-    assert_allclose(moments.bigrams[STOP].sum(), 1.0, rtol=1e-12)
+    near = moments.bigrams[: N_SYMBOLS + 1, : N_SYMBOLS + 1]
+    assert_allclose([near[:, START].sum(), near[STOP].sum()], 1.0, rtol=1e-12)
     assert moments.bigrams.min() >= 0
 
 
 def test_statistics_count_roots_and_ignore_how_sequences_are_given():
-    sentences = random_treebank(0, projective=False, n_sentences=40)
-    sequences = extract_sequences(*flatten(sentences), N_SYMBOLS)
+    codes, heads, indptr = flatten(random_treebank(0, projective=False, n_sentences=40))
+    sequences = extract_sequences(codes, heads, indptr, N_SYMBOLS)
     statistics = collect_statistics(sequences, N_SYMBOLS)
-    roots = np.zeros(N_SYMBOLS)
-    for symbols, heads in sentences:
-        for symbol, head in zip(symbols, heads, strict=True):
-            roots[symbol] += head == 0
-    assert_array_equal(statistics.roots, roots)
+    assert_array_equal(statistics.roots, np.bincount(codes[heads == 0], minlength=N_SYMBOLS))
     collapsed = collect_statistics(collapse_sequences(sequences), N_SYMBOLS)
     assert_all_close(collapsed, statistics, rtol=1e-12)

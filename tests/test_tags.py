@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from copy import copy
 from itertools import chain
 
 import numpy as np
@@ -22,8 +23,11 @@ from sklearn_shag.network._tags import (
 )
 from sklearn_shag.treebank import DependencyTree, heads
 from tests.estimators import assert_same_model, same
+from tests.test_averaged import average_of_logs
+from tests.test_tagger import combine
 
-COLUMNS = ("upos", "xpos", "feats", "lemma")
+COLUMNS = ("upos", "xpos", "lemma", "feats")
+ATTRIBUTES = ("upos", "xpos", "lemmas", "feats")
 WORDS = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1)
 
 
@@ -156,7 +160,7 @@ def test_each_column_is_learned(fitted, english):
     )
     assert fitted.tag_values_["lemma"] == sorted(each for each, n in seen.items() if n > 1)
     right = {}
-    for name, attribute in zip(COLUMNS, ("upos", "xpos", "feats", "lemmas"), strict=True):
+    for name, attribute in zip(COLUMNS, ATTRIBUTES, strict=True):
         found = np.concatenate(fitted.predict_tags(test, column=name))
         right[name] = found == [value for tree in test for value in getattr(tree, attribute)]
     shares = {name: each.mean() for name, each in right.items()}
@@ -167,7 +171,7 @@ def test_each_column_is_learned(fitted, english):
 
 def test_trees_get_all_columns(fitted):
     (tree,) = fitted.transform([["The", "windows", "."]])
-    for name, values in zip(COLUMNS, (tree.upos, tree.xpos, tree.feats, tree.lemmas), strict=True):
+    for name, values in zip(COLUMNS, (tree.upos, tree.xpos, tree.lemmas, tree.feats), strict=True):
         assert values == tuple(fitted.predict_tags([tree], name)[0])
     assert tree.symbols == tree.upos
     assert tree.lemmas[0] == "the"
@@ -200,7 +204,7 @@ def test_other_columns_cost_the_trees_nothing(parser, english):
     assert tuple(parser.tagger_.tag_values_) == COLUMNS
     parsed = parser.parse(english[200:220])
     assert same(heads(parsed), heads(first.parse(english[200:220])))
-    for name, attribute in zip(COLUMNS, ("upos", "xpos", "feats", "lemmas"), strict=True):
+    for name, attribute in zip(COLUMNS, ATTRIBUTES, strict=True):
         found = parser.predict_tags(english[200:220], column=name)
         assert [getattr(tree, attribute) for tree in parsed] == list(map(tuple, found))
 
@@ -216,43 +220,45 @@ def test_lemmas_alone_are_learned_by_the_tagger(english):
 
 
 def test_averages_fill_in_all_columns(parser, english):
-    """By the mean of the logarithms of what the taggers of members say."""
-    test = english[200:230]
+    """By the mean of the logarithms of what the taggers of members say, and of relations.
+
+    Tags are a combination that training tokens of any member have.
+    """
+    test, columns, n_unknown, parser = english[200:230], ("upos", "xpos", "feats"), 0, copy(parser)
     other = BiaffineParser(**parser.get_params() | {"random_state": 1}).fit(english[:90])
     single = BiaffineParser(**parser.get_params() | {"tags": "upos"}).fit(english[:30])
+    both = sorted(map(tuple, parser.tagger_.tag_combinations_))
+    for k, member in enumerate((parser, other)):
+        member.tagger_ = copy(member.tagger_)
+        member.tagger_.tag_combinations_ = list(map(list, both[k::2]))
     members = [(f"m{k}", FrozenEstimator(each)) for k, each in enumerate((single, parser, other))]
+    for weights, asked, known in (
+        ([1, 1, 3], [parser, other], both),
+        ([0, 1], [parser], both[::2]),
+    ):
+        average = AveragedParser(members[: len(weights)], weights=weights).fit([["X"]], [[0]])
+        parsed, taggers = average.parse(test), [each.tagger_ for each in asked]
+        parts = [each._score(each._batch(test)).tagging.proba() for each in asked]
+        factors = parser.tagger_.tag_factors_  # of the first member with these columns
+        pairs = [(name, value) for name, own in parser.tagger_.tag_values_.items() for value in own]
+        relations = chain(*(tree.deprels for tree in parsed))
+        for k, (row, relation) in enumerate(zip(combine(parsed, columns), relations, strict=True)):
+            of_relation, scores = dict(zip(pairs, factors.get(relation, ()), strict=False)), []
+            for name in columns:
+                values = [tagger.tag_values_[name] for tagger in taggers]
+                of_token = [part[COLUMNS.index(name)][k] for part in parts]
+                union, proba = average_of_logs(values, of_token, weights[1:])
+                more = [of_relation.get((name, value), 0.0) for value in union]
+                scores.append(dict(zip(union, np.log(proba) + more, strict=True)))
+            best = tuple(max(own, key=own.get) for own in scores)
+            sums = {r: sum(own[v] for own, v in zip(scores, r, strict=True)) for r in known}
+            n_unknown += best not in known
+            assert row == (best if best in known else max(sums, key=sums.get))
+        for tree in parsed:
+            for form, tag, lemma in zip(tree.forms, tree.upos, tree.lemmas, strict=True):
+                assert lemma == parser.tagger_.lemmas_.get(f"{form}\t{tag}", lemma)
+    assert n_unknown > 100
+    assert [tree.to_conllu() for tree in parsed] == [t.to_conllu() for t in parser.parse(test)]
+    other.tagger_.tag_combinations_ = []  # as in old model files
     average = AveragedParser(members, weights=[1, 1, 3]).fit([["X"]], [[0]])
-    parsed, columns, sums = average.parse(test), ("upos", "xpos", "feats"), {}
-    for name in columns:
-        logs = {}
-        for weight, member in ((1, parser), (3, other)):
-            found = member._score(member._batch(test)).tagging.proba(np.arange(len(test)))
-            known = member.tagger_.tag_values_
-            proba = found[list(known).index(name)]
-            for value, of_value in zip(known[name], proba.T, strict=True):
-                logs.setdefault(value, {})[weight] = np.log(np.maximum(of_value, 1e-6))
-        values = sorted(logs)
-        own = [sum(w * logs[v].get(w, np.log(1e-6)) for w in (1, 3)) for v in values]
-        sums[name] = dict(zip(values, np.broadcast_arrays(*own), strict=True))
-    rows = (each.tagger_.tag_combinations_ for each in (parser, other))
-    known = sorted(map(tuple, chain(*rows)))
-    factors = parser.tagger_.tag_factors_  # of the first member with these columns
-    pairs = [(name, value) for name, own in parser.tagger_.tag_values_.items() for value in own]
-    for k, relation in enumerate(chain(*(tree.deprels for tree in parsed))):
-        for (name, value), factor in zip(pairs, factors.get(relation, ()), strict=False):
-            if name in sums:
-                sums[name][value] = sums[name][value].copy()
-                sums[name][value][k] += 4 * factor  # weights are 1 and 3
-    found = (row for t in parsed for row in zip(t.upos, t.xpos, t.feats, strict=True))
-    for k, row in enumerate(found):
-        best = tuple(max(own, key=lambda v, own=own: own[v][k]) for own in sums.values())
-        parts = {
-            r: sum(sums[name][v][k] for name, v in zip(columns, r, strict=True)) for r in known
-        }
-        assert row == (best if best in known else max(known, key=parts.__getitem__))
-    for tree in parsed:
-        for form, tag, lemma in zip(tree.forms, tree.upos, tree.lemmas, strict=True):
-            assert lemma == parser.tagger_.lemmas_.get(f"{form}\t{tag}", lemma)
-    alone = AveragedParser(members, weights=[0, 1, 0]).fit([["X"]], [[0]])
-    for tree, other in zip(alone.parse(test), parser.parse(test), strict=True):
-        assert tree.to_conllu() == other.to_conllu()
+    assert set(combine(average.parse(test), columns)) - set(both)

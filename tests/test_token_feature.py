@@ -1,6 +1,8 @@
 """TokenFeature: what the symbols are, and the contract of a scikit-learn transformer."""
 
 import pickle
+from collections import Counter
+from itertools import chain, product
 
 import pytest
 
@@ -55,25 +57,20 @@ def test_symbols_are_joined(trees, parameters, expected):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
-@over("min_count", [1, 2, 5, 60])
-@over("rare_symbol", ["<rare>", None])
+# Behind the last count everything is rare.
+@over(("min_count", "rare_symbol"), [*product([1, 2, 5, 60], ["<rare>", None]), (10**6, None)])
 def test_symbols_are_those_of_a_count_by_hand(english, min_count, rare_symbol):
     """By loops over the columns; the second half holds symbols that the first does not."""
     half = len(english) // 2
-    seen = {}
-    for tree in english[:half]:
-        for upos, form in zip(tree.upos, tree.forms, strict=True):
-            seen[f"{upos}+{form}"] = seen.get(f"{upos}+{form}", 0) + 1
+    joined = [tuple(map("+".join, zip(t.upos, t.forms, strict=True))) for t in english]
+    seen, expected = Counter(chain(*joined[:half])), []
     kept = {symbol for symbol, count in seen.items() if count >= min_count}
-    expected = []
-    for tree in english[half:]:
-        pairs = [(upos, f"{upos}+{form}") for upos, form in zip(tree.upos, tree.forms, strict=True)]
-        expected.append(
-            tuple(
-                joined if min_count == 1 or joined in kept else rare_symbol or upos
-                for upos, joined in pairs
-            )
-        )
+    for tree, symbols in zip(english[half:], joined[half:], strict=True):
+        others = symbols
+        if min_count > 1:
+            others = [rare_symbol] * len(tree) if rare_symbol else tree.upos
+        pairs = zip(symbols, others, strict=True)
+        expected.append(tuple(own if own in kept else other for own, other in pairs))
     feature = TokenFeature(
         "upos", "form", separator="+", min_count=min_count, rare_symbol=rare_symbol
     )
@@ -87,12 +84,6 @@ def test_symbols_are_those_of_a_count_by_hand(english, min_count, rare_symbol):
     one_by_one = [feature.transform([tree])[0] for tree in english[half : half + 5]]
     assert symbols_of(one_by_one) == expected[:5]
     assert pickle.dumps(feature) == fitted
-
-
-def test_everything_is_rare_and_has_its_own_replacement(trees):
-    feature = TokenFeature("upos", "xpos", min_count=9, rare_symbol=None).fit(trees)
-    assert feature.symbols_.shape == (0,)
-    assert symbols_of(feature.transform(trees)) == [("NOUN", "VERB")] * 2
 
 
 def test_warnings_point_at_the_line_of_the_user(trees):

@@ -4,21 +4,17 @@ import os
 import pickle
 import shutil
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 
+import networkx
 import numpy as np
 import pytest
-import sklearn
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import SkipTestWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.utils.estimator_checks import check_estimator
 
-import sklearn_shag
 from sklearn_shag import (
     DependencyVectorizer,
     DeterministicSHAG,
@@ -49,39 +45,25 @@ def rows_of(tree):
 def brute_force(tree, kind, column, max_length=3):
     rows = rows_of(tree)
     name = {0: "ROOT"} | {k: row[column] for k, row in rows.items()}
-    head = {k: int(row[6]) for k, row in rows.items()}
     if kind == "words":
         return Counter(name[k] for k in rows)
     if kind == "relations":
         return Counter(f"-{row[7]}->" for row in rows.values())
-    if kind == "arcs":
-        return Counter(f"{name[head[k]]} -{row[7]}-> {name[k]}" for k, row in rows.items())
-    found = Counter()
-    if kind == "root":
-        for k in rows:
-            text, n = name[k], 0
-            while k:
-                text, k, n = f"{name[head[k]]} -{rows[k][7]}-> {text}", head[k], n + 1
-            found[text] += n <= max_length
-        return +found
-    # Paths as a walk through an undirected graph, by trying all of them.
-    edges = {k: [] for k in rows}
-    for k in rows:
-        if head[k]:
-            edges[k].append((head[k], f" <-{rows[k][7]}- "))
-            edges[head[k]].append((k, f" -{rows[k][7]}-> "))
+    arrows = {}
+    for k, row in rows.items():
+        arrows[int(row[6]), k], arrows[k, int(row[6])] = f" -{row[7]}-> ", f" <-{row[7]}- "
     content = [k for k, r in rows.items() if r[3] in ("NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM")]
-    for one, other in combinations(content, 2):
-        walks = [([one], name[one])]
-        for _ in range(max_length):
-            walks = [
-                ([*way, k], f"{text}{arrow}{name[k]}")
-                for way, text in walks
-                for k, arrow in edges[way[-1]]
-                if k not in way
-            ]
-            found.update(text for way, text in walks if way[-1] == other)
-    return found
+    ends = {
+        "arcs": [(int(row[6]), k) for k, row in rows.items()],
+        "root": [(0, k) for k in rows],
+        "content": combinations(content, 2),
+    }
+    graph, found = networkx.Graph(list(arrows)), Counter()
+    for one, other in ends[kind]:
+        path = networkx.shortest_path(graph, one, other)
+        steps = "".join(f"{arrows[step]}{name[step[1]]}" for step in pairwise(path))
+        found[name[one] + steps] += len(path) - 1 <= max_length
+    return +found
 
 
 @pytest.mark.parametrize(("nodes", "column"), [("upos", 3), ("lemma", 2), ("form", 1)])
@@ -185,8 +167,8 @@ def test_statistics_are_those_computed_by_hand():
     statistics = SyntaxStatistics()
     names, table = statistics.get_feature_names_out().tolist(), statistics.fit_transform(trees)
     assert table.shape == (5, 28)
-    for name, expected in BY_HAND.items():
-        np.testing.assert_allclose(table[:, names.index(name)], expected, err_msg=name)
+    columns = [table[:, names.index(name)] for name in BY_HAND]
+    np.testing.assert_allclose(columns, list(BY_HAND.values()))
     np.testing.assert_allclose(table[:, 11:].sum(axis=1), 1)
     whole = dict(zip(names, statistics.transform([trees])[0], strict=True))
     assert whole == whole | {
@@ -254,60 +236,6 @@ def test_tools_of_scikit_learn(tmp_path):
     assert len(search.cv_results_["mean_test_score"]) == 2
 
 
-TO_TABLES = {
-    "documents": TextParser(),
-    "statistics": make_pipeline(TextParser(), SyntaxStatistics()),
-    "counts": make_pipeline(TextParser(), DependencyVectorizer("words", sparse_output=False)),
-}
-INDICES = {
-    "permuted": np.random.RandomState(0).permutation(len(TEXTS)).tolist(),
-    "labels": [f"text {k}" for k in range(len(TEXTS), 0, -1)],
-    "repeated": [0, 0, 1] * 5,
-}
-
-
-@pytest.mark.parametrize("name", TO_TABLES)
-@pytest.mark.parametrize("labels", INDICES)
-def test_rows_of_data_frames_are_those_of_the_texts(parsed, name, labels):
-    """Each with its label, in tables of one transformer and of several."""
-    pd = pytest.importorskip("pandas")
-    texts = pd.Series(TEXTS, index=INDICES[labels])
-    n_sentences = pd.Series([len(trees) for trees in parsed], index=texts.index)
-    model = clone(TO_TABLES[name])
-    expected = np.reshape(model.fit_transform(TEXTS), (len(TEXTS), -1))
-    table = model.set_output(transform="pandas").fit_transform(texts)
-    assert table.index.equals(texts.index)
-    assert table.to_numpy().tolist() == expected.tolist()
-    assert clone(model).fit_transform(texts).equals(table)
-    train, test = train_test_split(texts, random_state=0)
-    assert clone(model).fit(train).transform(test).index.equals(test.index)
-    with sklearn.config_context(transform_output="pandas"):
-        assert clone(TO_TABLES[name]).fit_transform(texts).equals(table)
-    if texts.index.is_unique:
-        frame = pd.DataFrame({"n_sentences": n_sentences, "text": texts})
-        joined = ColumnTransformer([("own", model, "text"), ("n", "passthrough", ["n_sentences"])])
-        found = joined.set_output(transform="pandas").fit_transform(frame)
-        assert found.index.equals(texts.index)
-        assert found.to_numpy()[:, :-1].tolist() == expected.tolist()
-        assert found["n__n_sentences"].equals(n_sentences)
-        train, test = train_test_split(frame, random_state=0)
-        of_test = joined.fit(train).transform(test)
-        assert of_test["n__n_sentences"].equals(n_sentences[test.index])
-
-
-@pytest.mark.parametrize("name", TO_TABLES)
-def test_rows_of_polars_are_in_the_order_of_the_texts(parsed, name):
-    pl = pytest.importorskip("polars")
-    model = clone(TO_TABLES[name])
-    expected = np.reshape(model.fit_transform(TEXTS), (len(TEXTS), -1)).tolist()
-    table = model.set_output(transform="polars").fit_transform(pl.Series(TEXTS))
-    assert list(map(list, table.rows())) == expected
-    frame = pl.DataFrame({"text": TEXTS, "size": range(len(TEXTS))})
-    joined = ColumnTransformer([("own", model, "text"), ("n", "passthrough", ["size"])])
-    found = joined.set_output(transform="polars").fit_transform(frame.sample(fraction=1, seed=0))
-    assert [list(row[:-1]) for row in found.sort("n__size").rows()] == expected
-
-
 @pytest.mark.parametrize("gap", [None, np.nan, "NA"])
 def test_missing_texts_are_empty_or_named_by_their_row(parsed, gap):
     pd = pytest.importorskip("pandas")
@@ -360,10 +288,3 @@ def test_inverse_transform_lists_the_features_of_each_document(english):
 
 def test_processes_change_nothing(parsed):
     assert TextParser(n_jobs=2).fit_transform(TEXTS).tolist() == parsed.tolist()
-
-
-@pytest.mark.parametrize("name", ["TextParser", "DependencyVectorizer", "SyntaxStatistics"])
-def test_checks_of_scikit_learn(name):
-    with pytest.warns(SkipTestWarning, match="Can't test estimator"):
-        results = check_estimator(getattr(sklearn_shag, name)(), on_skip=None)
-    assert {result["status"] for result in results} == {"passed"}
