@@ -12,6 +12,7 @@ import tokenize
 import typing
 from collections import Counter
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -430,71 +431,73 @@ def test_the_reference_lists_exactly_what_is_public():
 
 
 def public_objects():
-    for name in ["sklearn_shag", *(f"sklearn_shag.{f}" for f in FOLDERS if f != "utils")]:
-        module = importlib.import_module(name)
-        for public in module.__all__:
-            value = getattr(module, public)
-            if inspect.isclass(value):
-                yield f"{name}.{public}", value
-                for method, function in inspect.getmembers(value, inspect.isfunction):
-                    own = function.__module__.startswith("sklearn_shag")
-                    if own and not method.startswith("_"):
-                        yield f"{name}.{public}.{method}", function
-            elif callable(value):
-                yield f"{name}.{public}", value
+    """All public classes and functions."""
+    for module in ("sklearn_shag", *(f"sklearn_shag.{name}" for name in sklearn_shag._FOLDERS)):
+        for name in importlib.import_module(module).__all__:
+            value = getattr(importlib.import_module(module), name)
+            if callable(value):
+                yield f"{module}.{name}", value
+
+
+def public_members(kind):
+    """Methods and properties, each where its docstring is written: base classes hand it down."""
+    for name, member in inspect.getmembers(kind):
+        if name.startswith("_") or not (callable(member) or isinstance(member, property)):
+            continue
+        owners = (base for base in kind.__mro__ if name in vars(base) and vars(base)[name].__doc__)
+        owner = next(owners, kind)
+        if owner.__module__ == "builtins":
+            continue
+        written = getattr(owner, name)
+        # The function of a class method, so that what it returns is looked at too.
+        written = getattr(written, "__func__", written)
+        yield f"{owner.__module__}.{owner.__name__}.{name}", written
 
 
 PUBLIC = dict(public_objects())
+CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}
+MEMBERS = dict(chain.from_iterable(map(public_members, CLASSES.values())))
 
 
-def parameters_of(value):
-    function = value.__init__ if inspect.isclass(value) else value
-    return [
+def own_functions():
+    """Public functions and methods that are written here, and those of properties."""
+    for name, value in (PUBLIC | MEMBERS).items():
+        function = getattr(value, "fget", value)
+        if name not in CLASSES and function.__module__.startswith("sklearn_shag"):
+            yield name, function
+
+
+def parameters_of(function):
+    return {
         parameter
         for parameter, kind in inspect.signature(function).parameters.items()
-        if parameter != "self" and kind.kind not in (kind.VAR_POSITIONAL, kind.VAR_KEYWORD)
-    ]
-
-
-def public_methods():
-    """Functions, and methods of classes and of their instances, as `help` lists them."""
-    for name, value in PUBLIC.items():
-        if not inspect.isclass(value):
-            yield name, value
-            continue
-        for method, function in inspect.getmembers(value, inspect.ismethod):
-            if function.__module__.startswith("sklearn_shag") and not method.startswith("_"):
-                yield f"{name}.{method}", function
+        if parameter not in ("self", "cls")
+        and kind.kind not in (kind.VAR_POSITIONAL, kind.VAR_KEYWORD)
+    }
 
 
 def test_signatures_print_readably():
     """With the names of types, not with all that these stand for."""
-    signatures = {name: str(inspect.signature(value)) for name, value in public_methods()}
-    assert "X: 'Sentences'" in signatures["sklearn_shag.BaseSHAG.predict"]
-    assert "'ArrayLike'" in signatures["sklearn_shag.EMAutomaton.from_hmm"]
+    signatures = {name: str(inspect.signature(value)) for name, value in own_functions()}
+    assert "X: 'Sentences'" in signatures["sklearn_shag._parser.Parser.predict"]
+    assert "'ArrayLike'" in signatures["sklearn_shag.automata._em.EMAutomaton.from_hmm"]
     long = {name: len(text) for name, text in signatures.items() if len(text) > 300}
     assert not long
 
 
 def test_everything_public_is_annotated():
-    for name, value in PUBLIC.items():
-        function = value.__init__ if inspect.isclass(value) else value
+    for name, function in own_functions():
         hints = typing.get_type_hints(inspect.unwrap(function))
-        if not inspect.isclass(value):
-            expected = {*parameters_of(value), "return"}
-        else:  # of a NamedTuple the parameters are the fields
-            expected = set() if issubclass(value, tuple) else set(parameters_of(value))
-        assert expected <= set(hints), f"{name} lacks annotations"
-        if inspect.isclass(value):
-            doc = NumpyDocString(inspect.getdoc(value) or "")
-            attributes = {n.strip() for entry in doc["Attributes"] for n in entry.name.split(",")}
-            properties = dict(inspect.getmembers(value, lambda each: isinstance(each, property)))
-            missing = attributes - set(typing.get_type_hints(value)) - set(hints) - set(properties)
-            assert not missing, f"{name} lacks annotations of attributes"
-            for member, own in properties.items():
-                made_here = own.fget.__module__.startswith("sklearn_shag")
-                if made_here and not member.startswith("_"):
-                    assert "return" in typing.get_type_hints(own.fget), f"{name}.{member}"
+        assert {*parameters_of(function), "return"} <= hints.keys(), f"{name} lacks annotations"
+    for name, kind in CLASSES.items():
+        hints = typing.get_type_hints(kind.__init__)
+        if not issubclass(kind, tuple):  # of which the parameters are the fields
+            assert parameters_of(kind.__init__) <= hints.keys(), f"{name} lacks annotations"
+        doc = NumpyDocString(inspect.getdoc(kind) or "")
+        attributes = {n.strip() for entry in doc["Attributes"] for n in entry.name.split(",")}
+        properties = dict(inspect.getmembers(kind, lambda each: isinstance(each, property)))
+        missing = attributes - set(typing.get_type_hints(kind)) - set(hints) - set(properties)
+        assert not missing, f"{name} lacks annotations of attributes"
 
 
 def test_modules_say_what_they_are():
