@@ -3,21 +3,18 @@
 import json
 import random
 import re
-import runpy
 import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
-from pathlib import Path
-from types import SimpleNamespace
 from urllib.request import Request, urlopen
 
 import pytest
 
 from sklearn_shag.datasets import load_english
 from sklearn_shag.treebank import read_conllu, write_conllu
+from tests.test_architecture import load_script
 
-DOC = Path(__file__).parent.parent / "doc"
 IS_IDLE = "sessionStorage.getItem('waiting') === '[]'"
 WORD = "document.querySelector('.word.chosen')"
 # Two words are written as one, and a command has found something.
@@ -36,11 +33,7 @@ HEBREW = """# sent_id = 1
 @pytest.fixture(scope="module")
 def browser():
     """A Chromium, which all tests use."""
-    if not DOC.exists():
-        pytest.skip("the folder doc is not part of this copy")
-    look, driver = (
-        SimpleNamespace(**runpy.run_path(DOC / f"{name}.py")) for name in ("look", "browser")
-    )
+    look, driver = (load_script("doc", f"{name}.py") for name in ("look", "browser"))
     path = look.find_browser()
     if path is None:
         pytest.skip("Chromium is not installed, so the page for annotators is not tested")

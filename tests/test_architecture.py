@@ -216,10 +216,16 @@ def architecture_page():
 
 
 def repository_file(*parts):
+    """A file or folder beside the package, where there is one."""
     path = ROOT.parent.joinpath(*parts)
     if not path.exists():
         pytest.skip(f"{path.name} is not part of this copy")
     return path
+
+
+def load_script(*parts):
+    """What a script of the repository defines."""
+    return SimpleNamespace(**runpy.run_path(repository_file(*parts)))
 
 
 COLUMNS = ["upos", "xpos", "feats", "form", "lemma", "prefix", "suffix", "shape"]
@@ -237,7 +243,8 @@ COLUMNS = ["upos", "xpos", "feats", "form", "lemma", "prefix", "suffix", "shape"
 )
 def test_few_calls_lead_from_predict_to_the_kernel(english, model, n_frames, n_calls):
     """Calls are those between modules."""
-    model = clone(model).fit(english[: load_call_chain().N_TRAINING])
+    call_chain = load_script("benchmarks", "call_chain.py")
+    model = clone(model).fit(english[: call_chain.N_TRAINING])
     recorder = record(model.predict, english)
     assert 0 < len(recorder.deepest) <= n_frames, recorder.deepest
     assert recorder.n_calls <= n_calls
@@ -261,17 +268,13 @@ def test_parse_asks_each_member_and_each_network_once(english):
 
 def record(method, trees, n_tokens=None):
     """The calls of a method for the first sentence of a length."""
-    call_chain = load_call_chain()
+    call_chain = load_script("benchmarks", "call_chain.py")
     n_tokens = n_tokens or call_chain.N_TOKENS
     sentence = [next(tree for tree in trees if len(tree) == n_tokens)]
     method(sentence)  # compiles, and packs what was learned
     with call_chain.Recorder() as recorder:
         method(sentence)
     return recorder
-
-
-def load_call_chain():
-    return SimpleNamespace(**runpy.run_path(repository_file("benchmarks", "call_chain.py")))
 
 
 # Names of others that classes define: of scikit-learn, and of IPython.
@@ -414,10 +417,7 @@ def test_the_dict_of_public_names_says_what_type_checkers_import():
 
 def test_the_reference_lists_exactly_what_is_public():
     """Sections by task, each module's name in ``currentmodule``; entries are indented lines."""
-    reference = ROOT.parent / "doc" / "api.rst"
-    if not reference.exists():
-        pytest.skip("the documentation is not part of this copy")
-    text = reference.read_text(encoding="utf-8")
+    text = repository_file("doc", "api.rst").read_text(encoding="utf-8")
     listed = {}
     for section in text.split(".. currentmodule:: ")[1:]:
         module, rest = section.split("\n", 1)

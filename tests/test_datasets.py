@@ -33,6 +33,7 @@ from sklearn_shag.datasets import (
 from sklearn_shag.datasets._parsers import PARSERS, NamedParser
 from sklearn_shag.treebank import TokenFeature, write_conllu
 from tests.loops import over
+from tests.test_cli import assert_valid
 from tests.test_serve import serving
 
 RIGHT = 1
@@ -56,13 +57,7 @@ class TestLoadEnglish:
         assert table == {"Sentences": str(len(english)), "Tokens": str(sum(map(len, english)))}
 
     def test_official_validator(self):
-        validator = pytest.importorskip("udtools.validator", reason="needs udtools")
-        report = io.StringIO()
-        state = validator.Validator(lang="en", level=3, output=report).validate_files(
-            [load_english().filename]
-        )
-        errors = [line for line in report.getvalue().splitlines() if "WARNING" not in line]
-        assert state.passed(), "\n".join(errors)
+        assert_valid(load_english().filename, level=3)
 
 
 def expected_lengths(operators, n_symbols):

@@ -3,7 +3,6 @@
 import configparser
 import importlib
 import re
-import runpy
 import subprocess
 import sys
 import tomllib
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sklearn_shag
-from tests.test_architecture import imported_modules
+from tests.test_architecture import imported_modules, load_script, repository_file
 
 PACKAGE = Path(sklearn_shag.__file__).parent
 ROOT = Path(__file__).parent.parent
@@ -90,10 +89,7 @@ def test_author_version_and_licence_are_those_of_the_citation():
 
 
 def test_the_citation_is_written_from_what_is_told_elsewhere():
-    path = ROOT / ".ci" / "citation.py"
-    if not path.exists():
-        pytest.skip("only a checkout has the script")
-    update = runpy.run_path(path)["update"]
+    update = load_script(".ci", "citation.py").update
     names = "CITATION.cff", "sklearn_shag/__init__.py", "CHANGELOG.md", "setup.cfg"
     citation, package, changelog, config = map(text, names)
     assert update(citation, package, changelog, config) == citation
@@ -114,10 +110,7 @@ authors:"""
 
 
 def test_the_conda_recipe_says_what_setup_cfg_says():
-    path = ROOT / ".ci" / "recipe.yaml"
-    if not path.exists():
-        pytest.skip("only a checkout has the recipe")
-    recipe = path.read_text(encoding="utf-8")
+    recipe = repository_file(".ci", "recipe.yaml").read_text(encoding="utf-8")
     run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
     assert dict(re.findall(r"^    - ([a-z-]+) (>=[\d.]+)$", run, re.M)) == CORE
     oldest = CONFIG["options"]["python_requires"].removeprefix(">=")

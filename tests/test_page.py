@@ -3,21 +3,19 @@
 import json
 import queue
 import re
-import runpy
 import tempfile
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from sklearn_shag import service
 from sklearn_shag.service._app import PAGE, ParserApp
 from sklearn_shag.service._models import open_served
+from tests.test_architecture import load_script
 from tests.test_serve import serving
 
 FILES = Path(service.__file__).parent / "page"
-LOOK = Path(__file__).parent.parent / "doc" / "look.py"
 MARK = "<script>top.harmed = true</script>"
 TEXT = "I saw the man with the telescope. She didn't answer."
 ARABIC = "ذهب الولد إلى المدرسة."
@@ -207,9 +205,7 @@ class Harness:
 @pytest.fixture(scope="module")
 def seen(bundled):
     """What the script has found."""
-    if not LOOK.exists():
-        pytest.skip("doc/look.py is not part of this copy")
-    look = SimpleNamespace(**runpy.run_path(LOOK))
+    look = load_script("doc", "look.py")
     browser = look.find_browser()
     if browser is None:
         pytest.skip("Chromium is not installed, so the page of the service is not tested")

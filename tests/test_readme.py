@@ -8,6 +8,7 @@ import pytest
 
 from sklearn_shag.cli._main import main
 from tests.processes import run
+from tests.test_architecture import repository_file
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,19 +44,16 @@ def test_two_commands_each_start_from_nothing():
 
 
 def test_continuous_integration_runs_the_commands_of_the_readme():
-    run, beside = (ROOT / ".ci" / name for name in ("run", "beside"))
-    if not run.exists():
-        pytest.skip("the scripts are not part of this copy")
-    text = run.read_text(encoding="utf-8")
+    text = repository_file(".ci", "run").read_text(encoding="utf-8")
     assert ".ci/beside &> " in text
     assert "python -m pytest -n 2$' README.md" in text
-    assert "sklearn-shag demo$' README.md" in beside.read_text(encoding="utf-8")
+    assert "sklearn-shag demo$' README.md" in repository_file(".ci", "beside").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_continuous_integration_names_files_that_exist():
-    folders = [folder for folder in (ROOT / ".ci", ROOT / ".github") if folder.exists()]
-    if not folders:
-        pytest.skip("the scripts are not part of this copy")
+    folders = repository_file(".ci"), ROOT / ".github"
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     texts = "\n".join(path.read_text(encoding="utf-8") for path in files)
     named = set(re.findall(r"\b(?:tests|benchmarks|doc)/\w+\.py\b", texts))

@@ -3,16 +3,15 @@
 import json
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from sklearn_shag.datasets import load_english
+from tests.test_architecture import load_script
 
 DOC = Path(__file__).parent.parent / "doc"
 if not DOC.exists():
@@ -97,12 +96,8 @@ CITATIONS = [
 ]
 
 
-def load_module(path):
-    return SimpleNamespace(**runpy.run_path(path))
-
-
 def test_citations_of_the_theory_become_links():
-    module = load_module(DOC / "_extensions" / "equation_links.py")
+    module = load_script("doc", "_extensions", "equation_links.py")
     found = [(text, module.link_equations(text)) for text, _ in CITATIONS]
     assert found == CITATIONS
 
@@ -198,7 +193,7 @@ def test_prose_that_reads_as_translated_is_found(tmp_path):
 def test_pages_have_measured_tables_without_targets():
     """Tables named by comments are in the saved results; filling them in leaves targets out."""
     benchmarks = DOC.parent / "benchmarks"
-    measure, saved = load_module(benchmarks / "_measure.py"), set()
+    measure, saved = load_script("benchmarks", "_measure.py"), set()
     for results in (benchmarks / "results").glob("*.json"):
         content = json.loads(results.read_text(encoding="utf-8"))
         saved |= {f"{content.get('script')} {name}" for name in content.get("tables", ())}
