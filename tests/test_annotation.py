@@ -9,10 +9,9 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from http.client import HTTPException
 from io import BytesIO
@@ -43,6 +42,7 @@ from sklearn_shag.utils._estimators import open_parser
 from tests import test_serve
 from tests.loops import over
 from tests.plain_annotation import PlainModel
+from tests.processes import annotate_files
 from tests.test_annotation_loop import ENHANCED, files, learn, run  # noqa: F401
 
 
@@ -332,30 +332,6 @@ def test_what_is_refused_changes_nothing(serve, english, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_answers_are_known_and_free_what_does_not_fit(serve, english):
-    tree = next(tree for tree in english if len(tree) > 8 and tree.heads[0] != 0)
-    call = serve([tree, tree.with_heads(None)])
-    heads, first = tree.heads.tolist(), call("GET /sentences/1")
-    root = heads.index(0) + 1
-    child = heads.index(root) + 1
-    found = call(PUT, {"heads": {str(root): child}})
-    assert found["freed"] == [child]
-    heads = {"2": 5, "3": 7, "4": 6}  # they cross
-    found = call("PUT /sentences/1", {"heads": heads, "deprels": {"3": "obj"}, "id": first["id"]})
-    assert {str(t["id"]): t["head"] for t in found["tokens"] if t["known"]} == heads
-    assert [t["id"] for t in found["tokens"] if "deprel" in t["given"]] == [3]
-    call("PUT /sentences/1", {"note": "late", "version": first["version"]}, 409)
-    found = call("PUT /sentences/1", {"note": "now", "version": found["version"], "checked": True})
-    assert (found["note"], found["checked"]) == ("now", True)
-    assert all(token["known"] and "deprel" in token["given"] for token in found["tokens"])
-    found = call("PUT /sentences/1", {"unknown": [7]})
-    unknown = [token for token in found["tokens"] if not token["known"]]
-    assert [token["id"] for token in unknown] == [7]
-    assert not found["checked"]
-    found = call("PUT /sentences/1", {"deprels": {"7": unknown[0]["deprel"]}})["tokens"][6]
-    assert (found["known"], found["head"]) == (True, unknown[0]["head"])
-
-
 @over("model", ["bundled", "tags alone", "tagger"])
 def test_edited_tags_are_read_by_models_that_read_tags(serve, english, model):
     tree = DependencyTree(english[3].forms, upos=english[3].upos, xpos=english[3].xpos)
@@ -408,7 +384,10 @@ def test_ids_stay_and_other_parts_stand_in_the_way(serve, english):
     new = parts[1]["id"]
     assert list_ids() == [0, new, 1, 2]
     call("PUT /sentences/1", {"note": "to the second", "id": 1}, 409)
-    call("PUT /sentences/1", {"note": "to the second part", "id": new})
+    answers = {"heads": {"1": 4, "2": 5, "3": 6}, "note": "to the second part"}  # which cross
+    found = call("PUT /sentences/1", answers | {"id": new, "version": parts[1]["version"]})
+    assert [token["head"] for token in found["tokens"][:3]] == [4, 5, 6]
+    call("PUT /sentences/1", {"note": "late", "version": parts[1]["version"]}, 409)
     call("POST /sentences/0/undo", None, 409)
     assert call("POST /sentences/1/undo")["note"] is None
     assert call("POST /sentences/0/undo")["text"] == english[0].text
@@ -643,33 +622,18 @@ def test_text_is_annotated(run, files, annotate, form):  # noqa: F811
     assert guesses["head"].tolist() == guesses["upos"].tolist() == expected
 
 
-@pytest.fixture
-def start():
-    """Start the command, and return it and its address."""
-    with ExitStack() as stack:
-
-        def start(*arguments):
-            command = [sys.executable, "-m", "sklearn_shag", "annotate", *arguments]
-            pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-            process = stack.enter_context(subprocess.Popen(command, **pipes, text=True))
-            stack.callback(process.kill)
-            return process, process.stdout.readline().strip()
-
-        yield start
-
-
 @pytest.mark.parametrize("n_kills", [1, pytest.param(20, marks=pytest.mark.exhaustive)])
-def test_no_answer_is_lost_where_the_command_is_killed(tmp_path, n_kills, english, start, capsys):
-    source, out = tmp_path / "in.conllu", tmp_path / "out.conllu"
-    write_conllu(english[:30], source)
-    command, states = ["english", str(source), "-o", str(out), "--no-browser"], {}
-    keys = set()
+def test_no_answer_is_lost_where_the_command_is_killed(
+    tmp_path, n_kills, english, start_annotate, capsys
+):
+    write_conllu(english[:30], tmp_path / "in.conllu")
+    states, keys = {}, set()
     for seed in range(n_kills + 1):
-        rng, (process, address) = random.Random(seed), start(*command)
-        call = partial(send, *address.split("/?key="))
+        rng, process = random.Random(seed), start_annotate(tmp_path)
+        address = process.stdout.readline().strip()
         keys.add(address.partition("?")[2])
         for index in states:
-            found = call("GET", index)
+            found = send(address, f"sentences/{index}")
             assert found["tokens"][1]["known"]
             assert (found["tokens"][1]["head"], found["note"]) in states[index]
             states[index] = [(found["tokens"][1]["head"], found["note"])]
@@ -680,25 +644,28 @@ def test_no_answer_is_lost_where_the_command_is_killed(tmp_path, n_kills, englis
             for k in count():
                 index, new = rng.randrange(30), (rng.choice([1, 3]), f"{seed} {k}")
                 states[index] = [*states.get(index, [(english[index].heads[1], None)]), new]
-                call("PUT", index, {"heads": {"2": new[0]}, "note": new[1]})
+                said = {"heads": {"2": new[0]}, "note": new[1]}
+                send(address, f"sentences/{index}", "PUT", **said)
                 states[index] = [new]
         assert process.wait() == -signal.SIGKILL
     assert states
     assert len(keys) == 1  # a page that is still open goes on
-    assert main(["annotate", *command]) == 1
+    assert main(annotate_files(tmp_path)) == 1
     assert "out.conllu.journal cannot be opened: database is locked" in capsys.readouterr().err
     process.terminate()
     assert (process.wait(), process.stderr.read()) == (0, "")
-    trees = read_conllu(out)
+    trees = read_conllu(tmp_path / "out.conllu")
     for index, ((head, note),) in states.items():
         assert trees[index].heads[1] == head
         assert note is None or f"# note = {note}" in trees[index].comments
 
 
-def send(server, key, method, index, content=None):
-    data = None if content is None else json.dumps(content).encode()
+def send(address, path, method="GET", **content):
+    """Send a request to a server, by the address that the command prints, and return the answer."""
+    server, key = address.split("?key=")
+    data = json.dumps(content).encode() if content else None
     options = {"data": data, "method": method, "headers": {"X-Key": key}}
-    status, answer = test_serve.ask(f"{server}/sentences/{index}", **options)
+    status, answer = test_serve.ask(server + path, **options)
     assert status == 200
     return answer
 

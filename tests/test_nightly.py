@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -36,16 +37,10 @@ JSON = "--input", "jsonl", "--output-format", "jsonl"
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys, quick_english):
-    """Run the command parse in a folder; give its status, output and complaints."""
+def run(tmp_path, monkeypatch, run_command, quick_english):
+    """Run the command parse in a folder."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments, model="english"):
-        status = main(["parse", model, *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return status, out, err.replace("sklearn-shag parse: ", "").splitlines()
-
-    return run
+    return partial(run_command, "parse", "english")
 
 
 def write_lines(path, texts):
@@ -473,18 +468,15 @@ def test_another_run_is_not_resumed(run, tmp_path, english, monkeypatch):
     os.utime("in.jsonl", ns=(before.st_atime_ns, before.st_mtime_ns + 1))
     assert "the inputs changed" in run(*given, "--resume")[2][0]
     os.utime("in.jsonl", ns=(before.st_atime_ns, before.st_mtime_ns))
-    with monkeypatch.context() as at:  # what is done is not parsed again
-        at.setattr(_parse.PieceParser, "__call__", forget_two(_parse.PieceParser.__call__))
-        assert run(*given, "--resume", "--n-jobs", "2") == (0, "", [])
+    parse = _parse.PieceParser.__call__
+
+    def check(work, pieces):
+        assert pieces[0].document not in ("a", "b")  # what is done is not parsed again
+        return parse(work, pieces)
+
+    monkeypatch.setattr(_parse.PieceParser, "__call__", check)
+    assert run(*given, "--resume", "--n-jobs", "2") == (0, "", [])
     assert (tmp_path / "out").read_bytes() == expected
-
-
-def forget_two(call):
-    def checked(work, pieces):
-        assert pieces[0].document not in ("a", "b")
-        return call(work, pieces)
-
-    return checked
 
 
 # Progress

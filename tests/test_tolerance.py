@@ -10,7 +10,6 @@ import sys
 import pytest
 
 from sklearn_shag import DeterministicSHAG, save_model
-from sklearn_shag.cli import main
 from sklearn_shag.treebank import DependencyTree, write_conllu
 from sklearn_shag.utils._parallel import progress
 from tests.loops import over
@@ -39,16 +38,10 @@ def folder(tmp_path_factory, english):
 
 
 @pytest.fixture
-def run(folder, capsys, monkeypatch):
-    """Run a command in the folder; give its status, its output, and its lines of complaints."""
+def run(folder, run_command, monkeypatch):
+    """Run a command in the folder."""
     monkeypatch.chdir(folder)
-
-    def run(*arguments):
-        status = main(list(map(str, arguments)))
-        out, err = capsys.readouterr()
-        return status, out, err.replace(f"sklearn-shag {arguments[0]}: ", "").splitlines()
-
-    return run
+    return run_command
 
 
 def test_the_others_are_as_without_invalid_sentences(run, folder, tmp_path):
