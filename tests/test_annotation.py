@@ -11,13 +11,11 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from http.client import HTTPException
-from io import BytesIO
 from itertools import count, islice
 from threading import Timer
-from wsgiref.util import setup_testing_defaults
 
 import numpy as np
 import pytest
@@ -100,12 +98,12 @@ def draw_change(rng, trees):
     return rng.choice(changes)
 
 
-def list_trees(annotation):
-    return [each.tree for each in annotation.store.sentences]
+def list_trees(store):
+    return [each.tree for each in store.sentences]
 
 
-def written(annotation):
-    return "".join(tree.to_conllu() for tree in list_trees(annotation))
+def written(store):
+    return "".join(tree.to_conllu() for tree in list_trees(store))
 
 
 def change_at_random(folder, trees, tags, n_changes):
@@ -118,7 +116,7 @@ def change_at_random(folder, trees, tags, n_changes):
     open_store = partial(Store, str(out), [str(path)], partial(read_conllu, path))
     annotation = Annotation(open_store(), HangOnRoot(tags))
     for k in range(n_changes):
-        change, freed = draw_change(rng, list_trees(annotation)), []
+        change, freed = draw_change(rng, list_trees(annotation.store)), []
         for model in (annotation, plain):
             try:
                 found = getattr(model, change[0])(*change[1:])
@@ -128,7 +126,7 @@ def change_at_random(folder, trees, tags, n_changes):
         assert freed[0] == freed[1], change
         kind = change[0], len(change[-1].keys() & {"word", "character"})
         n_done[kind] += not isinstance(freed[0], bool)
-        found = written(annotation)
+        found = written(annotation.store)
         assert found == plain.write().replace("\n", line_end), change
         if k % 100 == 50:
             annotation.store.save()
@@ -193,37 +191,30 @@ def open_anew(tmp_path, english):
 
 @pytest.fixture
 def serve(open_anew, models):
-    """Start an application, and return what asks it."""
-    apps = []
+    """Serve the annotation of trees, and return what asks the server, and the store."""
+    numbers = count()
+    with ExitStack() as stack:
 
-    def start(trees, model="bundled", by="order"):
-        annotation = Annotation(
-            open_anew(trees, f"{len(apps)}.conllu").store, Guesser(models[model]), by
-        )
-        apps.append(AnnotationApp({}, annotation, "key"))
-        apps[-1].start()
-        return partial(ask, apps[-1])
+        def start(trees, model="bundled", by="order"):
+            store = open_anew(trees, f"{next(numbers)}.conllu").store
+            app = AnnotationApp({}, Annotation(store, Guesser(models[model]), by), "key")
+            app.start()
+            stack.callback(app.close)
+            return partial(ask, stack.enter_context(test_serve.serving(app))), store
 
-    yield start
-    for app in apps:
-        app.close()
+        yield start
 
 
-def ask(app, request, content=None, status=200, key="key"):
+def ask(address, request, content=None, status=200, key="key"):
     """Send a request, and return the answer."""
-    method, _, address = request.partition(" ")
-    path, _, query = address.partition("?")
+    method, _, path = request.partition(" ")
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
-    body = b"" if content is None else body
-    environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query}
-    environ |= {"HTTP_X_KEY": key, "CONTENT_LENGTH": str(len(body)), "wsgi.input": BytesIO(body)}
-    setup_testing_defaults(environ)
-    answers = []
-    (answer,) = app(environ, lambda *lines: answers.append(lines))
-    ((line, headers),) = answers
-    assert line[:3] in str(status), (line, answer)
-    assert not any("access-control" in name.lower() for name, _ in headers)
-    is_json = ("Content-Type", "application/json") in headers
+    options = {"data": body} if content is not None else {}
+    options |= {"method": method, "headers": {"X-Key": key}}
+    found, headers, answer = test_serve.see(address + path, **options)
+    assert str(found) in str(status), (found, answer)
+    assert not any("access-control" in name.lower() for name in headers)
+    is_json = headers["Content-Type"] == "application/json"
     return json.loads(answer) if is_json else answer.decode()
 
 
@@ -240,7 +231,7 @@ TAGS = ["upos", "xpos", "feats", "lemma"]
 def test_the_interface_describes_sentences(serve, english, by):
     tree, long = DependencyTree.from_conllu(FORM.format(k=1)), english[3].with_heads(None)
     sure, bare = tree.with_heads([2, 4, 4, 0, 4, 7, 4, 7, 4]), tree.with_heads(None, keep_deps=True)
-    call = serve([sure, long, bare], by=by)
+    call, _ = serve([sure, long, bare], by=by)
     while None in [row["expected_errors"] for row in call("GET /sentences")]:
         time.sleep(0.01)
     rows = {row["index"]: row for row in call("GET /sentences")}
@@ -319,7 +310,7 @@ REFUSED = {
 
 
 def test_what_is_refused_changes_nothing(serve, english, capsys):
-    call = serve(english[:3])
+    call, _ = serve(english[:3])
     before = call("GET /sentences/0")
     for status, requests in REFUSED.items():
         for request, content in requests:
@@ -335,7 +326,7 @@ def test_what_is_refused_changes_nothing(serve, english, capsys):
 @over("model", ["bundled", "tags alone", "tagger"])
 def test_edited_tags_are_read_by_models_that_read_tags(serve, english, model):
     tree = DependencyTree(english[3].forms, upos=english[3].upos, xpos=english[3].xpos)
-    call = serve([tree], model)
+    call, store = serve([tree], model)
     before = call("GET /sentences/0")["tokens"]
     found = call("PUT /sentences/0", {"upos": {"2": "VERB"}, "xpos": {"2": "new"}})["tokens"]
     assert (found[1]["upos"], found[1]["xpos"]) == ("VERB", "new")
@@ -347,7 +338,7 @@ def test_edited_tags_are_read_by_models_that_read_tags(serve, english, model):
     assert "upos" in found[1]["given"]
     guessed = {"bundled": True, "tags alone": False, "tagger": False}[model]
     assert all(token["feats"] == "_" for token in found) != guessed
-    tree = list_trees(call.args[0]._annotation)[0]
+    tree = store.sentences[0].tree
     assert find_guesses(tree)["feats"].all() == guessed
     if model == "tags alone":
         assert not any(token["relations"] for token in found)
@@ -362,7 +353,8 @@ def test_the_file_is_written_behind_and_long_sentences_are_refused(
     serve, english, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(_annotation_app, "_SAVED", 0.0)
-    call, out = serve([DependencyTree(["a"] * 501), english[0]]), tmp_path / "0.conllu"
+    call, _ = serve([DependencyTree(["a"] * 501), english[0]])
+    out = tmp_path / "0.conllu"
     call(PUT, {"note": "x"}, 400)
     call("GET /sentences/0", None, 400)
     call("PUT /sentences/1", {"note": "written behind"})
@@ -373,7 +365,7 @@ def test_the_file_is_written_behind_and_long_sentences_are_refused(
 
 
 def test_ids_stay_and_other_parts_stand_in_the_way(serve, english):
-    call = serve(english[:3])
+    call, store = serve(english[:3])
 
     def list_ids():
         return [row["id"] for row in call("GET /sentences")]
@@ -403,7 +395,7 @@ def test_ids_stay_and_other_parts_stand_in_the_way(serve, english):
         found = call("POST /undo")
     assert found["text"] == english[0].text
     expected = "".join(tree.to_conllu() for tree in english[:3])
-    assert written(call.args[0]._annotation) == expected
+    assert written(store) == expected
 
 
 def test_a_file_that_was_not_made_from_these_is_refused(open_anew, tmp_path, english):
@@ -424,12 +416,12 @@ def test_a_file_that_was_not_made_from_these_is_refused(open_anew, tmp_path, eng
     edited = out.read_text(encoding="utf-8").replace("by annotate", "by an editor")
     out.write_text(edited, encoding="utf-8")
     annotation = open_anew()
-    assert written(annotation) == edited
+    assert written(annotation.store) == edited
     annotation.answer(0, {"note": "not in the file yet"})
-    after = written(annotation)
+    after = written(annotation.store)
     annotation.store._db.close()
     annotation = open_anew()
-    assert written(annotation) == after
+    assert written(annotation.store) == after
     annotation.store._db.close()
     out.write_text(edited.replace("an editor", "another"), encoding="utf-8")
     refuse("changed by another program")
@@ -446,8 +438,8 @@ def is_small(tmp_path):
 
 
 def test_a_full_disk_forgets_nothing(is_small, serve, tmp_path, english):
-    call, k, filler = serve(english[:20]), 0, tmp_path / "filler"
-    database = call.args[0]._annotation.store._db
+    call, store = serve(english[:20])
+    k, filler, database = 0, tmp_path / "filler", store._db
     ((n_pages,),) = database.execute("PRAGMA page_count").fetchall()
     database.execute(f"PRAGMA max_page_count = {n_pages + (9999 if is_small else 30)}")
     filler.write_bytes(bytes(150_000))
@@ -468,7 +460,7 @@ def work(store, seed):
     """Change sentences, and yield a digest of all of them after each answer."""
     rng, annotation = random.Random(seed), Annotation(store, HangOnRoot())
     while True:
-        name, *arguments = draw_change(rng, list_trees(annotation))
+        name, *arguments = draw_change(rng, list_trees(annotation.store))
         with suppress(ConflictError, ValueError):
             getattr(annotation, name)(*arguments)
             yield digest(annotation)
@@ -477,7 +469,7 @@ def work(store, seed):
 
 
 def digest(annotation):
-    return hashlib.sha256(written(annotation).encode()).hexdigest()
+    return hashlib.sha256(written(annotation.store).encode()).hexdigest()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
@@ -528,7 +520,8 @@ def annotate(run, monkeypatch):  # noqa: F811
                 self.app = app
 
             def run(self):
-                answers.extend(ask(self.app, *step, key=self.app.key) for step in steps)
+                with test_serve.serving(self.app) as address:
+                    answers.extend(ask(address, *step, key=self.app.key) for step in steps)
 
         monkeypatch.setattr(_annotate, "AppServer", Served)
         monkeypatch.setattr(_annotate, "heed_signals", lambda _: None)

@@ -4,6 +4,7 @@ import copy
 import inspect
 import sys
 import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -33,29 +34,29 @@ METHODS = [
 ]
 
 
-class Interrupter:
-    """Counts the calls of the package's own functions, and raises an error in one of them."""
+@contextmanager
+def interrupted(at=None, error=KeyboardInterrupt):
+    """List calls and returns of the package's own functions, and raise an error in one of them."""
+    moments = []
 
-    def __init__(self, at=None, error=KeyboardInterrupt):
-        self.at, self.error, self.n_calls = at, error, 0
+    def profile(frame, event, _):
+        is_own = frame.f_globals.get("__name__", "").startswith("sklearn_shag.")
+        # Where a generator is closed before its end, Python itself would lose the error.
+        if (
+            is_own
+            and event in ("call", "return")
+            and not frame.f_code.co_flags & inspect.CO_GENERATOR
+        ):
+            moments.append(event)
+            if len(moments) == at:
+                sys.setprofile(None)
+                raise error
 
-    def __enter__(self):
-        sys.setprofile(self._profile)
-        return self
-
-    def __exit__(self, *_):
+    sys.setprofile(profile)
+    try:
+        yield moments
+    finally:
         sys.setprofile(None)
-
-    def _profile(self, frame, event, _):
-        name = frame.f_globals.get("__name__", "")
-        if event not in ("call", "return") or not name.startswith("sklearn_shag."):
-            return
-        if frame.f_code.co_flags & inspect.CO_GENERATOR:
-            return  # where one is closed before its end, Python itself would lose the error
-        self.n_calls += 1
-        if self.n_calls == self.at:
-            sys.setprofile(None)
-            raise self.error
 
 
 def is_same(one, other):
@@ -80,9 +81,9 @@ def test_at_any_moment(name, method, fitted, english):
         data = clone(estimator).fit(others).statistics_
     complete = copy.copy(estimator)
     getattr(copy.copy(estimator), method)(data)  # what happens once in a process
-    with Interrupter() as counting:
+    with interrupted() as calls:
         getattr(complete, method)(data)
-    n = counting.n_calls
+    n = len(calls)
     assert n > 15
     # All of the first and last moments, when attributes change hands, and some between; any are
     # tried by the fuzzer of estimators.
@@ -90,7 +91,7 @@ def test_at_any_moment(name, method, fitted, english):
     before = vars(estimator).copy()
     for moment in sorted(moments):
         error = (KeyboardInterrupt, MemoryError)[moment % 2]
-        with Interrupter(moment, error), pytest.raises(error):
+        with pytest.raises(error), interrupted(moment, error):
             getattr(estimator, method)(data)
         after = vars(estimator).copy()
         if not is_same(after, before):
