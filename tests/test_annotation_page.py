@@ -112,9 +112,8 @@ class Mouse(Keyboard):
             self.browser.wait(IS_IDLE)
             return
         self.go_to(word)
-        ways = {"head": "askHead", "deprel": "askColumn", "lemma": "askColumn"}
-        argument = f'[data-argument="{column}"]' if column != "head" else ""
-        self.browser.click(f'[data-command="{ways[column]}"]{argument}')
+        of_column = f'[data-command="askColumn"][data-argument="{column}"]'
+        self.browser.click({"head": '[data-command="askHead"]'}.get(column, of_column))
         self.choose({"head": "0 root"}.get(column, value))
 
     def call(self, command):

@@ -6,7 +6,7 @@ import numba
 import pytest
 
 from sklearn_shag import RefinedSHAG, make_parser_pipeline, save_model
-from sklearn_shag.treebank import TokenFeature, write_conllu
+from sklearn_shag.treebank import DependencyTree, TokenFeature, write_conllu
 from sklearn_shag.utils._kernel_cache import code_folder
 from tests.processes import run
 
@@ -78,11 +78,10 @@ def test_a_cache_that_cannot_be_written_compiles_nothing(tmp_path, english):
     save_model(make_parser_pipeline(TokenFeature("upos"), learner).fit(english[:40]), own)
     partial = [t.with_heads([t.heads[0], *[-1] * (len(t) - 1)]) for t in english[:40]]
     partial.append(partial[0].with_heads([3, 4, *[-1] * (len(partial[0]) - 2)]))  # these cross
-    long = partial[0].with_heads(None).to_conllu()  # of more words than any of the treebank
-    words = [line.split("\t") for line in long.splitlines() if line[:1].isdigit()]
-    rows = ["\t".join([str(k + 1), *words[k % len(words)][1:]]) for k in range(150)]
+    forms, tags = ((20 * column)[:150] for column in (partial[0].forms, partial[0].upos))
     write_conllu(partial, trees)
-    (tmp_path / "long.conllu").write_text("\n".join(rows) + "\n\n", encoding="utf-8")
+    # Of more words than any sentence of the treebank.
+    write_conllu([DependencyTree(forms, upos=tags)], tmp_path / "long.conllu")
     (tmp_path / "text.txt").write_text("Dogs bark. I don't.\n\nIt's 3 o'clock in L.A.\n")
     (tmp_path / "line.txt").write_text("Dogs bark .\n")
 
