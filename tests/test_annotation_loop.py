@@ -468,10 +468,10 @@ def test_errors_of_parsed_trees(run, files, english):
     found = json.loads(run(f"{ask} --json"))["errors"]
     gold, parsed = read_conllu("gold.conllu"), read_conllu("parsed.conllu")
     right_heads = [x.heads == y.heads for x, y in zip(gold, parsed, strict=True)]
-    right_labels = [
-        np.array(x.deprels) == np.array(y.deprels) for x, y in zip(gold, parsed, strict=True)
+    right = [
+        same & (np.array(x.deprels) == np.array(y.deprels))
+        for same, x, y in zip(right_heads, gold, parsed, strict=True)
     ]
-    right = [a & b for a, b in zip(right_heads, right_labels, strict=True)]
     n_right = [np.sum(np.concatenate(each)) for each in (right_heads, right)]
     for group in ("relation", "distance", "arcs", "word"):
         rows = [row for row in found["accuracy"] if row["group"] == group]

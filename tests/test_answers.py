@@ -16,7 +16,7 @@ from sklearn_shag.parsing import _forest
 from sklearn_shag.parsing._forest import keep_apart
 from sklearn_shag.treebank import DependencyTree, allowed_arcs
 from tests import oracles
-from tests.estimators import ESTIMATORS, same
+from tests.estimators import ESTIMATORS, same, uncorrected
 from tests.loops import over
 from tests.oracles import chi_square
 
@@ -96,8 +96,7 @@ def test_samples_of_allowed_arcs_have_the_frequencies_of_what_is_left(parser, sh
 
 def test_samples_of_real_sentences_have_the_marginals_of_the_chart(parser, english):
     text = [tree for tree in english[:N_TRAINING] if 15 < len(tree) < 25][:2]
-    if hasattr(parser, "temperatures_"):  # corrected marginals are those of no distribution
-        parser.temperatures_, parser.uniform_shares_ = np.ones(2), np.zeros(2)
+    parser = uncorrected(parser)  # corrected marginals are those of no distribution
     samples = parser.sample_heads(text, 5000, random_state=0)
     for marginals, drawn in zip(parser.predict_marginals(text), samples, strict=True):
         shares = np.stack([(drawn == h).mean(axis=0) for h in range(len(marginals) + 1)], axis=1)

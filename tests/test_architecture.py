@@ -321,17 +321,17 @@ def test_the_page_on_the_architecture_lists_the_modules_of_the_charts():
                 assert places[path.name] < places[other], f"{path.name} imports {other}"
 
 
-def test_the_page_on_the_architecture_names_files_that_exist():
-    text = architecture_page()
-    files = [path.as_posix() for path in ROOT.rglob("*.py")]
-    for folder in ("tests", "benchmarks"):
-        files += [path.as_posix() for path in (ROOT.parent / folder).glob("*.py")]
-    named = set(re.findall(r"(?<![\w/])[\w/]+\.py\b", text))
+def test_pages_and_scripts_name_files_that_exist():
+    """The page on the architecture, and continuous integration."""
+    named = set(re.findall(r"(?<![\w/])[\w/]+\.py\b", architecture_page()))
     assert "_parser.py" in named
-    copied = {name for name in named if (ROOT.parent / name.split("/")[0]).exists()}
-    in_package = {name for name in named if not name.startswith(("tests/", "benchmarks/"))}
-    for name in copied | in_package:
-        assert any(file.endswith(f"/{name}") for file in files), name
+    for folder in (repository_file(".ci"), repository_file(".github")):
+        texts = [path.read_text("utf-8") for path in folder.rglob("*") if path.is_file()]
+        named.update(re.findall(r"\b(?:tests|benchmarks|doc)/\w+\.py\b", "".join(texts)))
+    assert len(named) > 40
+    folders = (ROOT.parent / name for name in ("sklearn_shag", "tests", "benchmarks", "doc"))
+    files = [path.as_posix() for folder in folders for path in folder.rglob("*.py")]
+    assert not [name for name in named if not any(file.endswith(f"/{name}") for file in files)]
 
 
 def test_the_page_on_the_architecture_says_what_imports_what():

@@ -270,9 +270,7 @@ class TestFolderThatIsThere:
 class TestDownload:
     @pytest.fixture
     def home(self, tmp_path):
-        home = tmp_path / "home"
-        home.mkdir()
-        return home
+        return tmp_path / "home"
 
     def fetch(self, home, **options):
         options = {"progressbar": False, **options}

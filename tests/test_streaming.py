@@ -293,25 +293,23 @@ def started(folder, text, workers):
     )
     arguments = str(folder / "model.npz"), "-", "--n-jobs", workers
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    process = subprocess.Popen([sys.executable, "-c", program, "parse", *arguments], **pipes)
+    command = [sys.executable, "-c", program, "parse", *arguments]
 
     def feed():
         with contextlib.suppress(BrokenPipeError):
             while True:
                 process.stdin.write(text)
 
-    feeder, killer = threading.Thread(target=feed), threading.Timer(120, process.kill)
-    feeder.start()
-    killer.start()  # rather than wait for ever
-    try:
-        yield process
-    finally:
-        process.kill()
-        killer.cancel()
-        feeder.join()
-        for name in pipes:
-            with contextlib.suppress(BrokenPipeError):
-                getattr(process, name).close()
+    with subprocess.Popen(command, **pipes, bufsize=0) as process:
+        feeder, killer = threading.Thread(target=feed), threading.Timer(120, process.kill)
+        feeder.start()
+        killer.start()  # rather than wait for ever
+        try:
+            yield process
+        finally:
+            process.kill()
+            killer.cancel()
+            feeder.join()
 
 
 def test_in_pipes(folder):
