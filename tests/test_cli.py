@@ -131,40 +131,33 @@ def model(files):
 
 
 @pytest.fixture
-def run(capsys):
+def run(run_command):
     """Run a command that succeeds; give what it prints."""
 
     def run(*arguments):
-        assert main([str(argument) for argument in arguments]) == 0
-        captured = capsys.readouterr()
-        assert captured.err == ""
-        return captured.out
+        status, out, err = run_command(*arguments)
+        assert (status, err) == (0, [])
+        return out
 
     return run
 
 
-def environment(**variables):
+def environment():
     """Of a child process: the package of these tests, and a buffered standard output."""
     folder = str(Path(sklearn_shag.__file__).parents[1])
     path = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return {**kept, "PYTHONPATH": path, **variables}
+    return {**kept, "PYTHONPATH": path}
 
 
-def start(*arguments, env=None, **options):
-    return subprocess.Popen(
-        [sys.executable, "-m", "sklearn_shag", *map(str, arguments)],
-        stderr=subprocess.PIPE,
-        env=env or environment(),
-        **options,
-    )
-
-
-def finish(process, given=None):
-    out, err = process.communicate(given, timeout=60)
+def run_process(*arguments, stdout=subprocess.PIPE, **options):
+    """Run a command in a process of its own; give its status, its output and its complaints."""
+    command = [sys.executable, "-m", "sklearn_shag", *map(str, arguments)]
+    options |= {"stdout": stdout, "stderr": subprocess.PIPE, "env": environment(), "timeout": 60}
+    done = subprocess.run(command, check=False, **options)
     # Whether kernels are in the cache depends on what ran before.
     announced = re.compile("^sklearn_shag compiles .*\n", flags=re.MULTILINE)
-    return process.returncode, out, announced.sub("", err.decode(locale.getencoding()))
+    return done.returncode, done.stdout, announced.sub("", done.stderr.decode(locale.getencoding()))
 
 
 def assert_same_model(a, b):
@@ -661,9 +654,8 @@ class TestStandardStreams:
             assert main(["train", train, "-o", "-", "--model", "spectral"]) == 0
         said = capsys.readouterr().err
         assert re.fullmatch(r"Learned SpectralSHAG from 80 sentences .*; saved to -.*\n", said)
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        parser = start("parse", "-", test, **pipes)
-        assert finish(parser, stream.buffer.getvalue()) == (0, expected, "")
+        parsed = run_process("parse", "-", test, input=stream.buffer.getvalue())
+        assert parsed == (0, expected, "")
 
     def test_model_for_a_terminal(self, capsys, train, monkeypatch):
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
@@ -864,16 +856,12 @@ class TestStandardOutput:
         reader, writer = os.pipe()
         os.close(reader)
         with os.fdopen(writer, "wb") as stdout:
-            process = start("--help", stdout=stdout)
-        status, _, complaints = finish(process)
-        assert status == 0
-        assert complaints == ""
+            assert run_process("--help", stdout=stdout) == (0, None, "")
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
     def test_full_disk(self, test, files):
         with open("/dev/full", "wb") as full:
-            process = start("evaluate", test, files / "parsed.conllu", stdout=full)
-        status, _, err = finish(process)
+            status, _, err = run_process("evaluate", test, files / "parsed.conllu", stdout=full)
         assert status == 1
         assert re.fullmatch(r"python -m .* evaluate: error: .*No space left on device.*\n", err)
         assert "Errno" not in err

@@ -9,7 +9,6 @@ import re
 import socket
 import sys
 import threading
-import warnings
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -182,10 +181,7 @@ def served(monkeypatch):
         monkeypatch.setattr(_universal_dependencies, "ARCHIVE_URL", url)
         gc.freeze()  # what was there before takes a second to look at
         yield Bunch(answers=answers, requests=requests, address=address)
-    with warnings.catch_warnings():
-        # Sockets that requests leaves to the garbage collector after a failure.
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+    gc.collect()  # sockets that requests leaves to the garbage collector after a failure
     gc.unfreeze()
 
 

@@ -4,6 +4,7 @@ import io
 import itertools
 import pickle
 from copy import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,17 +132,15 @@ def test_networks_and_averages_keep_dictionaries_in_files(trees, tmp_path):
         assert other.parse([["he", "glorked"]])[0].upos[1] == "INTJ"
 
 
-def test_commands_take_dictionaries(trees, tmp_path):
-    path, model = tmp_path / "t.conllu", str(tmp_path / "m.npz")
-    write_conllu(trees, path)
-    words, other = tmp_path / "w.tsv", tmp_path / "o.tsv"
-    words.write_text("glorked\tX\t_\t_\tglork\n", encoding="utf-8")
-    other.write_text("glorked\tINTJ\t_\t_\t_\n", encoding="utf-8")
-    text, out = tmp_path / "in.txt", str(tmp_path / "out.conllu")
-    text.write_text("he glorked\n", encoding="utf-8")
-    learn = ["train", str(path), "-o", model, "--model", "biaffine", "--max-iter", "1"]
-    assert main([*learn, "--tags", "upos,lemma", "--dictionary", str(words)]) == 0
-    parse = ["parse", model, str(text), "-o", out]
-    for options, tag in (([], "X"), (["--dictionary", str(other)], "INTJ")):
-        assert main([*parse, "--input", "horizontal", *options]) == 0
-        assert read_conllu(out)[0].upos[1] == tag
+def test_commands_take_dictionaries(trees, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_conllu(trees, "t.conllu")
+    Path("w.tsv").write_text("glorked\tX\t_\t_\tglork\n", encoding="utf-8")
+    Path("o.tsv").write_text("glorked\tINTJ\t_\t_\t_\n", encoding="utf-8")
+    Path("in.txt").write_text("he glorked\n", encoding="utf-8")
+    learn = "train t.conllu -o m.npz --model biaffine --max-iter 1 --tags upos,lemma"
+    assert main([*learn.split(), "--dictionary", "w.tsv"]) == 0
+    parse = "parse m.npz in.txt -o out.conllu --input horizontal"
+    for options, tag in (([], "X"), (["--dictionary", "o.tsv"], "INTJ")):
+        assert main([*parse.split(), *options]) == 0
+        assert read_conllu("out.conllu")[0].upos[1] == tag

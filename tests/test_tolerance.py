@@ -27,12 +27,11 @@ def folder(tmp_path_factory, english):
     """Files that no test changes: sentences 4 and 6 of bad.conllu are invalid."""
     folder, bare = tmp_path_factory.mktemp("tolerance"), [t.with_heads(None) for t in english[:7]]
     write_conllu([english[k] for k in (0, 1, 2, 4, 6)], folder / "five.conllu")
-    for name, trees in (("good", english[:7]), ("bare", bare)):
-        write_conllu(trees, folder / f"{name}.conllu")
-        blocks = (folder / f"{name}.conllu").read_text(encoding="utf-8").split("\n\n")
-        blocks[3], blocks[5] = "# no columns\n1 Dogs", "1\tDogs"
-        bad = "bad" if name == "good" else "bare-bad"
-        (folder / f"{bad}.conllu").write_text("\n\n".join(blocks), encoding="utf-8")
+    write_conllu(english[:7], folder / "good.conllu")
+    for name, trees in (("bad", english[:7]), ("bare-bad", bare)):
+        blocks = [tree.to_conllu() for tree in trees]
+        blocks[3], blocks[5] = "# no columns\n1 Dogs\n\n", "1\tDogs\n\n"
+        (folder / f"{name}.conllu").write_text("".join(blocks), encoding="utf-8")
     save_model(DeterministicSHAG(smoothing=1).fit(english[:80]), folder / "m.npz")
     return folder
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -186,19 +187,11 @@ def read_branches(lines):
         if column < 0:
             heads.append(0)
             continue
-        corner = line[column]
         assert line[column + 1 : column + 4] == "-- "
-        reached = []
-        for step in {",": [1], "`": [-1], "|": [1, -1]}[corner]:
-            other = row + step
-            while 0 <= other < len(lines) and lines[other][column] in "|,`":
-                if lines[other][column] == {1: "`", -1: ","}[step]:
-                    break
-                other += step
-            if 0 <= other < len(lines) and lines[other][column] == "w":
-                reached.append(other + 1)
-        assert len(reached) == 1
-        heads.append(reached[0])
+        cells = "".join(each[column : column + 1] or " " for each in lines)
+        down, up = re.match(r"[|,]+w", cells[row:]), re.match(r"[|`]+w", cells[row::-1])
+        assert bool(down) != bool(up)
+        heads.append(row + down.end() if down else row + 2 - up.end())
     return heads
 
 
