@@ -180,8 +180,7 @@ def open_anew(tmp_path, english):
 
     def open_anew(trees=english[:8], out="out.conllu", source="in.conllu"):
         path = str(tmp_path / source)
-        if trees is not None:
-            write_conllu(trees, path)
+        write_conllu(trees, path)
         stores.append(Store(str(tmp_path / out), [path], partial(read_conllu, path)))
         return Annotation(stores[-1], HangOnRoot())
 

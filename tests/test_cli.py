@@ -76,6 +76,7 @@ from sklearn_shag.treebank import _pieces as _reading
 from sklearn_shag.utils import _parallel as _progress
 from tests.encoders import write_encoder
 from tests.estimators import learned, parameters
+from tests.files import write_files
 from tests.loops import over
 
 MODEL = ("--model", "spectral")
@@ -95,23 +96,26 @@ def stop_servers(monkeypatch):
 def files(tmp_path_factory, english):
     """A folder of treebank files and models, which no test changes."""
     folder = tmp_path_factory.mktemp("files")
-    write_conllu(english[:80], folder / "xx_small-ud-train.conllu")
-    write_conllu(english[80:110], folder / "xx_small-ud-test.conllu")
-    write_conllu(english[80:110], folder / "packed.conllu.gz")
-    write_conllu(english[:20], folder / "few.conllu")
-    model = make_pipeline(TokenFeature("upos"), SpectralSHAG(3)).fit(english[:80])
-    save_model(model, folder / "model.npz")
-    linear = CRFParser(["upos"], n_features=2**12, random_state=0).fit(english[:80])
-    save_model(linear, folder / "linear.npz")
-    write_conllu(model[-1].parse(english[80:110]), folder / "parsed.conllu")
+    train, test = english[:80], english[80:110]
     tagger = Tagger(hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0)
-    tagging = make_pipeline(tagger, DeterministicSHAG()).fit(english[:80])
-    save_model(tagging, folder / "tagging.npz")
-    (folder / "tokens.txt").write_text("Dogs bark .\n", encoding="utf-8")
-    partial = [
-        tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)]) for tree in english[80:110]
-    ]
-    write_conllu(partial, folder / "partial.conllu")
+    models = {
+        "model": make_pipeline(TokenFeature("upos"), SpectralSHAG(3)),
+        "linear": CRFParser(["upos"], n_features=2**12, random_state=0),
+        "tagging": make_pipeline(tagger, DeterministicSHAG()),
+    }
+    for name, model in models.items():
+        save_model(model.fit(train), folder / f"{name}.npz")
+    treebanks = {
+        "xx_small-ud-train.conllu": train,
+        "xx_small-ud-test.conllu": test,
+        "packed.conllu.gz": test,
+        "few.conllu": english[:20],
+        "parsed.conllu": models["model"][-1].parse(test),
+        "partial.conllu": [t.with_heads([t.heads[0], *[-1] * (len(t) - 1)]) for t in test],
+    }
+    for name, trees in treebanks.items():
+        write_conllu(trees, folder / name)
+    write_files(folder, {"tokens.txt": "Dogs bark .\n"})
     return folder
 
 
@@ -370,9 +374,9 @@ class TestNamedTreebank:
     def home(self, monkeypatch, tmp_path, english):
         folder = tmp_path / "home" / "ud-treebanks-v2.15" / "UD_Test-Tiny"
         folder.mkdir(parents=True)
-        write_conllu(english[:60], folder / "te_tiny-ud-train.conllu")
-        write_conllu(english[60:70], folder / "te_tiny-ud-dev.conllu.gz")
-        write_conllu(english[70:100], folder / "te_tiny-ud-test.conllu.gz")
+        parts = {"train": (0, 60), "dev": (60, 70), "test": (70, 100)}
+        for name, part in parts.items():
+            write_conllu(english[slice(*part)], folder / f"te_tiny-ud-{name}.conllu.gz")
         (folder / "README.md").write_text("# Summary\nTiny.\n\nLicense: CC BY 4.0\nGenre: news\n")
         (folder / "LICENSE.txt").write_text("Not looked at.\n")
         monkeypatch.setenv("SKLEARN_SHAG_DATA", str(folder.parent))

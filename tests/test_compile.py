@@ -8,6 +8,7 @@ import pytest
 from sklearn_shag import RefinedSHAG, make_parser_pipeline, save_model
 from sklearn_shag.treebank import DependencyTree, TokenFeature, write_conllu
 from sklearn_shag.utils._kernel_cache import code_folder
+from tests.files import write_files
 from tests.processes import run
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -82,8 +83,8 @@ def test_a_cache_that_cannot_be_written_compiles_nothing(tmp_path, english):
     write_conllu(partial, trees)
     # Of more words than any sentence of the treebank.
     write_conllu([DependencyTree(forms, upos=tags)], tmp_path / "long.conllu")
-    (tmp_path / "text.txt").write_text("Dogs bark. I don't.\n\nIt's 3 o'clock in L.A.\n")
-    (tmp_path / "line.txt").write_text("Dogs bark .\n")
+    text = "Dogs bark. I don't.\n\nIt's 3 o'clock in L.A.\n"
+    write_files(tmp_path, {"text.txt": text, "line.txt": "Dogs bark .\n"})
 
     program = BORROW.format(
         others=str(code_folder()), arguments=["compile", "english", "demo", str(own)]

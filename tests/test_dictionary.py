@@ -4,7 +4,6 @@ import io
 import itertools
 import pickle
 from copy import copy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from sklearn_shag import AveragedParser, BiaffineParser, Tagger, load_model, sav
 from sklearn_shag.cli import main
 from sklearn_shag.network._tags import TagLookup, look_up_tags, open_factors
 from sklearn_shag.treebank import Dictionary, read_conllu, read_dictionary, write_conllu
+from tests.files import write_files
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +135,12 @@ def test_networks_and_averages_keep_dictionaries_in_files(trees, tmp_path):
 def test_commands_take_dictionaries(trees, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_conllu(trees, "t.conllu")
-    Path("w.tsv").write_text("glorked\tX\t_\t_\tglork\n", encoding="utf-8")
-    Path("o.tsv").write_text("glorked\tINTJ\t_\t_\t_\n", encoding="utf-8")
-    Path("in.txt").write_text("he glorked\n", encoding="utf-8")
+    texts = {
+        "w.tsv": "glorked\tX\t_\t_\tglork\n",
+        "o.tsv": "glorked\tINTJ\t_\t_\t_\n",
+        "in.txt": "he glorked\n",
+    }
+    write_files(tmp_path, texts)
     learn = "train t.conllu -o m.npz --model biaffine --max-iter 1 --tags upos,lemma"
     assert main([*learn.split(), "--dictionary", "w.tsv"]) == 0
     parse = "parse m.npz in.txt -o out.conllu --input horizontal"

@@ -3,7 +3,6 @@
 import copy
 import inspect
 import sys
-import warnings
 from contextlib import contextmanager
 
 import numpy as np
@@ -107,16 +106,15 @@ def test_at_any_moment(name, method, fitted, english):
         vars(estimator).update(before)
 
 
+@pytest.mark.filterwarnings("error")
 def test_warnings_that_are_errors(english):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        model = EMSHAG(2, max_iter=1, random_state=0)
-        with pytest.raises(ConvergenceWarning):
-            model.fit(english[:60])
-        with pytest.raises(NotFittedError):
-            model.predict(english[:5])
-        model.set_params(tol=9).fit(english[:30])
-        kept = vars(model).copy()
-        with pytest.raises(ConvergenceWarning):
-            model.set_params(tol=0).fit(english[:60])
+    model = EMSHAG(2, max_iter=1, random_state=0)
+    with pytest.raises(ConvergenceWarning):
+        model.fit(english[:60])
+    with pytest.raises(NotFittedError):
+        model.predict(english[:5])
+    model.set_params(tol=9).fit(english[:30])
+    kept = vars(model).copy()
+    with pytest.raises(ConvergenceWarning):
+        model.set_params(tol=0).fit(english[:60])
     assert is_same({**kept, "tol": 0}, vars(model))

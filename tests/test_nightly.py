@@ -22,6 +22,7 @@ from sklearn_shag.treebank import join_text, read_conllu, read_jsonl, write_conl
 from sklearn_shag.treebank._text import NO_SPACE_BEHIND
 from sklearn_shag.utils import _parallel
 from sklearn_shag.utils._io import write_resumable
+from tests.files import write_files
 from tests.loops import over
 from tests.test_cli import assert_valid
 from tests.test_streaming import read_at_once
@@ -290,11 +291,9 @@ def test_text_in_another_language_is_told(run, tmp_path, monkeypatch, bundled):
     """Once for each file, over its pieces and workers; never of few words."""
     monkeypatch.setattr(_parse, "GROUP", 100)
     french = "Nous avons vu leurs enfants manger du pain chaud pendant toute la matinée.\n" * 20
-    (tmp_path / "english.txt").write_text("The cat is on the table, and dogs sleep.\n" * 30)
-    (tmp_path / "fr.txt").write_text(french)
-    (tmp_path / "few.txt").write_text(french[:1000])
-    (tmp_path / "dir").mkdir()
-    (tmp_path / "dir" / "fr.txt").write_text(french)
+    own = "The cat is on the table, and dogs sleep.\n" * 30
+    texts = {"english.txt": own, "fr.txt": french, "few.txt": french[:1000], "dir/fr.txt": french}
+    write_files(tmp_path, texts)
     given = ["english.txt", "fr.txt", "few.txt", "dir", "--input", "lines", "-o", "out"]
     for workers in ("1", "2"):
         status, _, err = run(*given, "--n-jobs", workers)

@@ -498,8 +498,7 @@ def test_an_answer_that_takes_too_long_is_given_up(serve):
 
 def test_concurrent_answers_are_those_one_by_one(serve, english):
     address = serve(confidence=True) + "/process"
-    texts = [" ".join(tree.forms) for tree in english[:40]]
-    fields = [ALL | {"data": text} for text in texts]
+    fields = [ALL | {"data": " ".join(tree.forms)} for tree in english[:40]]
     serial = [ask(address, each) for each in fields]
     assert all(status == 200 for status, _ in serial)
     with ThreadPoolExecutor(8) as threads:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sklearn_shag.datasets import load_english
+from tests.files import write_files
 from tests.test_architecture import load_script
 
 DOC = Path(__file__).parent.parent / "doc"
@@ -29,13 +30,13 @@ PAGE = """<!DOCTYPE html>
 @pytest.fixture
 def site(tmp_path):
     """A site of one page, with all that it names, and a template that is none."""
-    (tmp_path / "index.html").write_text(PAGE)
-    (tmp_path / "figure.svg").write_text("<svg/>")
-    (tmp_path / "style.css").write_text(
-        "body {background: url(figure.svg)} a {content: url(data:)}"
-    )
-    (tmp_path / "_static").mkdir()
-    (tmp_path / "_static" / "macros.html").write_text('<script src="{{ pathto() }}"></script>')
+    texts = {
+        "index.html": PAGE,
+        "figure.svg": "<svg/>",
+        "style.css": "body {background: url(figure.svg)} a {content: url(data:)}",
+        "_static/macros.html": '<script src="{{ pathto() }}"></script>',
+    }
+    write_files(tmp_path, texts)
     return tmp_path
 
 
@@ -114,18 +115,20 @@ def looked_at(tmp_path_factory):
     if shutil.which("chromium") is None:
         pytest.skip("needs Chromium")
     site, said = tmp_path_factory.mktemp("site"), []
-    (site / "style.css").touch()
-    (site / "guide").mkdir()
-    (site / "figure.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9"/>')
     fraction = "<math><mfrac><mi>a</mi><mi>b</mi></mfrac></math>"
-    (site / "fine.html").write_text(f"{PAGE}{fraction}<pre style='overflow-x: auto'>{'wide' * 99}")
     flat = '<math><mfrac style="display: contents"><mi>a</mi><mi>b</mi></mfrac></math>'
-    (site / "broken.html").write_text(
-        f'{PAGE}{flat}<img src="missing.svg"><script src="https://cdn.org/a.js"></script>'
-        '<div style="width: 1000px"><p>wide</p></div>'
-    )
-    for name in ("network", "a", "b", "c"):
-        (site / "guide" / f"{name}.html").write_text(PAGE.replace("figure.svg", "../figure.svg"))
+    inner = [f"guide/{name}.html" for name in ("network", "a", "b", "c")]
+    texts = {
+        "style.css": "",
+        "figure.svg": '<svg xmlns="http://www.w3.org/2000/svg" width="9"/>',
+        "fine.html": f"{PAGE}{fraction}<pre style='overflow-x: auto'>{'wide' * 99}",
+        "broken.html": (
+            f'{PAGE}{flat}<img src="missing.svg"><script src="https://cdn.org/a.js"></script>'
+            '<div style="width: 1000px"><p>wide</p></div>'
+        ),
+        **dict.fromkeys(inner, PAGE.replace("figure.svg", "../figure.svg")),
+    }
+    write_files(site, texts)
     for order in ("abc", "ab"):
         names = [*order, "network", "c"]
         links = "".join(f'<li><a href="guide/{name}.html">{name}</a></li>' for name in names)
@@ -178,8 +181,7 @@ def test_prose_that_reads_as_translated_is_found(tmp_path):
         "phrase.rst": "It learns from heads here and there.\n",
         "long.md": f"First.\n\n{long}\n\n```sh\n{long}\n```\n",
     }
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    write_files(tmp_path, texts)
     result = run_script("check_prose.py", *tmp_path.iterdir())
     assert result.returncode == 1, result.stderr
     lines = [line for line in result.stdout.splitlines() if "damn" not in line]
