@@ -93,9 +93,12 @@ def draw_change(rng, trees):
     """Draw the name of a method of Annotation, and its arguments."""
     at = rng.randrange(rng.choice([len(trees), min(5, len(trees))]))
     word, k = {"word": rng.randint(1, len(trees[at]))}, {"character": rng.randint(1, 4)}
-    changes = [("answer", at, draw_answers(rng, trees[at]))] * 12
-    changes += [("undo", None, {}), ("undo", at, {}), ("redo", {}), ("split", at, word | k)] * 2
-    changes += [("split", at, word), ("join", at, {}), *[("join", at, word)] * 3]
+    changes = [
+        *[("answer", at, draw_answers(rng, trees[at]))] * 12,
+        *[("undo", None, {}), ("undo", at, {}), ("redo", {}), ("split", at, word | k)] * 2,
+        *[("split", at, word), ("join", at, {})],
+        *[("join", at, word)] * 3,
+    ]
     return rng.choice(changes)
 
 
@@ -208,9 +211,9 @@ def serve(open_anew, models):
 def ask(address, request, content=None, status=200, key="key"):
     """Send a request, and return the answer."""
     method, _, path = request.partition(" ")
-    body = content if isinstance(content, bytes) else json.dumps(content).encode()
-    options = {"data": body} if content is not None else {}
-    options |= {"method": method, "headers": {"X-Key": key}}
+    if not isinstance(content, bytes | None):
+        content = json.dumps(content).encode()
+    options = {"data": content, "method": method, "headers": {"X-Key": key}}
     found, headers, answer = test_serve.see(address + path, **options)
     assert str(found) in str(status), (found, answer)
     assert not any("access-control" in name.lower() for name in headers)
@@ -219,10 +222,14 @@ def ask(address, request, content=None, status=200, key="key"):
 
 
 LISTED = {"index", "id", "sent_id", "text", "checked", "marked", "expected_errors"}
-SENTENCE = {"index", "id", "version", "sent_id", "text", "checked", "note", "tokens"}
-SENTENCE |= {"multiword_tokens", "empty_nodes"}
-TOKEN = {"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "known", "given"}
-TOKEN |= {"probability", "alternatives", "relations", "marked", "likely"}
+SENTENCE = {
+    *("index", "id", "version", "sent_id", "text", "checked", "note", "tokens"),
+    *("multiword_tokens", "empty_nodes"),
+}
+TOKEN = {
+    *("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "known", "given"),
+    *("probability", "alternatives", "relations", "marked", "likely"),
+}
 FORM = ENHANCED.replace("4:punct", "8:dep|4:punct").replace("2\t,", "2\t,,")  # not sorted
 TAGS = ["upos", "xpos", "feats", "lemma"]
 

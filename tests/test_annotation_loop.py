@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -245,13 +246,6 @@ def test_what_is_given_is_kept(run, files, english):
             assert forget_heads(own).deprels == own.deprels == tree.deprels
     again = read_conllu("next.conllu")
     assert [forget_guesses(tree) or tree for tree in again] != again
-    write_conllu(again, "again.conllu")
-    assert (files / "again.conllu").read_bytes() == (files / "next.conllu").read_bytes()
-    edited = with_tags(again[0], {"upos": ("X", *again[0].upos[1:])})
-    write_conllu([edited, *again[1:]], "again.conllu")
-    before, after = ((files / f"{n}.conllu").read_bytes().split(b"\r\n") for n in ("next", "again"))
-    (line,) = [line for own, line in zip(before, after, strict=True) if line != own]
-    assert line.split(b"\t")[3] == b"X"
 
 
 def test_training_on_guesses_alone(run, files, capsys):
@@ -270,14 +264,12 @@ def test_heads_in_sentences(run, files):
     options = "raw.txt --input horizontal --json"
     ask = f"suggest model.npz {options} -n"
     every = json.loads(run(f"{ask} 9999"))["suggestions"]
-    expected = {}
-    for row in every:
-        if row["probability"] < 0.9:
-            expected.setdefault(row["sentence"], []).append(row)
-    doubts = {s: sum(1 - row["probability"] for row in rows) for s, rows in expected.items()}
-    best = sorted(doubts, key=doubts.get, reverse=True)[:2]
+    doubtful, doubts = [row for row in every if row["probability"] < 0.9], Counter()
+    for row in doubtful:
+        doubts[row["sentence"]] += 1 - row["probability"]
     found = json.loads(run(f"{ask} 2 --by heads-in-sentences"))["suggestions"]
-    assert found == [row for s in best for row in expected[s]]
+    best = [s for s, _ in doubts.most_common(2)]
+    assert found == [row for s in best for row in doubtful if row["sentence"] == s]
 
 
 def test_sentences_are_not_asked_for_twice(run, files):

@@ -272,8 +272,10 @@ def record(method, trees, n_tokens=None):
 
 
 # Names of others that classes define: of scikit-learn, and of IPython.
-OF_OTHERS = {"_abc_impl", "_parameter_constraints", "_repr_html_", "_sklearn_auto_wrap_output_keys"}
-OF_OTHERS |= {"_doc_link_module", "_doc_link_template"}
+OF_OTHERS = {
+    *("_abc_impl", "_parameter_constraints", "_repr_html_", "_sklearn_auto_wrap_output_keys"),
+    *("_doc_link_module", "_doc_link_template"),
+}
 
 
 def list_hooks():
@@ -362,8 +364,10 @@ def test_folders_import_no_private_module_of_another():
 
 def test_what_a_folder_names_is_public_or_shared():
     """What an ``__init__.py`` names is in ``__all__``, or another folder of the package uses it."""
-    private = ("utils", "encoding", "lexical", "induction", "conditional", "ensembles")
-    private += ("model_files", "documents", "annotation", "cli")
+    private = {
+        *("utils", "encoding", "lexical", "induction", "conditional", "ensembles"),
+        *("model_files", "documents", "annotation", "cli"),
+    }
     for name in ["sklearn_shag", *(f"sklearn_shag.{f}" for f in FOLDERS)]:
         module = importlib.import_module(name)
         named = {

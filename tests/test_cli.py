@@ -80,8 +80,19 @@ from tests.files import write_files
 from tests.loops import over
 
 MODEL = ("--model", "spectral")
-COMMANDS = ["demo", "train", "parse", "suggest", "check", "evaluate", "draw", "info", "compile"]
-COMMANDS += ["serve", "annotate"]
+COMMANDS = [
+    "demo",
+    "train",
+    "parse",
+    "suggest",
+    "check",
+    "evaluate",
+    "draw",
+    "info",
+    "compile",
+    "serve",
+    "annotate",
+]
 
 
 def stop_servers(monkeypatch):
@@ -377,8 +388,8 @@ class TestNamedTreebank:
         parts = {"train": (0, 60), "dev": (60, 70), "test": (70, 100)}
         for name, part in parts.items():
             write_conllu(english[slice(*part)], folder / f"te_tiny-ud-{name}.conllu.gz")
-        (folder / "README.md").write_text("# Summary\nTiny.\n\nLicense: CC BY 4.0\nGenre: news\n")
-        (folder / "LICENSE.txt").write_text("Not looked at.\n")
+        about = "# Summary\nTiny.\n\nLicense: CC BY 4.0\nGenre: news\n"
+        write_files(folder, {"README.md": about, "LICENSE.txt": "Not looked at.\n"})
         monkeypatch.setenv("SKLEARN_SHAG_DATA", str(folder.parent))
         monkeypatch.chdir(tmp_path)
         return folder.parent

@@ -31,6 +31,7 @@ from sklearn_shag.datasets import (
 )
 from sklearn_shag.datasets._parsers import PARSERS, NamedParser
 from sklearn_shag.treebank import TokenFeature, write_conllu
+from tests.files import write_files
 from tests.loops import over
 from tests.test_cli import assert_valid
 from tests.test_serve import serving
@@ -45,8 +46,8 @@ class TestLoadEnglish:
         assert f"{len(english)} English sentences ({n_tokens} tokens)" in text
         assert f"The mean length is {n_tokens / len(english):.1f} tokens" in text
         n_crossing = sum(not tree.is_projective for tree in english)
-        words = {0: "No", 1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five"}
-        assert f"{words[n_crossing]} trees are non-projective" in text
+        number = ["No", "One", "Two", "Three", "Four", "Five"][n_crossing]
+        assert f"{number} trees are non-projective" in text
 
     def test_return_x_y(self, english):
         X, y = load_english(return_X_y=True)
@@ -194,9 +195,7 @@ def no_network(monkeypatch):
 
 
 def put(folder, **splits):
-    folder.mkdir(parents=True)
-    for split, text in splits.items():
-        (folder / f"te_tiny-ud-{split}.conllu").write_text(text, encoding="utf-8")
+    write_files(folder, {f"te_tiny-ud-{split}.conllu": text for split, text in splits.items()})
 
 
 def forms_of(treebank):
@@ -234,7 +233,7 @@ class TestFolderThatIsThere:
     def test_several_files_of_a_split_and_compressed_ones(self, tmp_path, english):
         """Where a file is there unpacked, too, that alone is read."""
         folder = tmp_path / "UD_Test-Tiny"
-        put(folder)
+        folder.mkdir()
         names = ["te_c-ud-train.conllu", "te_a-ud-train.conllu", "te-ud-test.conllu.gz"]
         for tree, name in zip(english, names, strict=False):
             write_conllu([tree], folder / name)

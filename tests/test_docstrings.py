@@ -22,8 +22,11 @@ IGNORED_OF_FUNCTIONS = IGNORED | {"ES01"}
 IGNORED_OF_MEMBERS = IGNORED_OF_FUNCTIONS | {"SA01", "EX01"}
 
 
-IGNORED_OF = dict.fromkeys(PUBLIC, IGNORED_OF_FUNCTIONS) | dict.fromkeys(CLASSES, IGNORED)
-IGNORED_OF |= dict.fromkeys(MEMBERS, IGNORED_OF_MEMBERS)
+IGNORED_OF = {
+    **dict.fromkeys(PUBLIC, IGNORED_OF_FUNCTIONS),
+    **dict.fromkeys(CLASSES, IGNORED),
+    **dict.fromkeys(MEMBERS, IGNORED_OF_MEMBERS),
+}
 
 
 def test_docstrings_are_valid():

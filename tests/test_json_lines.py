@@ -104,9 +104,11 @@ def test_wrong_dicts_are_refused():
 
 def test_wrong_lines_are_named_by_file_and_line(tmp_path):
     good = json.dumps({"form": ["Dogs"]})
-    wrong = [json.dumps(content) for content, _ in WRONG.values()]
-    wrong += ["1\tDogs", "{", "7", '{"form": ["\\ud800"]}', "[" * 10**5, '{"sentences": 3}']
-    wrong += ['{"id": 1, "sentences": [3]}', '{"id": 1, "sentences": [{"sent_id": 3}]}']
+    wrong = [
+        *(json.dumps(content) for content, _ in WRONG.values()),
+        *("1\tDogs", "{", "7", '{"form": ["\\ud800"]}', "[" * 10**5, '{"sentences": 3}'),
+        *('{"id": 1, "sentences": [3]}', '{"id": 1, "sentences": [{"sent_id": 3}]}'),
+    ]
     path = tmp_path / "trees.jsonl"
     for line in wrong:
         path.write_text(f"\n{good}\n{line}\n{good}")

@@ -386,8 +386,13 @@ def test_any_server_by_the_standard(served):
 
     def call(body=b"", **environ):
         found = []
-        given = {"wsgi.input": io.BytesIO(body), "PATH_INFO": "/process"}
-        given |= {"SCRIPT_NAME": "", "QUERY_STRING": ""} | environ
+        given = {
+            "wsgi.input": io.BytesIO(body),
+            "PATH_INFO": "/process",
+            "SCRIPT_NAME": "",
+            "QUERY_STRING": "",
+            **environ,
+        }
         setup_testing_defaults(given)
         answer = app(given, lambda status, headers, error=None: found.append(status))
         found += list(answer)
@@ -536,8 +541,9 @@ def test_the_process_finishes_what_is_under_way(number):
         line = process.stdout.readline().decode()
         server = re.fullmatch(r"english: (http://127\.0\.0\.1:\d+)\n", line)[1]
         form = urlencode(ALL | {"data": TEXT}).encode()
-        head = b"POST /process HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-        head += f"Content-Length: {len(form)}\r\n\r\n".encode()
+        head = (
+            f"POST /process HTTP/1.1\r\nContent-Type: {FORM}\r\nContent-Length: {len(form)}\r\n\r\n"
+        ).encode()
         sent = {b"": False, head + form[:-1]: False, b"GET /models HTT": False, head + form: True}
         with ThreadPoolExecutor(20) as threads:
             # All threads that answer have work, so that the rest has to wait.
@@ -569,10 +575,12 @@ def tell(environ, start_response):
     return app(environ, lambda status, headers: start_response(status, headers + worker))
 """
     (tmp_path / "told.py").write_text(code)
-    command = [sys.executable, "-m", "gunicorn", "told:tell", "--bind", "127.0.0.1:0"]
-    command += ["--workers", "2", "--threads", "8", "--preload", "--chdir", str(tmp_path)]
-    # Newer ones have a socket, in the home folder.
-    command += ["--no-control-socket"] * ("control_socket" in config.Config().settings)
+    command = [
+        *(sys.executable, "-m", "gunicorn", "told:tell", "--bind", "127.0.0.1:0"),
+        *("--workers", "2", "--threads", "8", "--preload", "--chdir", str(tmp_path)),
+        # Newer ones have a socket, in the home folder.
+        *["--no-control-socket"] * ("control_socket" in config.Config().settings),
+    ]
     with (
         subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process,
         ExitStack() as end,

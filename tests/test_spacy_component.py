@@ -141,8 +141,9 @@ def test_no_more_documents_wait_than_a_batch_has(monkeypatch, bundled):
     # Of long documents, fewer than a batch are split at once.
     monkeypatch.setattr("sklearn_shag.documents._spacy.CHUNK", 100)
     kind = type(bundled.steps[0][1])
-    find = {"autospec": True, "side_effect": kind._find_ends}
-    with mock.patch.object(kind, "_find_ends", **find) as called:
+    with mock.patch.object(
+        kind, "_find_ends", autospec=True, side_effect=kind._find_ends
+    ) as called:
         assert len(list(nlp.pipe([TEXT] * 20))) == 20
     sizes = [len(call.args[1]) for call in called.call_args_list]
     assert len(sizes) > 5

@@ -56,8 +56,11 @@ class TestEquality:
         names = ("forms", "heads", "lemmas", "upos", "xpos", "feats", "deprels", "symbols")
         columns = {name: getattr(tree, name) for name in names}
         assert DependencyTree(**columns) == tree
-        changes = [{name: list("wxyz")} for name in names if name != "heads"]
-        changes += [{"heads": [0, 1, 1, 1]}, *({name: None} for name in names[1:-1])]
+        changes = [
+            *({name: list("wxyz")} for name in names if name != "heads"),
+            *({name: None} for name in names[1:-1]),
+            {"heads": [0, 1, 1, 1]},
+        ]
         assert tree not in [DependencyTree(**columns | change) for change in changes]
 
     def test_other_types(self, tree):
