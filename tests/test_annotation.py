@@ -231,7 +231,6 @@ TOKEN = {
     *("probability", "alternatives", "relations", "marked", "likely"),
 }
 FORM = ENHANCED.replace("4:punct", "8:dep|4:punct").replace("2\t,", "2\t,,")  # not sorted
-TAGS = ["upos", "xpos", "feats", "lemma"]
 
 
 @over("by", ["order", "heads-in-sentences", "sentences"])
@@ -259,7 +258,7 @@ def test_the_interface_describes_sentences(serve, english, by):
     assert call("GET /sentences/2") | {"freed": []} == found
     assert [token["known"] for token in found["tokens"]] == [True, True, *[False] * 7]
     for token in found["tokens"]:
-        assert token["given"] == TAGS + ["deprel"] * token["known"]
+        assert token["given"] == ["upos", "xpos", "feats", "lemma", *["deprel"] * token["known"]]
         for rows in (token["alternatives"], token["relations"]):
             shares = [share for _, share in rows]
             assert shares == sorted(shares, reverse=True)

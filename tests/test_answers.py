@@ -231,7 +231,6 @@ def test_probabilities_of_trees_among_those_that_are_allowed(crf, english):
     copies = [sentence] * len(trees)
     found = crf.predict_tree_proba(copies, trees, allowed=[allowed] * len(trees))
     assert_allclose(found, probabilities)
-    assert_allclose(found.sum(), 1)
     share = crf.predict_tree_proba(copies[:1], [known])
     assert_allclose(crf.predict_tree_proba(copies, trees), probabilities * share)
 

@@ -102,9 +102,11 @@ def test_a_cache_that_cannot_be_written_compiles_nothing(tmp_path, english):
         ["parse", "english", tmp_path / "line.txt", "--input", "horizontal"],
     ]
     for model in ("english", own):
-        calls += [["parse", model, trees, *way.split()] for way in WAYS]
-        calls += [["suggest", model, trees, "--by", by] for by in ("arcs", "sentences", "trees")]
-        calls.append(["parse", model, tmp_path / "long.conllu", "--confidence"])
+        calls += [
+            *(["parse", model, trees, *way.split()] for way in WAYS),
+            *(["suggest", model, trees, "--by", by] for by in ("arcs", "sentences", "trees")),
+            ["parse", model, tmp_path / "long.conllu", "--confidence"],
+        ]
     folder.chmod(0o555)
     try:
         text = "\n".join("\t".join(map(str, call)) for call in calls)
@@ -138,8 +140,8 @@ WAYS = [
 
 @pytest.mark.exhaustive
 def test_all_has_every_kernel_of_models(tmp_path):
-    program = BORROW.format(others=str(code_folder()), arguments=["compile", "--all"])
-    program += """
+    compile_all = BORROW.format(others=str(code_folder()), arguments=["compile", "--all"])
+    look = """
 import importlib, pkgutil
 import sklearn_shag
 from sklearn_shag.utils._kernel import Kernel
@@ -152,7 +154,7 @@ for info in pkgutil.walk_packages(sklearn_shag.__path__, "sklearn_shag."):
                 if each.__module__ == info.name and not each.dispatcher.signatures:
                     print("left", name)
 """
-    printed = run_with_cache(tmp_path, program).splitlines()
+    printed = run_with_cache(tmp_path, compile_all + look).splitlines()
     left = [line for line in printed if line.startswith("left")]
     # Of functions for sequences and operators, which no model calls.
     assert left == ["left _signed_log_values", "left _linearise_trees"]

@@ -268,8 +268,7 @@ class TestDownload:
         return tmp_path / "home"
 
     def fetch(self, home, **options):
-        options = {"progressbar": False, **options}
-        return fetch_treebank("UD_Test-Tiny", data_home=home, **options)
+        return fetch_treebank("UD_Test-Tiny", data_home=home, progressbar=False, **options)
 
     def test_success(self, served, home):
         treebank = self.fetch(home)

@@ -17,11 +17,6 @@ from tests.files import write_files
 
 
 @pytest.fixture(scope="module")
-def trees(english):
-    return english[:60]
-
-
-@pytest.fixture(scope="module")
 def tagger(trees):
     return Tagger(["upos", "feats", "lemma"], max_iter=3, random_state=0).fit(trees)
 

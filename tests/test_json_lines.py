@@ -97,9 +97,8 @@ WRONG = {
 
 
 def test_wrong_dicts_are_refused():
-    cases = [(content, message) for content, message in WRONG.values()]
     errors = (KeyError, TypeError, ValueError)
-    assert not not_refused(cases, DependencyTree.from_dict, errors)
+    assert not not_refused(WRONG.values(), DependencyTree.from_dict, errors)
 
 
 def test_wrong_lines_are_named_by_file_and_line(tmp_path):

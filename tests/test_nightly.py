@@ -252,7 +252,6 @@ def test_equal_ids_get_numbers(run, tmp_path, monkeypatch, workers):
     assert [tree.document for tree in read_conllu(io.StringIO(out))] == ["b", "b_2"]
 
 
-ENDS = ["", "\n", " ", "\n\n", "\u3000"]
 WORDS = "Dogs bark. Cats sleep, I think. "
 
 
@@ -261,7 +260,12 @@ WORDS = "Dogs bark. Cats sleep, I think. "
 def test_documents_are_valid_and_exact(run, tmp_path, monkeypatch, form, size):
     """Level 2 of the official validator passes, and the text of each document comes back."""
     begins, middles = ["", "\n\n", " " * 300], [WORDS, WORDS * 8, f"{WORDS}\n\n{WORDS}" * 4]
-    texts = [a + b.strip() + c for a in begins for b in middles for c in ENDS]
+    texts = [
+        a + b.strip() + c
+        for a in begins
+        for b in middles
+        for c in ("", "\n", " ", "\n\n", "\u3000")
+    ]
     if form == "jsonl":
         write_lines(tmp_path / "in.jsonl", dict(enumerate(texts)))
     else:

@@ -359,7 +359,6 @@ def damage(path, place, change, save=np.savez):
 
 ATTRIBUTES = "attributes"
 GROWS = "indptr must grow from 0 to the number of trigrams, "
-FROZEN = {"class": "FrozenEstimator", "key": "model/estimators/0/1"}
 # Where a model is changed, how, and what is said of it.
 WRONG = {
     "small": [
@@ -444,7 +443,11 @@ WRONG = {
         ((ATTRIBUTES, "named_estimators_"), None, "damaged: "),
         ((ATTRIBUTES, "named_estimators_"), {"dict": {"member": 5}}, "damaged: "),
         ((ATTRIBUTES, "named_estimators_", "dict", "member", ATTRIBUTES), {}, "damaged: "),
-        ((ATTRIBUTES, "named_estimators_", "dict", "member"), FROZEN, "damaged: "),
+        (
+            (ATTRIBUTES, "named_estimators_", "dict", "member"),
+            {"class": "FrozenEstimator", "key": "model/estimators/0/1"},
+            "damaged: ",
+        ),
         ("named_estimators_/0/operators_/A", lambda array: array[:-1], "damaged: "),
     ],
     "feature": [

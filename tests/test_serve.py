@@ -314,8 +314,7 @@ def test_what_is_refused_of_trees(serve, served):
 
 def test_methods(serve):
     address = serve()
-    status, headers, body = see(f"{address}/health")
-    assert (status, body) == (200, b"The models are ready.\n")
+    assert see(f"{address}/health")[2] == b"The models are ready.\n"
     for path in ("/", "/health", "/models", f"/process?{urlencode(ALL | {'data': TEXT})}"):
         status, headers, body = see(address + path)
         again = see(address + path, method="HEAD")
@@ -533,10 +532,12 @@ def test_a_client_that_leaves_is_no_error(serve, capsys):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_process_finishes_what_is_under_way(number):
     command = [sys.executable, "-m", "sklearn_shag", "serve", "english", "--port", "0"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    # Processes in the background of a shell ignore SIGINT, and so would this one.
-    pipes["preexec_fn"] = lambda: signal.signal(number, signal.SIG_DFL)
-    with subprocess.Popen(command, **pipes) as process, ExitStack() as stack:
+    options = {
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE},
+        # Processes in the background of a shell ignore SIGINT, and so would this one.
+        "preexec_fn": lambda: signal.signal(number, signal.SIG_DFL),
+    }
+    with subprocess.Popen(command, **options) as process, ExitStack() as stack:
         stack.callback(process.kill)  # if the test fails
         line = process.stdout.readline().decode()
         server = re.fullmatch(r"english: (http://127\.0\.0\.1:\d+)\n", line)[1]

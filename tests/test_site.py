@@ -43,8 +43,9 @@ def site(tmp_path):
 def run_script(name, *arguments, **environment):
     """Run a script of the folder doc."""
     command = [sys.executable, DOC / name, *arguments]
-    environment = os.environ | environment
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | environment
+    )
 
 
 def test_a_whole_page_passes(site):

@@ -13,12 +13,10 @@ from sklearn_shag.treebank import DependencyTree, read_conllu
 from tests.files import write_files
 from tests.loops import over
 
-LINE = "1\t{}\t_\tX\t_\t_\t0\troot\t_\t_\n"
-
 
 def text(*words):
     """A treebank with one sentence a word."""
-    return "\n".join(map(LINE.format, words))
+    return "\n".join(f"1\t{word}\t_\tX\t_\t_\t0\troot\t_\t_\n" for word in words)
 
 
 def forms(trees):

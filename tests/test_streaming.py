@@ -211,9 +211,6 @@ def test_a_bad_sentence_stops_or_is_passed_on(folder, english, command, monkeypa
     assert len(read_conllu(io.StringIO(out))) == 120
 
 
-MODEL = ("--model", "spectral")
-
-
 @over("size", [1, 7, 1000])
 @over(
     ("model", "options"),
@@ -241,7 +238,10 @@ def test_training_on_a_pipe_with_a_name(folder, capsys, monkeypatch):
     writer = threading.Thread(target=pipe.write_bytes, args=[text], daemon=True)
     writer.start()
     for source, target in (("pipe.conllu", "piped.npz"), ("in.conllu", "read.npz")):
-        assert main(["train", str(folder / source), "-o", str(folder / target), *MODEL]) == 0
+        assert (
+            main(["train", str(folder / source), "-o", str(folder / target), "--model", "spectral"])
+            == 0
+        )
         assert "from 60 sentences" in capsys.readouterr().out
     writer.join()
     assert read_without_card(folder / "piped.npz") == read_without_card(folder / "read.npz")
@@ -291,16 +291,15 @@ def started(folder, text, workers):
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "from sklearn_shag.cli import main; sys.exit(main(sys.argv[1:]))"
     )
-    arguments = str(folder / "model.npz"), "-", "--n-jobs", workers
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    command = [sys.executable, "-c", program, "parse", *arguments]
+    command = [sys.executable, "-c", program, "parse", "model.npz", "-", "--n-jobs", workers]
 
     def feed():
         with contextlib.suppress(BrokenPipeError):
             while True:
                 process.stdin.write(text)
 
-    with subprocess.Popen(command, **pipes, bufsize=0) as process:
+    with subprocess.Popen(command, **pipes, bufsize=0, cwd=folder) as process:
         feeder, killer = threading.Thread(target=feed), threading.Timer(120, process.kill)
         feeder.start()
         killer.start()  # rather than wait for ever
