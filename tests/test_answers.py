@@ -58,8 +58,7 @@ def short(parser, english):
 
 @pytest.fixture(scope="module")
 def crf(english):
-    settings = {"n_features": 2**12, "random_state": 0, "calibrate": False}
-    return CRFParser(["upos"], **settings).fit(english[:200])
+    return CRFParser(["upos"], n_features=2**12, calibrate=False, random_state=0).fit(english[:200])
 
 
 def enumerate_trees(parser, sentence, allowed=None):
@@ -319,8 +318,9 @@ class TestForest:
             assert run.call_count == 4  # Z once, and the given trees twice
 
     def test_networks_read_once(self, english):
-        settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
-        model = BiaffineParser(tags=("upos", "xpos", "lemma"), **settings).fit(english[:40])
+        model = BiaffineParser(
+            tags=("upos", "xpos", "lemma"), hidden_layer_sizes=[4], max_iter=1, random_state=0
+        ).fit(english[:40])
         text, read = [tree.with_heads(None) for tree in english[40:50]], _biaffine.read_sentences
         with (
             mock.patch.object(_biaffine, "read_sentences", wraps=read) as for_trees,

@@ -173,8 +173,10 @@ def test_settings(english, bundled):
 
 
 def save_small(english, path, **card):
-    small = {"hidden_layer_sizes": [4], "max_iter": 1, "calibrate": False, "random_state": 0}
-    save_model(BiaffineParser(tags="upos", **small).fit(english[:40]), path, card=card)
+    parser = BiaffineParser(
+        tags="upos", hidden_layer_sizes=[4], max_iter=1, calibrate=False, random_state=0
+    )
+    save_model(parser.fit(english[:40]), path, card=card)
 
 
 @pytest.mark.parametrize("used", [False, True])
