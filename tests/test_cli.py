@@ -598,8 +598,7 @@ class TestSuggest:
         chosen = ("--by", "sentences", "-n", "3")
         table = run("suggest", model, partial, *chosen)
         assert run("suggest", model, partial, *chosen, "-o", out) == table
-        places = [int(line.split("\t")[1]) - 1 for line in table.splitlines()[1:]]
-        places.sort()
+        places = sorted(int(line.split("\t")[1]) - 1 for line in table.splitlines()[1:])
         expected = load_model(model)[-1].parse([trees[s] for s in places], keep_heads=True)
         assert read_conllu(out) == expected
         n_unknown = sum(np.count_nonzero(trees[s].heads == -1) for s in places)

@@ -131,10 +131,9 @@ def looked_at(tmp_path_factory):
     }
     write_files(site, texts)
     for order in ("abc", "ab"):
-        names = [*order, "network", "c"]
-        links = "".join(f'<li><a href="guide/{name}.html">{name}</a></li>' for name in names)
+        rows = (f'<li><a href="guide/{n}.html">{n}</a></li>' for n in (*order, "network", "c"))
         own = '<li><a href="fine.html">module.SpectralSHAG</a></li>'
-        (site / "search.html").write_text(f'<ul id="search-results">{links}{own}</ul>')
+        (site / "search.html").write_text(f'<ul id="search-results">{"".join(rows)}{own}</ul>')
         said.append(run_script("look.py", site))
         (site / "broken.html").unlink(missing_ok=True)
     assert [(each.returncode, each.stderr) for each in said] == [(1, ""), (0, "")]
