@@ -383,9 +383,8 @@ class TestNamedTreebank:
     def home(self, monkeypatch, tmp_path, english):
         folder = tmp_path / "home" / "ud-treebanks-v2.15" / "UD_Test-Tiny"
         folder.mkdir(parents=True)
-        parts = {"train": (0, 60), "dev": (60, 70), "test": (70, 100)}
-        for name, part in parts.items():
-            write_conllu(english[slice(*part)], folder / f"te_tiny-ud-{name}.conllu.gz")
+        for name, (begin, end) in {"train": (0, 60), "dev": (60, 70), "test": (70, 100)}.items():
+            write_conllu(english[begin:end], folder / f"te_tiny-ud-{name}.conllu.gz")
         about = "# Summary\nTiny.\n\nLicense: CC BY 4.0\nGenre: news\n"
         write_files(folder, {"README.md": about, "LICENSE.txt": "Not looked at.\n"})
         monkeypatch.setenv("SKLEARN_SHAG_DATA", str(folder.parent))

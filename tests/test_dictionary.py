@@ -130,12 +130,14 @@ def test_networks_and_averages_keep_dictionaries_in_files(trees, tmp_path):
 def test_commands_take_dictionaries(trees, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_conllu(trees, "t.conllu")
-    texts = {
-        "w.tsv": "glorked\tX\t_\t_\tglork\n",
-        "o.tsv": "glorked\tINTJ\t_\t_\t_\n",
-        "in.txt": "he glorked\n",
-    }
-    write_files(tmp_path, texts)
+    write_files(
+        tmp_path,
+        {
+            "w.tsv": "glorked\tX\t_\t_\tglork\n",
+            "o.tsv": "glorked\tINTJ\t_\t_\t_\n",
+            "in.txt": "he glorked\n",
+        },
+    )
     learn = "train t.conllu -o m.npz --model biaffine --max-iter 1 --tags upos,lemma"
     assert main([*learn.split(), "--dictionary", "w.tsv"]) == 0
     parse = "parse m.npz in.txt -o out.conllu --input horizontal"

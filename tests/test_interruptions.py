@@ -3,7 +3,6 @@
 import copy
 import inspect
 import sys
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -33,29 +32,28 @@ METHODS = [
 ]
 
 
-@contextmanager
-def interrupted(at=None, error=KeyboardInterrupt):
-    """List calls and returns of the package's own functions, and raise an error in one of them."""
-    moments = []
+class Interrupter:
+    """Counts the calls of the package's own functions, and raises an error in one of them."""
 
-    def profile(frame, event, _):
+    def __init__(self, at=None, error=KeyboardInterrupt):
+        self.at, self.error, self.n_calls = at, error, 0
+
+    def __enter__(self):
+        sys.setprofile(self._profile)
+        return self
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+
+    def _profile(self, frame, event, _):
         is_own = frame.f_globals.get("__name__", "").startswith("sklearn_shag.")
         # Where a generator is closed before its end, Python itself would lose the error.
-        if (
-            is_own
-            and event in ("call", "return")
-            and not frame.f_code.co_flags & inspect.CO_GENERATOR
-        ):
-            moments.append(event)
-            if len(moments) == at:
+        is_generator = frame.f_code.co_flags & inspect.CO_GENERATOR
+        if is_own and event in ("call", "return") and not is_generator:
+            self.n_calls += 1
+            if self.n_calls == self.at:
                 sys.setprofile(None)
-                raise error
-
-    sys.setprofile(profile)
-    try:
-        yield moments
-    finally:
-        sys.setprofile(None)
+                raise self.error
 
 
 def is_same(one, other):
@@ -80,9 +78,9 @@ def test_at_any_moment(name, method, fitted, english):
         data = clone(estimator).fit(others).statistics_
     complete = copy.copy(estimator)
     getattr(copy.copy(estimator), method)(data)  # what happens once in a process
-    with interrupted() as calls:
+    with Interrupter() as counting:
         getattr(complete, method)(data)
-    n = len(calls)
+    n = counting.n_calls
     assert n > 15
     # All of the first and last moments, when attributes change hands, and some between; any are
     # tried by the fuzzer of estimators.
@@ -90,7 +88,7 @@ def test_at_any_moment(name, method, fitted, english):
     before = vars(estimator).copy()
     for moment in sorted(moments):
         error = (KeyboardInterrupt, MemoryError)[moment % 2]
-        with pytest.raises(error), interrupted(moment, error):
+        with Interrupter(moment, error), pytest.raises(error):
             getattr(estimator, method)(data)
         after = vars(estimator).copy()
         if not is_same(after, before):

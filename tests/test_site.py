@@ -30,13 +30,15 @@ PAGE = """<!DOCTYPE html>
 @pytest.fixture
 def site(tmp_path):
     """A site of one page, with all that it names, and a template that is none."""
-    texts = {
-        "index.html": PAGE,
-        "figure.svg": "<svg/>",
-        "style.css": "body {background: url(figure.svg)} a {content: url(data:)}",
-        "_static/macros.html": '<script src="{{ pathto() }}"></script>',
-    }
-    write_files(tmp_path, texts)
+    write_files(
+        tmp_path,
+        {
+            "index.html": PAGE,
+            "figure.svg": "<svg/>",
+            "style.css": "body {background: url(figure.svg)} a {content: url(data:)}",
+            "_static/macros.html": '<script src="{{ pathto() }}"></script>',
+        },
+    )
     return tmp_path
 
 

@@ -26,13 +26,15 @@ def forms(trees):
 @pytest.fixture
 def folder(tmp_path):
     """A folder with files to read, in another order than that of their names, and others."""
-    texts = {
-        "c.conllu": text("c"),
-        "a.conllu": text("a1", "a2"),
-        "README.txt": "Not a treebank.",
-        "more/d.conllu": text("d"),
-    }
-    write_files(tmp_path, texts)
+    write_files(
+        tmp_path,
+        {
+            "c.conllu": text("c"),
+            "a.conllu": text("a1", "a2"),
+            "README.txt": "Not a treebank.",
+            "more/d.conllu": text("d"),
+        },
+    )
     (tmp_path / "b.conllu.gz").write_bytes(gzip.compress(text("b").encode()))
     return tmp_path
 
