@@ -3,7 +3,10 @@
 import copy
 import io
 import os
-from functools import cache
+import subprocess
+import sys
+from contextlib import ExitStack
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +14,13 @@ import pytest
 from hypothesis import settings
 from sklearn.base import clone
 
-from sklearn_shag.cli import _models
+from sklearn_shag import BiaffineParser, CRFParser, Splitter, Tagger
+from sklearn_shag.cli import _models, _recipe, _suggest, main
 from sklearn_shag.datasets import fetch_treebank, find_model, load_english, load_parser
 from sklearn_shag.operators import Operators
 from sklearn_shag.treebank import remove_punctuation, write_conllu
 from tests.estimators import BLIND, COUNTING, ESTIMATORS, ONE_BY_ONE, TRANSFORMERS, with_labels
+from tests.processes import annotate_files
 
 # A time limit per example measures the machine: a busy one fails a test that compiles or waits.
 settings.register_profile("sklearn_shag", deadline=None)
@@ -53,6 +58,34 @@ def quick_english(bundled, monkeypatch):
         return load_model(name, embeddings=embeddings, dictionary=dictionary)
 
     monkeypatch.setattr(_models, "load_model", copy_bundled)
+
+
+@pytest.fixture
+def run_command(capsys):
+    """Run a command; give its status, its output, and its lines of complaints."""
+
+    def run(*arguments):
+        status = main(list(map(str, arguments)))
+        out, err = capsys.readouterr()
+        return status, out, err.replace(f"sklearn-shag {arguments[0]}: ", "").splitlines()
+
+    return run
+
+
+@pytest.fixture
+def small_networks(monkeypatch):
+    """Let commands train networks, taggers and linear parsers in a moment."""
+    network = {"hidden_layer_sizes": [4], "max_iter": 1}
+    linear = {"n_features": 2**12, "max_iter": 1}
+    monkeypatch.setitem(_recipe.LEARNERS, "biaffine", BiaffineParser(**network))
+    monkeypatch.setitem(_recipe.LEARNERS, "crf", CRFParser(**linear))
+    for module, kind, options in (
+        (_suggest, CRFParser, linear),
+        (_suggest, BiaffineParser, network),
+        (_recipe, Tagger, network | {"cv": 2}),
+        (_recipe, Splitter, network),
+    ):
+        monkeypatch.setattr(module, kind.__name__, partial(kind, **options))
 
 
 @pytest.fixture(scope="session")
@@ -137,6 +170,21 @@ def random_grammar():
         return Operators(*(rng.uniform(low, 1.0, size=(n_symbols + 2, 2, *s)) for s in shapes))
 
     return make
+
+
+@pytest.fixture
+def start_annotate():
+    """Start the command annotate in a folder; give its process, which prints its address."""
+    with ExitStack() as stack:
+
+        def start(folder):
+            command = [sys.executable, "-m", "sklearn_shag", *annotate_files(folder)]
+            pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+            process = stack.enter_context(subprocess.Popen(command, **pipes, text=True))
+            stack.callback(process.kill)
+            return process
+
+        yield start
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ MARKS = ("Guessed", "Predicted", "GivenDeprel")
 
 
 class Sentence(str):
-    """The text of a sentence in one of its states."""
+    """The text of a sentence in one of its states, which is equal to itself alone."""
 
-    __slots__ = ()
+    __eq__, __hash__ = object.__eq__, object.__hash__
 
 
 class Line:
@@ -101,26 +101,19 @@ class Draft:
         return [line for line in self.lines if line.is_word]
 
     def find_range(self, word):
-        """The range that a word is in, and the places of its ends."""
-        names = [each.names[0] for each in self.words]
-        place = names.index(word.names[0])
-        for line in self.lines:
-            if len(line.names) == 2:
-                first, last = map(names.index, line.names)
-                if first <= place <= last:
-                    return line
-        return None
+        """The range that a word is in."""
+        place = [each.names[0] for each in self.words].index
+        ranges = [(line, *map(place, line.names)) for line in self.lines if len(line.names) == 2]
+        around = [line for line, a, b in ranges if a <= place(word.names[0]) <= b]
+        return [*around, None][0]
 
     def set_comment(self, name, value):
         """Set a comment where it is or at the end; without a value, remove it."""
-        places = [k for k, each in enumerate(self.comments) if name_comment(each) == name]
-        new = [f"# {name} = {value}"] if value else []
-        if not value:
-            self.comments = [c for k, c in enumerate(self.comments) if k not in places]
-        elif places:
-            self.comments[places[0]] = new[0]
+        if value:
+            place = [*map(name_comment, self.comments), name].index(name)
+            self.comments[place : place + 1] = [f"# {name} = {value}"]
         else:
-            self.comments += new
+            self.comments = [c for c in self.comments if name_comment(c) != name]
 
     def free(self, sure=()):
         """Make words unknown that are on a circle with sure ones, and roots but one."""
@@ -184,13 +177,8 @@ class Draft:
 
     def finish(self, tags):
         """Spell the text anew, and parse what has other words now."""
-        text, last = "", None
-        for line in self.lines:
-            if last is None and (line.is_word or len(line.names) == 2):
-                text += line.cells[1] + ("" if line.is_glued() else " ")
-                last = line.names[1] if len(line.names) == 2 else None
-            elif line.names == [last]:
-                last = None
+        tokens = dict.fromkeys(self.find_range(word) or word for word in self.words)
+        text = "".join(token.cells[1] + " " * (not token.is_glued()) for token in tokens)
         if any(name_comment(each) == "text" for each in self.comments):
             self.set_comment("text", text.rstrip())
         self.set_comment("checked", None)
@@ -223,18 +211,16 @@ class PlainModel:
         self.undone = []
 
     def apply(self, before, after):
-        at = next(k for k, each in enumerate(self.sentences) if each is before[0])
+        at = self.sentences.index(before[0])
         self.sentences[at : at + len(before)] = after
         self.version += 1
 
     def undo(self, at, _):
         """Undo the last change of all, or of a sentence, which is told by its present state."""
         last = [
-            k
-            for k, pair in enumerate(self.done)
-            if at is None or is_in(self.sentences[at], pair[1])
+            k for k, (_, new) in enumerate(self.done) if at is None or self.sentences[at] in new
         ]
-        if not last or not all(is_in(each, self.sentences) for each in self.done[last[-1]][1]):
+        if not last or not all(each in self.sentences for each in self.done[last[-1]][1]):
             raise LookupError
         before, after = self.done.pop(last[-1])
         self.apply(after, before)
@@ -283,12 +269,9 @@ class PlainModel:
             raise LookupError
         cut = first.lines.index(inside or word)
         first.lines, second.lines = first.lines[:cut], second.lines[cut:]
-        names = ("sent_id", "text", "predicted")
-        second.comments = [c for c in second.comments if name_comment(c) in names]
-        ends = [
-            f"-split{self.version + 1}" * (name_comment(c) == "sent_id") for c in second.comments
-        ]
-        second.comments = list(map("".join, zip(second.comments, ends, strict=True)))
+        ends = {"sent_id": f"-split{self.version + 1}", "text": "", "predicted": ""}
+        named = [(c, name_comment(c)) for c in second.comments]
+        second.comments = [c + ends[name] for c, name in named if name in ends]
         self.put(at, 1, [first.finish(self.tags), second.finish(self.tags)])
 
     def join_sentences(self, at):
@@ -350,10 +333,6 @@ class PlainModel:
             line.head = own.get(line.head, line.head)
             line.arcs = [arc and [own.get(arc[0], arc[0]), arc[1]] for arc in line.arcs]
         self.put(at, 1, [draft.finish(self.tags)])
-
-
-def is_in(sentence, sentences):
-    return any(each is sentence for each in sentences)
 
 
 def change(draft, answers):

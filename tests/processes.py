@@ -27,6 +27,12 @@ def run(program, source=Path(sklearn_shag.__file__).parents[1], text="", **varia
     return result
 
 
+def annotate_files(folder):
+    """The command annotate, of a file in a folder."""
+    paths = str(folder / "in.conllu"), "-o", str(folder / "out.conllu")
+    return ["annotate", "english", *paths, "--no-browser"]
+
+
 def shout(text):
     """What workers do in the tests."""
     if text == "end":

@@ -9,16 +9,14 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from contextlib import ExitStack, suppress
 from functools import partial
 from http.client import HTTPException
-from io import BytesIO
 from itertools import count, islice
 from threading import Timer
-from wsgiref.util import setup_testing_defaults
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -43,6 +41,7 @@ from sklearn_shag.utils._estimators import open_parser
 from tests import test_serve
 from tests.loops import over
 from tests.plain_annotation import PlainModel
+from tests.processes import annotate_files
 from tests.test_annotation_loop import ENHANCED, files, learn, run  # noqa: F401
 
 
@@ -94,18 +93,21 @@ def draw_change(rng, trees):
     """Draw the name of a method of Annotation, and its arguments."""
     at = rng.randrange(rng.choice([len(trees), min(5, len(trees))]))
     word, k = {"word": rng.randint(1, len(trees[at]))}, {"character": rng.randint(1, 4)}
-    changes = [("answer", at, draw_answers(rng, trees[at]))] * 12
-    changes += [("undo", None, {}), ("undo", at, {}), ("redo", {}), ("split", at, word | k)] * 2
-    changes += [("split", at, word), ("join", at, {}), *[("join", at, word)] * 3]
+    changes = [
+        *[("answer", at, draw_answers(rng, trees[at]))] * 12,
+        *[("undo", None, {}), ("undo", at, {}), ("redo", {}), ("split", at, word | k)] * 2,
+        *[("split", at, word), ("join", at, {})],
+        *[("join", at, word)] * 3,
+    ]
     return rng.choice(changes)
 
 
-def list_trees(annotation):
-    return [each.tree for each in annotation.store.sentences]
+def list_trees(store):
+    return [each.tree for each in store.sentences]
 
 
-def written(annotation):
-    return "".join(tree.to_conllu() for tree in list_trees(annotation))
+def written(store):
+    return "".join(tree.to_conllu() for tree in list_trees(store))
 
 
 def change_at_random(folder, trees, tags, n_changes):
@@ -118,7 +120,7 @@ def change_at_random(folder, trees, tags, n_changes):
     open_store = partial(Store, str(out), [str(path)], partial(read_conllu, path))
     annotation = Annotation(open_store(), HangOnRoot(tags))
     for k in range(n_changes):
-        change, freed = draw_change(rng, list_trees(annotation)), []
+        change, freed = draw_change(rng, list_trees(annotation.store)), []
         for model in (annotation, plain):
             try:
                 found = getattr(model, change[0])(*change[1:])
@@ -128,7 +130,7 @@ def change_at_random(folder, trees, tags, n_changes):
         assert freed[0] == freed[1], change
         kind = change[0], len(change[-1].keys() & {"word", "character"})
         n_done[kind] += not isinstance(freed[0], bool)
-        found = written(annotation)
+        found = written(annotation.store)
         assert found == plain.write().replace("\n", line_end), change
         if k % 100 == 50:
             annotation.store.save()
@@ -181,8 +183,7 @@ def open_anew(tmp_path, english):
 
     def open_anew(trees=english[:8], out="out.conllu", source="in.conllu"):
         path = str(tmp_path / source)
-        if trees is not None:
-            write_conllu(trees, path)
+        write_conllu(trees, path)
         stores.append(Store(str(tmp_path / out), [path], partial(read_conllu, path)))
         return Annotation(stores[-1], HangOnRoot())
 
@@ -193,54 +194,50 @@ def open_anew(tmp_path, english):
 
 @pytest.fixture
 def serve(open_anew, models):
-    """Start an application, and return what asks it."""
-    apps = []
+    """Serve the annotation of trees, and return what asks the server, and the store."""
+    numbers = count()
+    with ExitStack() as stack:
 
-    def start(trees, model="bundled", by="order"):
-        annotation = Annotation(
-            open_anew(trees, f"{len(apps)}.conllu").store, Guesser(models[model]), by
-        )
-        apps.append(AnnotationApp({}, annotation, "key"))
-        apps[-1].start()
-        return partial(ask, apps[-1])
+        def start(trees, model="bundled", by="order"):
+            store = open_anew(trees, f"{next(numbers)}.conllu").store
+            app = AnnotationApp({}, Annotation(store, Guesser(models[model]), by), "key")
+            app.start()
+            stack.callback(app.close)
+            return partial(ask, stack.enter_context(test_serve.serving(app))), store
 
-    yield start
-    for app in apps:
-        app.close()
+        yield start
 
 
-def ask(app, request, content=None, status=200, key="key"):
+def ask(address, request, content=None, status=200, key="key"):
     """Send a request, and return the answer."""
-    method, _, address = request.partition(" ")
-    path, _, query = address.partition("?")
-    body = content if isinstance(content, bytes) else json.dumps(content).encode()
-    body = b"" if content is None else body
-    environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query}
-    environ |= {"HTTP_X_KEY": key, "CONTENT_LENGTH": str(len(body)), "wsgi.input": BytesIO(body)}
-    setup_testing_defaults(environ)
-    answers = []
-    (answer,) = app(environ, lambda *lines: answers.append(lines))
-    ((line, headers),) = answers
-    assert line[:3] in str(status), (line, answer)
-    assert not any("access-control" in name.lower() for name, _ in headers)
-    is_json = ("Content-Type", "application/json") in headers
+    method, _, path = request.partition(" ")
+    if not isinstance(content, bytes | None):
+        content = json.dumps(content).encode()
+    options = {"data": content, "method": method, "headers": {"X-Key": key}}
+    found, headers, answer = test_serve.see(address + path, **options)
+    assert str(found) in str(status), (found, answer)
+    assert not any("access-control" in name.lower() for name in headers)
+    is_json = headers["Content-Type"] == "application/json"
     return json.loads(answer) if is_json else answer.decode()
 
 
 LISTED = {"index", "id", "sent_id", "text", "checked", "marked", "expected_errors"}
-SENTENCE = {"index", "id", "version", "sent_id", "text", "checked", "note", "tokens"}
-SENTENCE |= {"multiword_tokens", "empty_nodes"}
-TOKEN = {"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "known", "given"}
-TOKEN |= {"probability", "alternatives", "relations", "marked", "likely"}
+SENTENCE = {
+    *("index", "id", "version", "sent_id", "text", "checked", "note", "tokens"),
+    *("multiword_tokens", "empty_nodes"),
+}
+TOKEN = {
+    *("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "known", "given"),
+    *("probability", "alternatives", "relations", "marked", "likely"),
+}
 FORM = ENHANCED.replace("4:punct", "8:dep|4:punct").replace("2\t,", "2\t,,")  # not sorted
-TAGS = ["upos", "xpos", "feats", "lemma"]
 
 
 @over("by", ["order", "heads-in-sentences", "sentences"])
 def test_the_interface_describes_sentences(serve, english, by):
     tree, long = DependencyTree.from_conllu(FORM.format(k=1)), english[3].with_heads(None)
     sure, bare = tree.with_heads([2, 4, 4, 0, 4, 7, 4, 7, 4]), tree.with_heads(None, keep_deps=True)
-    call = serve([sure, long, bare], by=by)
+    call, _ = serve([sure, long, bare], by=by)
     while None in [row["expected_errors"] for row in call("GET /sentences")]:
         time.sleep(0.01)
     rows = {row["index"]: row for row in call("GET /sentences")}
@@ -261,7 +258,7 @@ def test_the_interface_describes_sentences(serve, english, by):
     assert call("GET /sentences/2") | {"freed": []} == found
     assert [token["known"] for token in found["tokens"]] == [True, True, *[False] * 7]
     for token in found["tokens"]:
-        assert token["given"] == TAGS + ["deprel"] * token["known"]
+        assert token["given"] == ["upos", "xpos", "feats", "lemma", *["deprel"] * token["known"]]
         for rows in (token["alternatives"], token["relations"]):
             shares = [share for _, share in rows]
             assert shares == sorted(shares, reverse=True)
@@ -319,7 +316,7 @@ REFUSED = {
 
 
 def test_what_is_refused_changes_nothing(serve, english, capsys):
-    call = serve(english[:3])
+    call, _ = serve(english[:3])
     before = call("GET /sentences/0")
     for status, requests in REFUSED.items():
         for request, content in requests:
@@ -332,34 +329,10 @@ def test_what_is_refused_changes_nothing(serve, english, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_answers_are_known_and_free_what_does_not_fit(serve, english):
-    tree = next(tree for tree in english if len(tree) > 8 and tree.heads[0] != 0)
-    call = serve([tree, tree.with_heads(None)])
-    heads, first = tree.heads.tolist(), call("GET /sentences/1")
-    root = heads.index(0) + 1
-    child = heads.index(root) + 1
-    found = call(PUT, {"heads": {str(root): child}})
-    assert found["freed"] == [child]
-    heads = {"2": 5, "3": 7, "4": 6}  # they cross
-    found = call("PUT /sentences/1", {"heads": heads, "deprels": {"3": "obj"}, "id": first["id"]})
-    assert {str(t["id"]): t["head"] for t in found["tokens"] if t["known"]} == heads
-    assert [t["id"] for t in found["tokens"] if "deprel" in t["given"]] == [3]
-    call("PUT /sentences/1", {"note": "late", "version": first["version"]}, 409)
-    found = call("PUT /sentences/1", {"note": "now", "version": found["version"], "checked": True})
-    assert (found["note"], found["checked"]) == ("now", True)
-    assert all(token["known"] and "deprel" in token["given"] for token in found["tokens"])
-    found = call("PUT /sentences/1", {"unknown": [7]})
-    unknown = [token for token in found["tokens"] if not token["known"]]
-    assert [token["id"] for token in unknown] == [7]
-    assert not found["checked"]
-    found = call("PUT /sentences/1", {"deprels": {"7": unknown[0]["deprel"]}})["tokens"][6]
-    assert (found["known"], found["head"]) == (True, unknown[0]["head"])
-
-
 @over("model", ["bundled", "tags alone", "tagger"])
 def test_edited_tags_are_read_by_models_that_read_tags(serve, english, model):
     tree = DependencyTree(english[3].forms, upos=english[3].upos, xpos=english[3].xpos)
-    call = serve([tree], model)
+    call, store = serve([tree], model)
     before = call("GET /sentences/0")["tokens"]
     found = call("PUT /sentences/0", {"upos": {"2": "VERB"}, "xpos": {"2": "new"}})["tokens"]
     assert (found[1]["upos"], found[1]["xpos"]) == ("VERB", "new")
@@ -371,7 +344,7 @@ def test_edited_tags_are_read_by_models_that_read_tags(serve, english, model):
     assert "upos" in found[1]["given"]
     guessed = {"bundled": True, "tags alone": False, "tagger": False}[model]
     assert all(token["feats"] == "_" for token in found) != guessed
-    tree = list_trees(call.args[0]._annotation)[0]
+    tree = store.sentences[0].tree
     assert find_guesses(tree)["feats"].all() == guessed
     if model == "tags alone":
         assert not any(token["relations"] for token in found)
@@ -386,7 +359,8 @@ def test_the_file_is_written_behind_and_long_sentences_are_refused(
     serve, english, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(_annotation_app, "_SAVED", 0.0)
-    call, out = serve([DependencyTree(["a"] * 501), english[0]]), tmp_path / "0.conllu"
+    call, _ = serve([DependencyTree(["a"] * 501), english[0]])
+    out = tmp_path / "0.conllu"
     call(PUT, {"note": "x"}, 400)
     call("GET /sentences/0", None, 400)
     call("PUT /sentences/1", {"note": "written behind"})
@@ -397,7 +371,7 @@ def test_the_file_is_written_behind_and_long_sentences_are_refused(
 
 
 def test_ids_stay_and_other_parts_stand_in_the_way(serve, english):
-    call = serve(english[:3])
+    call, store = serve(english[:3])
 
     def list_ids():
         return [row["id"] for row in call("GET /sentences")]
@@ -408,7 +382,10 @@ def test_ids_stay_and_other_parts_stand_in_the_way(serve, english):
     new = parts[1]["id"]
     assert list_ids() == [0, new, 1, 2]
     call("PUT /sentences/1", {"note": "to the second", "id": 1}, 409)
-    call("PUT /sentences/1", {"note": "to the second part", "id": new})
+    answers = {"heads": {"1": 4, "2": 5, "3": 6}, "note": "to the second part"}  # which cross
+    found = call("PUT /sentences/1", answers | {"id": new, "version": parts[1]["version"]})
+    assert [token["head"] for token in found["tokens"][:3]] == [4, 5, 6]
+    call("PUT /sentences/1", {"note": "late", "version": parts[1]["version"]}, 409)
     call("POST /sentences/0/undo", None, 409)
     assert call("POST /sentences/1/undo")["note"] is None
     assert call("POST /sentences/0/undo")["text"] == english[0].text
@@ -424,36 +401,25 @@ def test_ids_stay_and_other_parts_stand_in_the_way(serve, english):
         found = call("POST /undo")
     assert found["text"] == english[0].text
     expected = "".join(tree.to_conllu() for tree in english[:3])
-    assert written(call.args[0]._annotation) == expected
+    assert written(store) == expected
 
 
-def test_a_file_that_was_not_made_from_these_is_refused(open_anew, tmp_path, english):
-    def refuse(match, *arguments):
-        with pytest.raises(ValueError, match=match):
-            open_anew(*arguments)
-
+def test_annotation_goes_on_in_the_file_and_in_the_database(open_anew, tmp_path):
     for _ in range(2):  # the next day
         open_anew().store.close()
-    (tmp_path / "other.conllu").touch()
-    refuse("no .journal beside it", None, "other.conllu")
-    refuse("other files than these", english[:7])
     annotation = open_anew()
-    refuse("out.conllu.journal cannot be opened: database is locked")
     annotation.answer(0, {"note": "by annotate"})
     annotation.store.close()
     out = tmp_path / "out.conllu"
     edited = out.read_text(encoding="utf-8").replace("by annotate", "by an editor")
     out.write_text(edited, encoding="utf-8")
     annotation = open_anew()
-    assert written(annotation) == edited
+    assert written(annotation.store) == edited
     annotation.answer(0, {"note": "not in the file yet"})
-    after = written(annotation)
+    after = written(annotation.store)
     annotation.store._db.close()
     annotation = open_anew()
-    assert written(annotation) == after
-    annotation.store._db.close()
-    out.write_text(edited.replace("an editor", "another"), encoding="utf-8")
-    refuse("changed by another program")
+    assert written(annotation.store) == after
 
 
 @pytest.fixture
@@ -467,8 +433,8 @@ def is_small(tmp_path):
 
 
 def test_a_full_disk_forgets_nothing(is_small, serve, tmp_path, english):
-    call, k, filler = serve(english[:20]), 0, tmp_path / "filler"
-    database = call.args[0]._annotation.store._db
+    call, store = serve(english[:20])
+    k, filler, database = 0, tmp_path / "filler", store._db
     ((n_pages,),) = database.execute("PRAGMA page_count").fetchall()
     database.execute(f"PRAGMA max_page_count = {n_pages + (9999 if is_small else 30)}")
     filler.write_bytes(bytes(150_000))
@@ -489,7 +455,7 @@ def work(store, seed):
     """Change sentences, and yield a digest of all of them after each answer."""
     rng, annotation = random.Random(seed), Annotation(store, HangOnRoot())
     while True:
-        name, *arguments = draw_change(rng, list_trees(annotation))
+        name, *arguments = draw_change(rng, list_trees(annotation.store))
         with suppress(ConflictError, ValueError):
             getattr(annotation, name)(*arguments)
             yield digest(annotation)
@@ -498,7 +464,7 @@ def work(store, seed):
 
 
 def digest(annotation):
-    return hashlib.sha256(written(annotation).encode()).hexdigest()
+    return hashlib.sha256(written(annotation.store).encode()).hexdigest()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
@@ -549,7 +515,8 @@ def annotate(run, monkeypatch):  # noqa: F811
                 self.app = app
 
             def run(self):
-                answers.extend(ask(self.app, *step, key=self.app.key) for step in steps)
+                with test_serve.serving(self.app) as address:
+                    answers.extend(ask(address, *step, key=self.app.key) for step in steps)
 
         monkeypatch.setattr(_annotate, "AppServer", Served)
         monkeypatch.setattr(_annotate, "heed_signals", lambda _: None)
@@ -643,33 +610,18 @@ def test_text_is_annotated(run, files, annotate, form):  # noqa: F811
     assert guesses["head"].tolist() == guesses["upos"].tolist() == expected
 
 
-@pytest.fixture
-def start():
-    """Start the command, and return it and its address."""
-    with ExitStack() as stack:
-
-        def start(*arguments):
-            command = [sys.executable, "-m", "sklearn_shag", "annotate", *arguments]
-            pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-            process = stack.enter_context(subprocess.Popen(command, **pipes, text=True))
-            stack.callback(process.kill)
-            return process, process.stdout.readline().strip()
-
-        yield start
-
-
 @pytest.mark.parametrize("n_kills", [1, pytest.param(20, marks=pytest.mark.exhaustive)])
-def test_no_answer_is_lost_where_the_command_is_killed(tmp_path, n_kills, english, start, capsys):
-    source, out = tmp_path / "in.conllu", tmp_path / "out.conllu"
-    write_conllu(english[:30], source)
-    command, states = ["english", str(source), "-o", str(out), "--no-browser"], {}
-    keys = set()
+def test_no_answer_is_lost_where_the_command_is_killed(
+    tmp_path, n_kills, english, start_annotate, capsys
+):
+    write_conllu(english[:30], tmp_path / "in.conllu")
+    states, keys = {}, set()
     for seed in range(n_kills + 1):
-        rng, (process, address) = random.Random(seed), start(*command)
-        call = partial(send, *address.split("/?key="))
+        rng, process = random.Random(seed), start_annotate(tmp_path)
+        address = process.stdout.readline().strip()
         keys.add(address.partition("?")[2])
         for index in states:
-            found = call("GET", index)
+            found = send(address, f"sentences/{index}")
             assert found["tokens"][1]["known"]
             assert (found["tokens"][1]["head"], found["note"]) in states[index]
             states[index] = [(found["tokens"][1]["head"], found["note"])]
@@ -680,37 +632,37 @@ def test_no_answer_is_lost_where_the_command_is_killed(tmp_path, n_kills, englis
             for k in count():
                 index, new = rng.randrange(30), (rng.choice([1, 3]), f"{seed} {k}")
                 states[index] = [*states.get(index, [(english[index].heads[1], None)]), new]
-                call("PUT", index, {"heads": {"2": new[0]}, "note": new[1]})
+                said = {"heads": {"2": new[0]}, "note": new[1]}
+                send(address, f"sentences/{index}", "PUT", **said)
                 states[index] = [new]
         assert process.wait() == -signal.SIGKILL
     assert states
     assert len(keys) == 1  # a page that is still open goes on
-    assert main(["annotate", *command]) == 1
+    assert main(annotate_files(tmp_path)) == 1
     assert "out.conllu.journal cannot be opened: database is locked" in capsys.readouterr().err
     process.terminate()
     assert (process.wait(), process.stderr.read()) == (0, "")
-    trees = read_conllu(out)
+    trees = read_conllu(tmp_path / "out.conllu")
     for index, ((head, note),) in states.items():
         assert trees[index].heads[1] == head
         assert note is None or f"# note = {note}" in trees[index].comments
 
 
-def send(server, key, method, index, content=None):
-    data = None if content is None else json.dumps(content).encode()
+def send(address, path, method="GET", **content):
+    """Send a request to a server, by the address that the command prints, and return the answer."""
+    server, key = address.split("?key=")
+    data = json.dumps(content).encode() if content else None
     options = {"data": data, "method": method, "headers": {"X-Key": key}}
-    status, answer = test_serve.ask(f"{server}/sentences/{index}", **options)
+    status, answer = test_serve.ask(server + path, **options)
     assert status == 200
     return answer
 
 
 def test_answers_outlive_a_file_that_cannot_be_written(open_anew, tmp_path, monkeypatch):
-    def fail(*_):
-        raise OSError("full")
-
     annotation = open_anew()
     annotation.store.save()
     annotation.answer(0, {"note": "only in the database"})
-    monkeypatch.setattr(_store, "write_conllu", fail)
+    monkeypatch.setattr(_store, "write_conllu", Mock(side_effect=OSError("full")))
     with pytest.raises(OSError, match="full"):
         annotation.store.save()
     annotation.store._db.close()

@@ -1,23 +1,17 @@
 """The page for annotators, in a real Chromium without network, by its keys and by the mouse."""
 
-import json
 import random
 import re
-import runpy
-import subprocess
-import sys
 import tempfile
 from contextlib import contextmanager
-from pathlib import Path
-from types import SimpleNamespace
-from urllib.request import Request, urlopen
 
 import pytest
 
 from sklearn_shag.datasets import load_english
 from sklearn_shag.treebank import read_conllu, write_conllu
+from tests.test_annotation import send
+from tests.test_architecture import load_script
 
-DOC = Path(__file__).parent.parent / "doc"
 IS_IDLE = "sessionStorage.getItem('waiting') === '[]'"
 WORD = "document.querySelector('.word.chosen')"
 # Two words are written as one, and a command has found something.
@@ -36,11 +30,7 @@ HEBREW = """# sent_id = 1
 @pytest.fixture(scope="module")
 def browser():
     """A Chromium, which all tests use."""
-    if not DOC.exists():
-        pytest.skip("the folder doc is not part of this copy")
-    look, driver = (
-        SimpleNamespace(**runpy.run_path(DOC / f"{name}.py")) for name in ("look", "browser")
-    )
+    look, driver = (load_script("doc", f"{name}.py") for name in ("look", "browser"))
     path = look.find_browser()
     if path is None:
         pytest.skip("Chromium is not installed, so the page for annotators is not tested")
@@ -52,35 +42,18 @@ def browser():
     assert found.problems == []
 
 
-def start(files, wait=True):
-    """Start the command, and return its process and, once it is ready, the address it prints."""
-    command = [sys.executable, "-m", "sklearn_shag", "annotate", "english", files / "in.conllu"]
-    command += ["-o", files / "out.conllu", "--no-browser"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    return process, process.stdout.readline().strip() if wait else None
-
-
 @contextmanager
-def annotating(browser, files, width=1200):
+def annotating(browser, start_annotate, files, width=1200):
     """The page of a file in.conllu, which is written as out.conllu in the end."""
-    process, address = start(files)
-    try:
-        browser.show(width, 900)
-        browser.open(address)
-        browser.wait("document.querySelector('#drawing .word')")
-        yield address
-    finally:
-        browser.open("about:blank")
-        with process:
-            process.terminate()
-
-
-def ask(address, path, method="GET", **content):
-    """Ask the server."""
-    base, key = address.split("?key=")
-    body = json.dumps(content).encode() if content else None
-    with urlopen(Request(base + path, body, {"X-Key": key}, method=method)) as answer:
-        return json.load(answer)
+    process = start_annotate(files)
+    address = process.stdout.readline().strip()
+    browser.show(width, 900)
+    browser.open(address)
+    browser.wait("document.querySelector('#drawing .word')")
+    yield address
+    browser.open("about:blank")
+    process.terminate()
+    process.wait()
 
 
 class Keyboard:
@@ -139,9 +112,8 @@ class Mouse(Keyboard):
             self.browser.wait(IS_IDLE)
             return
         self.go_to(word)
-        ways = {"head": "askHead", "deprel": "askColumn", "lemma": "askColumn"}
-        argument = f'[data-argument="{column}"]' if column != "head" else ""
-        self.browser.click(f'[data-command="{ways[column]}"]{argument}')
+        of_column = f'[data-command="askColumn"][data-argument="{column}"]'
+        self.browser.click({"head": '[data-command="askHead"]'}.get(column, of_column))
         self.choose({"head": "0 root"}.get(column, value))
 
     def call(self, command):
@@ -166,7 +138,7 @@ def correct(hand, address, index, tree):
     """Give the heads of a tree where they are others, and then the relations."""
     for column, values in (("head", tree.heads.tolist()), ("deprel", tree.deprels)):
         for _ in range(3 * len(tree)):
-            pairs = zip(ask(address, f"sentences/{index}")["tokens"], values, strict=True)
+            pairs = zip(send(address, f"sentences/{index}")["tokens"], values, strict=True)
             wrong = [(token["id"], value) for token, value in pairs if token[column] != value]
             if not wrong:
                 break
@@ -177,12 +149,12 @@ def correct(hand, address, index, tree):
 @pytest.mark.parametrize(
     ("kind", "width", "n"), [(Keyboard, 1200, 20), (Mouse, 1200, 8), (Mouse, 390, 8)]
 )
-def test_whole_file(browser, tmp_path, kind, width, n):
+def test_whole_file(browser, start_annotate, tmp_path, kind, width, n):
     """A file is corrected, and the output has what is wanted, to the byte."""
     trees = load_english().data[:n]
     write_conllu([tree.with_heads(None) for tree in trees], tmp_path / "in.conllu")
     hand = kind(browser)
-    with annotating(browser, tmp_path, width) as address:
+    with annotating(browser, start_annotate, tmp_path, width) as address:
         for k, tree in enumerate(trees):
             browser.wait(f"document.querySelector('#place').textContent === 'Sentence {k + 1}'")
             browser.wait(f"{WORD} && !document.querySelector('.loading')")
@@ -221,46 +193,45 @@ def test_whole_file(browser, tmp_path, kind, width, n):
     assert (tmp_path / "out.conllu").read_text(encoding="utf-8") == expected
 
 
-def test_server_that_is_killed(browser, tmp_path):
+def test_server_that_is_killed(browser, start_annotate, tmp_path):
     """Nothing of what was typed is lost if the server is killed, and starts again."""
     draws, trees, done = random.Random(0), load_english().data[:30], set()
     lemmas, heads = {}, {}  # the heads are the last ones that are given in their sentences
     write_conllu([tree.with_heads(None) for tree in trees], tmp_path / "in.conllu")
-    process, address = start(tmp_path)
+    process = start_annotate(tmp_path)
+    address = process.stdout.readline()
     browser.show(1200, 900)
-    browser.open(address)
-    try:
-        for k in range(120):
-            if k % 40 == 20:
-                browser.wait("document.querySelector('#waiting').hidden")
-                with process:
-                    process.kill()
-            if k % 40 == 30:
-                process, _ = start(tmp_path, wait=False)
-            is_away = 20 <= k % 40 < 30  # then no other sentence can be seen
-            keys = ["Tab", "ArrowRight", "ArrowLeft", *"12xlllhh", "Enter"]
-            key = draws.choice(keys if is_away else [*keys, "Ctrl+Enter"])
-            browser.wait(f"{WORD} && !document.querySelector('.loading')")
-            place = "document.querySelector('#place').textContent.split(' ')[1]"
-            index, word = browser.ask(f"[{place} - 1, {WORD}.dataset.id - 1]")
-            browser.press(key)
-            if key == "l":
-                lemmas[index, word] = f"lemma{k}"
-                browser.press(*lemmas[index, word], "Enter")
-            if key in "12x":
-                heads.pop(index, None)
-            if key == "h":
-                head = draws.choice([k for k in range(len(trees[index]) + 1) if k != word + 1])
-                browser.press(*str(head), "Enter")
-                heads[index] = word, head
-            if key == "Ctrl+Enter":
-                done.add(index)
-        assert address == process.stdout.readline().strip()
-        browser.wait(IS_IDLE)
-        assert browser.ask("document.querySelector('#waiting').hidden")
-    finally:
-        with process:
-            process.terminate()
+    browser.open(address.strip())
+    for k in range(120):
+        if k % 40 == 20:
+            browser.wait("document.querySelector('#waiting').hidden")
+            process.kill()
+            process.wait()
+        if k % 40 == 30:
+            process = start_annotate(tmp_path)
+        is_away = 20 <= k % 40 < 30  # then no other sentence can be seen
+        keys = ["Tab", "ArrowRight", "ArrowLeft", *"12xlllhh", "Enter"]
+        key = draws.choice(keys if is_away else [*keys, "Ctrl+Enter"])
+        browser.wait(f"{WORD} && !document.querySelector('.loading')")
+        place = "document.querySelector('#place').textContent.split(' ')[1]"
+        index, word = browser.ask(f"[{place} - 1, {WORD}.dataset.id - 1]")
+        browser.press(key)
+        if key == "l":
+            lemmas[index, word] = f"lemma{k}"
+            browser.press(*lemmas[index, word], "Enter")
+        if key in "12x":
+            heads.pop(index, None)
+        if key == "h":
+            head = draws.choice([k for k in range(len(trees[index]) + 1) if k != word + 1])
+            browser.press(*str(head), "Enter")
+            heads[index] = word, head
+        if key == "Ctrl+Enter":
+            done.add(index)
+    assert address == process.stdout.readline()
+    browser.wait(IS_IDLE)
+    assert browser.ask("document.querySelector('#waiting').hidden")
+    process.terminate()
+    process.wait()
     written = read_conllu(tmp_path / "out.conllu")
     assert len(lemmas) >= 10
     for k, (word, head) in heads.items():
@@ -270,12 +241,12 @@ def test_server_that_is_killed(browser, tmp_path):
     assert {k for k, tree in enumerate(written) if "# checked = yes" in tree.comments} == done
 
 
-def test_answers_that_wait(browser, tmp_path):
+def test_answers_that_wait(browser, start_annotate, tmp_path):
     """Full disks and changes elsewhere are said, and the answer is sent again."""
     write_conllu([load_english().data[9].with_heads(None)], tmp_path / "in.conllu")
     hand = Keyboard(browser)
     waiting = "document.querySelector('#waiting').textContent"
-    with annotating(browser, tmp_path) as address:
+    with annotating(browser, start_annotate, tmp_path) as address:
         fill = """window.fetch = async (address, options) =>
             options.method === "PUT" ? new Response("", { status: 507 }) : real(address, options);
             0"""
@@ -288,25 +259,25 @@ def test_answers_that_wait(browser, tmp_path):
         label = browser.ask(f"{WORD}.getAttribute('aria-label')")
         assert re.fullmatch("her, PRON: .* of jar, confirmed", label)
         assert browser.ask(f"{WORD}.querySelector('.lemma').textContent") == "mine"
-        ask(address, "sentences/0", "PUT", note="from elsewhere")
+        send(address, "sentences/0", "PUT", note="from elsewhere")
         browser.ask("window.fetch = real, 0")
         browser.wait(IS_IDLE)
-        found = ask(address, "sentences/0")
+        found = send(address, "sentences/0")
         third = found["tokens"][2]
         assert (found["note"], third["head"], third["lemma"]) == ("from elsewhere", 6, "mine")
         # The relation to a head that was given is a guess, which Enter confirms.
         assert "deprel" not in third["given"]
         hand.act("Enter")
-        assert "deprel" in ask(address, "sentences/0")["tokens"][2]["given"]
+        assert "deprel" in send(address, "sentences/0")["tokens"][2]["given"]
         # The next answer is to a version that is no longer there.
-        ask(address, "sentences/0", "PUT", lemma={"1": "theirs"})
+        send(address, "sentences/0", "PUT", lemma={"1": "theirs"})
         hand.give("lemma", 1, "ours")
-        assert ask(address, "sentences/0")["tokens"][0]["lemma"] == "ours"
+        assert send(address, "sentences/0")["tokens"][0]["lemma"] == "ours"
         # What cannot be is said, and given back: numbers of words may mean others by now.
         browser.ask(fill)
         browser.press("l", *"late", "Enter")
         browser.wait(f"{waiting} !== ''")
-        ask(address, "sentences/0/split", "POST", word=8, character=3)
+        send(address, "sentences/0/split", "POST", word=8, character=3)
         browser.ask("window.fetch = real, 0")
         browser.wait(IS_IDLE)
         hand.join()
@@ -315,10 +286,10 @@ def test_answers_that_wait(browser, tmp_path):
         assert "There is no next sentence. Not done: join." in refused
 
 
-def test_what_is_seen(browser, tmp_path):
+def test_what_is_seen(browser, start_annotate, tmp_path):
     """Scripts run from the right, marked words have their choice, and a table says the same."""
     (tmp_path / "in.conllu").write_text(HEBREW, encoding="utf-8")
-    with annotating(browser, tmp_path):
+    with annotating(browser, start_annotate, tmp_path):
         xs = browser.ask(
             "[...document.querySelectorAll('.word')].map((w) => w.getBoundingClientRect().x)"
         )

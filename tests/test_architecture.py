@@ -8,10 +8,10 @@ import inspect
 import pkgutil
 import re
 import runpy
-import tokenize
 import typing
 from collections import Counter
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -90,15 +90,14 @@ def test_imports_go_one_way():
     found = {folder: set() for folder in FOLDERS}
     for folder, path in ((each, path) for each in FOLDERS for path in (ROOT / each).rglob("*.py")):
         for module in imported_modules(path):
-            parts = module.split(".")
-            if parts[0] == "sklearn_shag":
-                if len(parts) == 1 and folder in ("model_files", "datasets", "cli"):
-                    continue  # they stand on all of it; parsers are bundled as model files
-                assert len(parts) > 1, f"{path} imports the package itself"
-                assert parts[1] in ALLOWED[folder] | {folder}, f"{path} imports {module}"
-                found[folder].add(parts[1])
+            package, other, *_ = *module.split("."), ""
+            if package == "sklearn_shag":
+                found[folder].add(other)
+    # They import the package itself, and stand on all of it; parsers are bundled as model files.
+    for folder in ("model_files", "datasets", "cli"):
+        found[folder].remove("")
     for folder, others in found.items():
-        assert others - {folder} == ALLOWED[folder], f"{folder} may import what it does not"
+        assert others - {folder} == ALLOWED[folder], f"of {folder}"
 
 
 def own_imports():
@@ -139,12 +138,8 @@ def test_values_and_algebra_know_neither_trees_nor_workers():
 
 def count_code_lines(path):
     """Without blank lines, comments and docstrings."""
-    lines = set()
-    marks = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
-    with tokenize.open(path) as file:
-        for token in tokenize.generate_tokens(file.readline):
-            if token.type not in (*marks, tokenize.ENDMARKER):
-                lines.update(range(token.start[0], token.end[0] + 1))
+    text = map(str.strip, path.read_text(encoding="utf-8").splitlines())
+    lines = {number for number, line in enumerate(text, start=1) if line and line[0] != "#"}
     for node in ast.walk(parse(path)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
             node
@@ -215,10 +210,16 @@ def architecture_page():
 
 
 def repository_file(*parts):
+    """A file or folder beside the package, where there is one."""
     path = ROOT.parent.joinpath(*parts)
     if not path.exists():
         pytest.skip(f"{path.name} is not part of this copy")
     return path
+
+
+def load_script(*parts):
+    """What a script of the repository defines."""
+    return SimpleNamespace(**runpy.run_path(repository_file(*parts)))
 
 
 COLUMNS = ["upos", "xpos", "feats", "form", "lemma", "prefix", "suffix", "shape"]
@@ -236,7 +237,8 @@ COLUMNS = ["upos", "xpos", "feats", "form", "lemma", "prefix", "suffix", "shape"
 )
 def test_few_calls_lead_from_predict_to_the_kernel(english, model, n_frames, n_calls):
     """Calls are those between modules."""
-    model = clone(model).fit(english[: load_call_chain().N_TRAINING])
+    call_chain = load_script("benchmarks", "call_chain.py")
+    model = clone(model).fit(english[: call_chain.N_TRAINING])
     recorder = record(model.predict, english)
     assert 0 < len(recorder.deepest) <= n_frames, recorder.deepest
     assert recorder.n_calls <= n_calls
@@ -260,7 +262,7 @@ def test_parse_asks_each_member_and_each_network_once(english):
 
 def record(method, trees, n_tokens=None):
     """The calls of a method for the first sentence of a length."""
-    call_chain = load_call_chain()
+    call_chain = load_script("benchmarks", "call_chain.py")
     n_tokens = n_tokens or call_chain.N_TOKENS
     sentence = [next(tree for tree in trees if len(tree) == n_tokens)]
     method(sentence)  # compiles, and packs what was learned
@@ -269,13 +271,11 @@ def record(method, trees, n_tokens=None):
     return recorder
 
 
-def load_call_chain():
-    return SimpleNamespace(**runpy.run_path(repository_file("benchmarks", "call_chain.py")))
-
-
 # Names of others that classes define: of scikit-learn, and of IPython.
-OF_OTHERS = {"_abc_impl", "_parameter_constraints", "_repr_html_", "_sklearn_auto_wrap_output_keys"}
-OF_OTHERS |= {"_doc_link_module", "_doc_link_template"}
+OF_OTHERS = {
+    *("_abc_impl", "_parameter_constraints", "_repr_html_", "_sklearn_auto_wrap_output_keys"),
+    *("_doc_link_module", "_doc_link_template"),
+}
 
 
 def list_hooks():
@@ -322,17 +322,17 @@ def test_the_page_on_the_architecture_lists_the_modules_of_the_charts():
                 assert places[path.name] < places[other], f"{path.name} imports {other}"
 
 
-def test_the_page_on_the_architecture_names_files_that_exist():
-    text = architecture_page()
-    files = [path.as_posix() for path in ROOT.rglob("*.py")]
-    for folder in ("tests", "benchmarks"):
-        files += [path.as_posix() for path in (ROOT.parent / folder).glob("*.py")]
-    named = set(re.findall(r"(?<![\w/])[\w/]+\.py\b", text))
+def test_pages_and_scripts_name_files_that_exist():
+    """The page on the architecture, and continuous integration."""
+    named = set(re.findall(r"(?<![\w/])[\w/]+\.py\b", architecture_page()))
     assert "_parser.py" in named
-    copied = {name for name in named if (ROOT.parent / name.split("/")[0]).exists()}
-    in_package = {name for name in named if not name.startswith(("tests/", "benchmarks/"))}
-    for name in copied | in_package:
-        assert any(file.endswith(f"/{name}") for file in files), name
+    for folder in (repository_file(".ci"), repository_file(".github")):
+        texts = [path.read_text("utf-8") for path in folder.rglob("*") if path.is_file()]
+        named.update(re.findall(r"\b(?:tests|benchmarks|doc)/\w+\.py\b", "".join(texts)))
+    assert len(named) > 40
+    folders = (ROOT.parent / name for name in ("sklearn_shag", "tests", "benchmarks", "doc"))
+    files = [path.as_posix() for folder in folders for path in folder.rglob("*.py")]
+    assert not [name for name in named if not any(file.endswith(f"/{name}") for file in files)]
 
 
 def test_the_page_on_the_architecture_says_what_imports_what():
@@ -364,8 +364,10 @@ def test_folders_import_no_private_module_of_another():
 
 def test_what_a_folder_names_is_public_or_shared():
     """What an ``__init__.py`` names is in ``__all__``, or another folder of the package uses it."""
-    private = ("utils", "encoding", "lexical", "induction", "conditional", "ensembles")
-    private += ("model_files", "documents", "annotation", "cli")
+    private = {
+        *("utils", "encoding", "lexical", "induction", "conditional", "ensembles"),
+        *("model_files", "documents", "annotation", "cli"),
+    }
     for name in ["sklearn_shag", *(f"sklearn_shag.{f}" for f in FOLDERS)]:
         module = importlib.import_module(name)
         named = {
@@ -413,10 +415,7 @@ def test_the_dict_of_public_names_says_what_type_checkers_import():
 
 def test_the_reference_lists_exactly_what_is_public():
     """Sections by task, each module's name in ``currentmodule``; entries are indented lines."""
-    reference = ROOT.parent / "doc" / "api.rst"
-    if not reference.exists():
-        pytest.skip("the documentation is not part of this copy")
-    text = reference.read_text(encoding="utf-8")
+    text = repository_file("doc", "api.rst").read_text(encoding="utf-8")
     listed = {}
     for section in text.split(".. currentmodule:: ")[1:]:
         module, rest = section.split("\n", 1)
@@ -430,71 +429,73 @@ def test_the_reference_lists_exactly_what_is_public():
 
 
 def public_objects():
-    for name in ["sklearn_shag", *(f"sklearn_shag.{f}" for f in FOLDERS if f != "utils")]:
-        module = importlib.import_module(name)
-        for public in module.__all__:
-            value = getattr(module, public)
-            if inspect.isclass(value):
-                yield f"{name}.{public}", value
-                for method, function in inspect.getmembers(value, inspect.isfunction):
-                    own = function.__module__.startswith("sklearn_shag")
-                    if own and not method.startswith("_"):
-                        yield f"{name}.{public}.{method}", function
-            elif callable(value):
-                yield f"{name}.{public}", value
+    """All public classes and functions."""
+    for module in ("sklearn_shag", *(f"sklearn_shag.{name}" for name in sklearn_shag._FOLDERS)):
+        for name in importlib.import_module(module).__all__:
+            value = getattr(importlib.import_module(module), name)
+            if callable(value):
+                yield f"{module}.{name}", value
+
+
+def public_members(kind):
+    """Methods and properties, each where its docstring is written: base classes hand it down."""
+    for name, member in inspect.getmembers(kind):
+        if name.startswith("_") or not (callable(member) or isinstance(member, property)):
+            continue
+        owners = (base for base in kind.__mro__ if name in vars(base) and vars(base)[name].__doc__)
+        owner = next(owners, kind)
+        if owner.__module__ == "builtins":
+            continue
+        written = getattr(owner, name)
+        # The function of a class method, so that what it returns is looked at too.
+        written = getattr(written, "__func__", written)
+        yield f"{owner.__module__}.{owner.__name__}.{name}", written
 
 
 PUBLIC = dict(public_objects())
+CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}
+MEMBERS = dict(chain.from_iterable(map(public_members, CLASSES.values())))
 
 
-def parameters_of(value):
-    function = value.__init__ if inspect.isclass(value) else value
-    return [
+def own_functions():
+    """Public functions and methods that are written here, and those of properties."""
+    for name, value in (PUBLIC | MEMBERS).items():
+        function = getattr(value, "fget", value)
+        if name not in CLASSES and function.__module__.startswith("sklearn_shag"):
+            yield name, function
+
+
+def parameters_of(function):
+    return {
         parameter
         for parameter, kind in inspect.signature(function).parameters.items()
-        if parameter != "self" and kind.kind not in (kind.VAR_POSITIONAL, kind.VAR_KEYWORD)
-    ]
-
-
-def public_methods():
-    """Functions, and methods of classes and of their instances, as `help` lists them."""
-    for name, value in PUBLIC.items():
-        if not inspect.isclass(value):
-            yield name, value
-            continue
-        for method, function in inspect.getmembers(value, inspect.ismethod):
-            if function.__module__.startswith("sklearn_shag") and not method.startswith("_"):
-                yield f"{name}.{method}", function
+        if parameter not in ("self", "cls")
+        and kind.kind not in (kind.VAR_POSITIONAL, kind.VAR_KEYWORD)
+    }
 
 
 def test_signatures_print_readably():
     """With the names of types, not with all that these stand for."""
-    signatures = {name: str(inspect.signature(value)) for name, value in public_methods()}
-    assert "X: 'Sentences'" in signatures["sklearn_shag.BaseSHAG.predict"]
-    assert "'ArrayLike'" in signatures["sklearn_shag.EMAutomaton.from_hmm"]
+    signatures = {name: str(inspect.signature(value)) for name, value in own_functions()}
+    assert "X: 'Sentences'" in signatures["sklearn_shag._parser.Parser.predict"]
+    assert "'ArrayLike'" in signatures["sklearn_shag.automata._em.EMAutomaton.from_hmm"]
     long = {name: len(text) for name, text in signatures.items() if len(text) > 300}
     assert not long
 
 
 def test_everything_public_is_annotated():
-    for name, value in PUBLIC.items():
-        function = value.__init__ if inspect.isclass(value) else value
+    for name, function in own_functions():
         hints = typing.get_type_hints(inspect.unwrap(function))
-        if not inspect.isclass(value):
-            expected = {*parameters_of(value), "return"}
-        else:  # of a NamedTuple the parameters are the fields
-            expected = set() if issubclass(value, tuple) else set(parameters_of(value))
-        assert expected <= set(hints), f"{name} lacks annotations"
-        if inspect.isclass(value):
-            doc = NumpyDocString(inspect.getdoc(value) or "")
-            attributes = {n.strip() for entry in doc["Attributes"] for n in entry.name.split(",")}
-            properties = dict(inspect.getmembers(value, lambda each: isinstance(each, property)))
-            missing = attributes - set(typing.get_type_hints(value)) - set(hints) - set(properties)
-            assert not missing, f"{name} lacks annotations of attributes"
-            for member, own in properties.items():
-                made_here = own.fget.__module__.startswith("sklearn_shag")
-                if made_here and not member.startswith("_"):
-                    assert "return" in typing.get_type_hints(own.fget), f"{name}.{member}"
+        assert {*parameters_of(function), "return"} <= hints.keys(), f"{name} lacks annotations"
+    for name, kind in CLASSES.items():
+        hints = typing.get_type_hints(kind.__init__)
+        if not issubclass(kind, tuple):  # of which the parameters are the fields
+            assert parameters_of(kind.__init__) <= hints.keys(), f"{name} lacks annotations"
+        doc = NumpyDocString(inspect.getdoc(kind) or "")
+        attributes = {n.strip() for entry in doc["Attributes"] for n in entry.name.split(",")}
+        properties = dict(inspect.getmembers(kind, lambda each: isinstance(each, property)))
+        missing = attributes - set(typing.get_type_hints(kind)) - set(hints) - set(properties)
+        assert not missing, f"{name} lacks annotations of attributes"
 
 
 def test_modules_say_what_they_are():

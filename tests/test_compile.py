@@ -6,8 +6,9 @@ import numba
 import pytest
 
 from sklearn_shag import RefinedSHAG, make_parser_pipeline, save_model
-from sklearn_shag.treebank import TokenFeature, write_conllu
+from sklearn_shag.treebank import DependencyTree, TokenFeature, write_conllu
 from sklearn_shag.utils._kernel_cache import code_folder
+from tests.files import write_files
 from tests.processes import run
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -78,13 +79,12 @@ def test_a_cache_that_cannot_be_written_compiles_nothing(tmp_path, english):
     save_model(make_parser_pipeline(TokenFeature("upos"), learner).fit(english[:40]), own)
     partial = [t.with_heads([t.heads[0], *[-1] * (len(t) - 1)]) for t in english[:40]]
     partial.append(partial[0].with_heads([3, 4, *[-1] * (len(partial[0]) - 2)]))  # these cross
-    long = partial[0].with_heads(None).to_conllu()  # of more words than any of the treebank
-    words = [line.split("\t") for line in long.splitlines() if line[:1].isdigit()]
-    rows = ["\t".join([str(k + 1), *words[k % len(words)][1:]]) for k in range(150)]
+    forms, tags = ((20 * column)[:150] for column in (partial[0].forms, partial[0].upos))
     write_conllu(partial, trees)
-    (tmp_path / "long.conllu").write_text("\n".join(rows) + "\n\n", encoding="utf-8")
-    (tmp_path / "text.txt").write_text("Dogs bark. I don't.\n\nIt's 3 o'clock in L.A.\n")
-    (tmp_path / "line.txt").write_text("Dogs bark .\n")
+    # Of more words than any sentence of the treebank.
+    write_conllu([DependencyTree(forms, upos=tags)], tmp_path / "long.conllu")
+    text = "Dogs bark. I don't.\n\nIt's 3 o'clock in L.A.\n"
+    write_files(tmp_path, {"text.txt": text, "line.txt": "Dogs bark .\n"})
 
     program = BORROW.format(
         others=str(code_folder()), arguments=["compile", "english", "demo", str(own)]
@@ -102,9 +102,11 @@ def test_a_cache_that_cannot_be_written_compiles_nothing(tmp_path, english):
         ["parse", "english", tmp_path / "line.txt", "--input", "horizontal"],
     ]
     for model in ("english", own):
-        calls += [["parse", model, trees, *way.split()] for way in WAYS]
-        calls += [["suggest", model, trees, "--by", by] for by in ("arcs", "sentences", "trees")]
-        calls.append(["parse", model, tmp_path / "long.conllu", "--confidence"])
+        calls += [
+            *(["parse", model, trees, *way.split()] for way in WAYS),
+            *(["suggest", model, trees, "--by", by] for by in ("arcs", "sentences", "trees")),
+            ["parse", model, tmp_path / "long.conllu", "--confidence"],
+        ]
     folder.chmod(0o555)
     try:
         text = "\n".join("\t".join(map(str, call)) for call in calls)
@@ -138,8 +140,8 @@ WAYS = [
 
 @pytest.mark.exhaustive
 def test_all_has_every_kernel_of_models(tmp_path):
-    program = BORROW.format(others=str(code_folder()), arguments=["compile", "--all"])
-    program += """
+    compile_all = BORROW.format(others=str(code_folder()), arguments=["compile", "--all"])
+    look = """
 import importlib, pkgutil
 import sklearn_shag
 from sklearn_shag.utils._kernel import Kernel
@@ -152,7 +154,7 @@ for info in pkgutil.walk_packages(sklearn_shag.__path__, "sklearn_shag."):
                 if each.__module__ == info.name and not each.dispatcher.signatures:
                     print("left", name)
 """
-    printed = run_with_cache(tmp_path, program).splitlines()
+    printed = run_with_cache(tmp_path, compile_all + look).splitlines()
     left = [line for line in printed if line.startswith("left")]
     # Of functions for sequences and operators, which no model calls.
     assert left == ["left _signed_log_values", "left _linearise_trees"]

@@ -163,9 +163,9 @@ def test_what_is_read_alone_is_what_is_written_of_odd_sentences(lines):
 def test_what_is_read_alone_is_what_is_written(english, tree):
     others = (islice(iter_conllu(path), 200) for path in files_of_treebanks("dev"))
     trees = [tree, *english, *chain.from_iterable(others)]
-    built = [DependencyTree(each.forms, each.heads, deprels=each.deprels) for each in trees[:20]]
-    built += [DependencyTree(["Bark"]), DependencyTree(["Bark"]).with_misc("A", ["b"])]
-    for each in [*trees, *built]:
+    built = (DependencyTree(each.forms, each.heads, deprels=each.deprels) for each in trees[:20])
+    bare = DependencyTree(["Bark"])
+    for each in [*trees, *built, bare, bare.with_misc("A", ["b"])]:
         for copy in (each, each.with_heads(each.heads, each.deprels), each.with_heads(None)):
             assert {name: getattr(copy, name) for name in take_apart(copy)} == take_apart(copy)
 

@@ -1,27 +1,21 @@
 """The engines of examples/at_scale/corpus.py give the files that one process gives."""
 
-import importlib.util
 import io
 import os
 import sys
 from contextlib import redirect_stdout
-from pathlib import Path
 
 import pytest
 
 from sklearn_shag import BiaffineParser, save_model
 from sklearn_shag.treebank import read_horizontal, write_conllu
+from tests.test_architecture import load_script
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory, english):
     """The module, a model, files of tokens, and what is to be written."""
-    path = Path(__file__).parents[1] / "examples" / "at_scale" / "corpus.py"
-    if not path.exists():
-        pytest.skip("the examples are not beside the tests")
-    spec = importlib.util.spec_from_file_location("corpus", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_script("examples", "at_scale", "corpus.py")
     folder = tmp_path_factory.mktemp("corpus")
     parser = BiaffineParser(hidden_layer_sizes=[4], max_iter=1, tags="upos", random_state=0)
     parser.fit(english[:30])

@@ -3,17 +3,17 @@
 import functools
 import gc
 import hashlib
-import http.server
 import io
 import json
 import re
 import socket
 import sys
 import threading
-import warnings
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
+from wsgiref.util import request_uri
 
 import numpy as np
 import pytest
@@ -31,9 +31,12 @@ from sklearn_shag.datasets import (
 )
 from sklearn_shag.datasets._parsers import PARSERS, NamedParser
 from sklearn_shag.treebank import TokenFeature, write_conllu
+from tests.files import write_files
 from tests.loops import over
+from tests.test_cli import assert_valid
+from tests.test_serve import serving
 
-LEFT, RIGHT = 0, 1
+RIGHT = 1
 
 
 class TestLoadEnglish:
@@ -43,8 +46,8 @@ class TestLoadEnglish:
         assert f"{len(english)} English sentences ({n_tokens} tokens)" in text
         assert f"The mean length is {n_tokens / len(english):.1f} tokens" in text
         n_crossing = sum(not tree.is_projective for tree in english)
-        words = {0: "No", 1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five"}
-        assert f"{words[n_crossing]} trees are non-projective" in text
+        number = ["No", "One", "Two", "Three", "Four", "Five"][n_crossing]
+        assert f"{number} trees are non-projective" in text
 
     def test_return_x_y(self, english):
         X, y = load_english(return_X_y=True)
@@ -54,33 +57,17 @@ class TestLoadEnglish:
         assert table == {"Sentences": str(len(english)), "Tokens": str(sum(map(len, english)))}
 
     def test_official_validator(self):
-        validator = pytest.importorskip("udtools.validator", reason="needs udtools")
-        report = io.StringIO()
-        state = validator.Validator(lang="en", level=3, output=report).validate_files(
-            [load_english().filename]
-        )
-        errors = [line for line in report.getvalue().splitlines() if "WARNING" not in line]
-        assert state.passed(), "\n".join(errors)
+        assert_valid(load_english().filename, level=3)
 
 
-def expected_lengths(operators, n_symbols, n_steps=2000):
-    """Expected sizes of the subtree of each symbol, by summing over depths and positions."""
-    children = np.zeros((n_symbols, n_symbols))
-    for head in range(n_symbols):
-        for direction in (LEFT, RIGHT):
-            state = operators.alpha_1[head, direction]
-            A = operators.A[head, direction, :n_symbols]
-            for _ in range(n_steps):
-                moved = A @ state
-                children[head] += moved.sum(axis=1)
-                state = moved.sum(axis=0)
-                if state.sum() < 1e-14:
-                    break
-    sizes = layer = np.ones(n_symbols)
-    while layer.max() > 1e-13:
-        layer = children @ layer
-        sizes = sizes + layer
-    return sizes
+def expected_lengths(operators, n_symbols):
+    """Expected sizes of the subtree of each symbol: one, and those of its children."""
+    # Of each head and direction the states that are passed, summed over all positions.
+    A = operators.A[:n_symbols, :, :n_symbols]
+    moves = np.eye(A.shape[-1]) - A.sum(axis=2)
+    passed = np.linalg.solve(moves, operators.alpha_1[:n_symbols, ..., None])
+    children = np.einsum("hdsij,hdjk->hs", A, passed)
+    return np.linalg.solve(np.eye(n_symbols) - children, np.ones(n_symbols))
 
 
 class TestMakeTreebank:
@@ -174,70 +161,41 @@ DAMAGED = GOOD.replace(GOOD[GOOD.index(NAME) + len(NAME) :][:8], b"\xff" * 8, 1)
 @pytest.fixture
 def served(monkeypatch):
     """Serve archives by path, good ones at first; `served.requests` lists what was asked for."""
+    pytest.importorskip("pooch", reason="needs pooch")
     answers = dict.fromkeys(("/UD_Test-Tiny/r2.16.zip", "/UD_Test-Tiny/r2.9.zip"), GOOD)
     requests = []
     together = threading.Barrier(4)
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            requests.append(self.path)
-            body = answers.get(self.path)
-            if body is None:
-                self.send_error(404)
-                return
-            if "together" in self.path:
-                together.wait(30)
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(environ, start_response):
+        path = f"/{request_uri(environ).split('/', 3)[3]}"
+        requests.append(path)
+        if "together" in path:
+            together.wait(30)
+        body = answers.get(path)
+        start_response("404 Not Found" if body is None else "200 OK", [])
+        return [body or b""]
 
-        def log_message(self, *args):
-            pass
-
+    answer.max_bytes = 0  # of a request
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.handle_error = lambda *_: None  # a client that has seen enough
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    monkeypatch.setattr(
-        _universal_dependencies,
-        "ARCHIVE_URL",
-        f"http://127.0.0.1:{server.server_port}/{{name}}/r{{version}}.zip",
-    )
-    gc.freeze()  # what was there before takes a second to look at
-    yield Bunch(answers=answers, requests=requests, port=server.server_port)
-    server.shutdown()
-    thread.join()
-    server.server_close()
-    with warnings.catch_warnings():
-        # Sockets that requests leaves to the garbage collector after a failure.
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+    with serving(answer) as address:
+        url = f"{address}/{{name}}/r{{version}}.zip"
+        monkeypatch.setattr(_universal_dependencies, "ARCHIVE_URL", url)
+        gc.freeze()  # what was there before takes a second to look at
+        yield Bunch(answers=answers, requests=requests, address=address)
+    gc.collect()  # sockets that requests leaves to the garbage collector after a failure
     gc.unfreeze()
-
-
-@pytest.fixture
-def needs_pooch():
-    pytest.importorskip("pooch", reason="needs pooch")
 
 
 @pytest.fixture
 def no_network(monkeypatch):
     """Any attempt to connect fails the test."""
-
-    def refuse(*args, **kwargs):
-        pytest.fail("a connection was opened")
-
+    refuse = mock.Mock(side_effect=AssertionError("a connection was opened"))
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "create_connection", refuse)
 
 
 def put(folder, **splits):
-    folder.mkdir(parents=True)
-    for split, text in splits.items():
-        (folder / f"te_tiny-ud-{split}.conllu").write_text(text, encoding="utf-8")
+    write_files(folder, {f"te_tiny-ud-{split}.conllu": text for split, text in splits.items()})
 
 
 def forms_of(treebank):
@@ -275,7 +233,7 @@ class TestFolderThatIsThere:
     def test_several_files_of_a_split_and_compressed_ones(self, tmp_path, english):
         """Where a file is there unpacked, too, that alone is read."""
         folder = tmp_path / "UD_Test-Tiny"
-        put(folder)
+        folder.mkdir()
         names = ["te_c-ud-train.conllu", "te_a-ud-train.conllu", "te-ud-test.conllu.gz"]
         for tree, name in zip(english, names, strict=False):
             write_conllu([tree], folder / name)
@@ -303,18 +261,14 @@ class TestFolderThatIsThere:
         assert sorted(path.name for path in data.folder.glob("LICENSE*"))
 
 
-@pytest.mark.usefixtures("needs_pooch")
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 class TestDownload:
     @pytest.fixture
     def home(self, tmp_path):
-        home = tmp_path / "home"
-        home.mkdir()
-        return home
+        return tmp_path / "home"
 
     def fetch(self, home, **options):
-        options = {"progressbar": False, **options}
-        return fetch_treebank("UD_Test-Tiny", data_home=home, **options)
+        return fetch_treebank("UD_Test-Tiny", data_home=home, progressbar=False, **options)
 
     def test_success(self, served, home):
         treebank = self.fetch(home)
@@ -349,7 +303,7 @@ class TestDownload:
         served.answers["/UD_Test-Tiny/r2.16.zip"] = body
         with pytest.raises(OSError, match=message) as error:
             self.fetch(home)
-        assert f"http://127.0.0.1:{served.port}/UD_Test-Tiny/r2.16.zip" in str(error.value)
+        assert f"{served.address}/UD_Test-Tiny/r2.16.zip" in str(error.value)
         assert [p for p in home.rglob("*") if p.is_file() or "Test-Tiny" in p.name] == []
         # After the failure the way is free.
         served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
@@ -357,8 +311,7 @@ class TestDownload:
 
     def test_at_the_same_time(self, served, home, monkeypatch):
         """Whoever is first installs it; the server answers when all four have asked."""
-        url = f"http://127.0.0.1:{served.port}/together"
-        monkeypatch.setattr(_universal_dependencies, "ARCHIVE_URL", url)
+        monkeypatch.setattr(_universal_dependencies, "ARCHIVE_URL", f"{served.address}/together")
         served.answers["/together"] = GOOD
         with ThreadPoolExecutor(4) as executor:
             treebanks = [executor.submit(self.fetch, home) for _ in range(4)]
@@ -416,7 +369,6 @@ class TestDownload:
         assert not list(home.parent.glob("*.conllu"))
 
 
-@pytest.mark.usefixtures("needs_pooch")
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 class TestLoadParser:
     """Models at addresses: downloaded once, known by their SHA-256."""
@@ -431,7 +383,7 @@ class TestLoadParser:
     @pytest.fixture
     def load(self, served, file, tmp_path):
         served.answers["/lab/ti%20ny.npz?x=1"] = file.read_bytes()
-        address = f"http://127.0.0.1:{served.port}/lab/ti%20ny.npz?x=1"
+        address = f"{served.address}/lab/ti%20ny.npz?x=1"
         return functools.partial(load_parser, address, data_home=tmp_path)
 
     def test_kept_and_the_same(self, load, file, served, tmp_path, english, monkeypatch):
@@ -457,8 +409,7 @@ class TestLoadParser:
         """A name with an address serves load_parser and all commands."""
         served.answers["/fr.npz"] = file.read_bytes()
         known_hash = hashlib.sha256(file.read_bytes()).hexdigest()
-        address = f"http://127.0.0.1:{served.port}/fr.npz"
-        named = NamedParser(address, known_hash, {"licence": "CC0"})
+        named = NamedParser(f"{served.address}/fr.npz", known_hash, {"licence": "CC0"})
         monkeypatch.setitem(PARSERS, "french", named)
         monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path / "home"))
         monkeypatch.chdir(tmp_path)

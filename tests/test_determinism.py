@@ -10,13 +10,11 @@ import pytest
 
 from tests.estimators import ESTIMATORS, TRANSFORMERS
 
-ROOT = Path(__file__).parent.parent
-
 
 def run_digests(names, hash_seed, n_jobs, blas_threads):
     return subprocess.Popen(
         [sys.executable, "-m", "tests.digests", str(n_jobs), str(blas_threads), *names],
-        cwd=ROOT,
+        cwd=Path(__file__).parent.parent,
         env=os.environ | {"PYTHONHASHSEED": str(hash_seed)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

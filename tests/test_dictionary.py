@@ -13,6 +13,7 @@ from sklearn_shag import AveragedParser, BiaffineParser, Tagger, load_model, sav
 from sklearn_shag.cli import main
 from sklearn_shag.network._tags import TagLookup, look_up_tags, open_factors
 from sklearn_shag.treebank import Dictionary, read_conllu, read_dictionary, write_conllu
+from tests.files import write_files
 
 COLUMNS = ("upos", "xpos", "feats", "lemma")
 
@@ -32,13 +33,6 @@ def test_lines_become_entries_and_come_back():
     assert Dictionary(words.to_lines()) == pickle.loads(pickle.dumps(words)) == words
     assert clone(Tagger(dictionary=words)).dictionary is words
     assert repr(words) == "Dictionary of 2 words"
-
-
-def completions(entry, columns, known):
-    """List all tags that an entry allows, among known values and its own."""
-    wanted = dict(zip(COLUMNS, entry, strict=True))
-    choices = [known[c] if wanted[c] == "_" else [wanted[c]] for c in columns]
-    return list(itertools.product(*choices))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -69,7 +63,8 @@ def test_the_most_probable_entry_is_chosen(seed, joint):
     def score(t, row):
         return sum(scores[k][t, columns[name].index(row[k])] for k, name in enumerate(columns))
 
-    everything = rows or list(itertools.product(*columns.values()))
+    products = list(itertools.product(*columns.values()))
+    everything = rows or products
     free = [max(everything, key=lambda row, t=t: score(t, row)) for t in range(12)]
     codes = np.array([[columns[n].index(row[k]) for k, n in enumerate(columns)] for row in free])
     found = look_up_tags(values, codes, combinations, entries, scores)
@@ -84,9 +79,9 @@ def test_the_most_probable_entry_is_chosen(seed, joint):
             assert own == free[t]
             continue
         allowed = []
-        for entry in its_entries:
-            of_entry = completions(entry, columns, columns)
-            allowed += [row for row in of_entry if row in everything] or of_entry
+        for upos, _, feats, _ in its_entries:
+            fit = [row for row in products if upos in ("_", row[0]) and feats in ("_", row[1])]
+            allowed += [row for row in fit if row in everything] or fit
         assert own in allowed
         assert score(t, own) == pytest.approx(max(score(t, row) for row in allowed))
 
@@ -134,17 +129,20 @@ def test_networks_and_averages_keep_dictionaries_in_files(trees, tmp_path):
         assert other.parse([["he", "glorked"]])[0].upos[1] == "INTJ"
 
 
-def test_commands_take_dictionaries(trees, tmp_path):
-    path, model = tmp_path / "t.conllu", str(tmp_path / "m.npz")
-    write_conllu(trees, path)
-    words, other = tmp_path / "w.tsv", tmp_path / "o.tsv"
-    words.write_text("glorked\tX\t_\t_\tglork\n", encoding="utf-8")
-    other.write_text("glorked\tINTJ\t_\t_\t_\n", encoding="utf-8")
-    text, out = tmp_path / "in.txt", str(tmp_path / "out.conllu")
-    text.write_text("he glorked\n", encoding="utf-8")
-    learn = ["train", str(path), "-o", model, "--model", "biaffine", "--max-iter", "1"]
-    assert main([*learn, "--tags", "upos,lemma", "--dictionary", str(words)]) == 0
-    parse = ["parse", model, str(text), "-o", out]
-    for options, tag in (([], "X"), (["--dictionary", str(other)], "INTJ")):
-        assert main([*parse, "--input", "horizontal", *options]) == 0
-        assert read_conllu(out)[0].upos[1] == tag
+def test_commands_take_dictionaries(trees, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_conllu(trees, "t.conllu")
+    write_files(
+        tmp_path,
+        {
+            "w.tsv": "glorked\tX\t_\t_\tglork\n",
+            "o.tsv": "glorked\tINTJ\t_\t_\t_\n",
+            "in.txt": "he glorked\n",
+        },
+    )
+    learn = "train t.conllu -o m.npz --model biaffine --max-iter 1 --tags upos,lemma"
+    assert main([*learn.split(), "--dictionary", "w.tsv"]) == 0
+    parse = "parse m.npz in.txt -o out.conllu --input horizontal"
+    for options, tag in (([], "X"), (["--dictionary", "o.tsv"], "INTJ")):
+        assert main([*parse.split(), *options]) == 0
+        assert read_conllu("out.conllu")[0].upos[1] == tag

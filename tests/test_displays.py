@@ -50,10 +50,8 @@ def long_tree():
 def boxes(texts):
     """The boxes of texts as they are drawn, in pixels; empty texts have none."""
     texts = [text for text in texts if text.get_text()]
-    figure = texts[0].figure
-    figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()
-    return [text.get_window_extent(renderer) for text in texts]
+    texts[0].figure.canvas.draw()
+    return [text.get_window_extent() for text in texts]
 
 
 def overlaps(extents, by=1.0):

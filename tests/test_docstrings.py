@@ -1,8 +1,8 @@
 """Docstrings hold to numpydoc: its validator, with what scikit-learn asks of its own, and more."""
 
 import ast
-import importlib
 import inspect
+import pydoc
 import re
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
 
 import sklearn_shag
-from tests.test_architecture import parse
+from tests.test_architecture import CLASSES, MEMBERS, PUBLIC, parse
 
 # As scikit-learn (test_docstrings.py): results have names, and docstrings begin and end where one
 # likes.
@@ -22,68 +22,32 @@ IGNORED_OF_FUNCTIONS = IGNORED | {"ES01"}
 IGNORED_OF_MEMBERS = IGNORED_OF_FUNCTIONS | {"SA01", "EX01"}
 
 
-def public_objects():
-    """All public classes and functions, and the members of these classes."""
-    for module in ("sklearn_shag", *(f"sklearn_shag.{name}" for name in sklearn_shag._FOLDERS)):
-        for name in importlib.import_module(module).__all__:
-            value = getattr(importlib.import_module(module), name)
-            if inspect.isclass(value):
-                yield f"{module}.{name}", value, IGNORED
-                yield from public_members(value)
-            elif callable(value):
-                yield f"{module}.{name}", value, IGNORED_OF_FUNCTIONS
-
-
-def public_members(kind):
-    """Methods and properties, each where its docstring is written: base classes hand it down."""
-    for name, member in inspect.getmembers(kind):
-        if name.startswith("_") or not (callable(member) or isinstance(member, property)):
-            continue
-        owners = (base for base in kind.__mro__ if name in vars(base) and vars(base)[name].__doc__)
-        owner = next(owners, kind)
-        if owner.__module__ == "builtins":
-            continue
-        written = getattr(owner, name)
-        # The function of a class method, so that what it returns is looked at too.
-        written = getattr(written, "__func__", written)
-        yield f"{owner.__module__}.{owner.__name__}.{name}", written, IGNORED_OF_MEMBERS
-
-
-PUBLIC = {name: (value, ignored) for name, value, ignored in public_objects()}
+IGNORED_OF = {
+    **dict.fromkeys(PUBLIC, IGNORED_OF_FUNCTIONS),
+    **dict.fromkeys(CLASSES, IGNORED),
+    **dict.fromkeys(MEMBERS, IGNORED_OF_MEMBERS),
+}
 
 
 def test_docstrings_are_valid():
     faults = []
-    for name, (value, ignored) in PUBLIC.items():
+    for name, value in (PUBLIC | MEMBERS).items():
         doc = get_doc_object(value)
         if inspect.isclass(value) and issubclass(value, tuple):
             doc["Parameters"] = doc["Attributes"]  # where the fields of a NamedTuple are described
-        errors = (error for error in validate(doc)["errors"] if error[0] not in ignored)
+        errors = (error for error in validate(doc)["errors"] if error[0] not in IGNORED_OF[name])
         faults += [f"{name}: {code} {message}" for code, message in errors]
     assert not faults, "\n".join(faults)
 
 
 def test_see_also_names_what_there_is():
-    for name, (value, _) in PUBLIC.items():
+    for name, value in (PUBLIC | MEMBERS).items():
         beside = name.rpartition(".")[0]
         for functions, _ in get_doc_object(value)["See Also"]:
             for reference, _ in functions:
                 # As Sphinx finds them: in full, or beside the object that refers to them.
-                resolve(reference if reference.startswith("sklearn") else f"{beside}.{reference}")
-
-
-def resolve(name):
-    """Import what a name in full stands for."""
-    parts = name.split(".")
-    for n_modules in range(len(parts) - 1, 0, -1):
-        try:
-            found = importlib.import_module(".".join(parts[:n_modules]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[n_modules:]:
-            found = getattr(found, part)
-        return found
-    raise AssertionError(f"{name} cannot be imported")
+                found = reference if reference.startswith("sklearn") else f"{beside}.{reference}"
+                assert pydoc.locate(found) is not None, found
 
 
 # Words by which a summary says no more than that it is about something.

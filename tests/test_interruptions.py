@@ -3,7 +3,6 @@
 import copy
 import inspect
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -47,15 +46,14 @@ class Interrupter:
         sys.setprofile(None)
 
     def _profile(self, frame, event, _):
-        name = frame.f_globals.get("__name__", "")
-        if event not in ("call", "return") or not name.startswith("sklearn_shag."):
-            return
-        if frame.f_code.co_flags & inspect.CO_GENERATOR:
-            return  # where one is closed before its end, Python itself would lose the error
-        self.n_calls += 1
-        if self.n_calls == self.at:
-            sys.setprofile(None)
-            raise self.error
+        is_own = frame.f_globals.get("__name__", "").startswith("sklearn_shag.")
+        # Where a generator is closed before its end, Python itself would lose the error.
+        is_generator = frame.f_code.co_flags & inspect.CO_GENERATOR
+        if is_own and event in ("call", "return") and not is_generator:
+            self.n_calls += 1
+            if self.n_calls == self.at:
+                sys.setprofile(None)
+                raise self.error
 
 
 def is_same(one, other):
@@ -106,16 +104,15 @@ def test_at_any_moment(name, method, fitted, english):
         vars(estimator).update(before)
 
 
+@pytest.mark.filterwarnings("error")
 def test_warnings_that_are_errors(english):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        model = EMSHAG(2, max_iter=1, random_state=0)
-        with pytest.raises(ConvergenceWarning):
-            model.fit(english[:60])
-        with pytest.raises(NotFittedError):
-            model.predict(english[:5])
-        model.set_params(tol=9).fit(english[:30])
-        kept = vars(model).copy()
-        with pytest.raises(ConvergenceWarning):
-            model.set_params(tol=0).fit(english[:60])
+    model = EMSHAG(2, max_iter=1, random_state=0)
+    with pytest.raises(ConvergenceWarning):
+        model.fit(english[:60])
+    with pytest.raises(NotFittedError):
+        model.predict(english[:5])
+    model.set_params(tol=9).fit(english[:30])
+    kept = vars(model).copy()
+    with pytest.raises(ConvergenceWarning):
+        model.set_params(tol=0).fit(english[:60])
     assert is_same({**kept, "tol": 0}, vars(model))

@@ -111,22 +111,12 @@ class TestAtomicWrite:
 
     @pytest.mark.skipif(os.name != "posix", reason="synchronisation of folders")
     def test_on_the_disk_before_it_has_its_name(self, tmp_path, monkeypatch):
-        done = []
-
-        def note(name, function):
-            def noted(first, *args):
-                done.append((name, first))
-                if name == "fsync" and stat.S_ISREG(os.fstat(first).st_mode):
-                    assert os.fstat(first).st_size == 4
-                return function(first, *args)
-
-            monkeypatch.setattr(os, name, noted)
-
-        note("fsync", os.fsync)
-        note("replace", os.replace)
+        done, fsync, replace = [], os.fsync, os.replace
+        monkeypatch.setattr(os, "fsync", lambda f: done.append(os.fstat(f).st_size) or fsync(f))
+        monkeypatch.setattr(os, "replace", lambda *paths: done.append("name") or replace(*paths))
         with atomic_write(tmp_path / "file") as file:
             file.write(b"text")
-        assert [name for name, _ in done] == ["fsync", "replace"]
+        assert done == [4, "name"]
 
     @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
     def test_devices_are_written_directly(self):

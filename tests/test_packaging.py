@@ -3,7 +3,6 @@
 import configparser
 import importlib
 import re
-import runpy
 import subprocess
 import sys
 import tomllib
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sklearn_shag
-from tests.test_architecture import imported_modules
+from tests.test_architecture import imported_modules, load_script, repository_file
 
 PACKAGE = Path(sklearn_shag.__file__).parent
 ROOT = Path(__file__).parent.parent
@@ -38,19 +37,14 @@ def requirements(lines):
 CORE = requirements(CONFIG["options"]["install_requires"])
 
 
-def imported_distributions():
-    """Third-party distributions that modules of the package import."""
-    modules = [module for path in PACKAGE.rglob("*.py") for module in imported_modules(path)]
-    tops = {module.partition(".")[0] for module in modules}
-    tops -= {*sys.stdlib_module_names, "sklearn_shag"}
-    return {DISTRIBUTIONS.get(top, top) for top in tops}
-
-
 def test_all_that_is_imported_is_required_and_all_that_is_required_is_imported():
     extras = ("contextual", "dask", "fetch", "frame", "graph", "plot", "spacy")
     optional = {name for extra in extras for name in requirements(EXTRAS[extra])}
+    modules = [module for path in PACKAGE.rglob("*.py") for module in imported_modules(path)]
     # llvmlite comes with numba, of one version for each of numba's.
-    assert (imported_distributions() - {"llvmlite"}) - optional == set(CORE)
+    inner = {*sys.stdlib_module_names, "sklearn_shag", "llvmlite"}
+    tops = {module.partition(".")[0] for module in modules} - inner
+    assert {DISTRIBUTIONS.get(top, top) for top in tops} - optional == set(CORE)
 
 
 def test_a_requirement_is_the_same_in_all_extras():
@@ -90,10 +84,7 @@ def test_author_version_and_licence_are_those_of_the_citation():
 
 
 def test_the_citation_is_written_from_what_is_told_elsewhere():
-    path = ROOT / ".ci" / "citation.py"
-    if not path.exists():
-        pytest.skip("only a checkout has the script")
-    update = runpy.run_path(path)["update"]
+    update = load_script(".ci", "citation.py").update
     names = "CITATION.cff", "sklearn_shag/__init__.py", "CHANGELOG.md", "setup.cfg"
     citation, package, changelog, config = map(text, names)
     assert update(citation, package, changelog, config) == citation
@@ -114,10 +105,7 @@ authors:"""
 
 
 def test_the_conda_recipe_says_what_setup_cfg_says():
-    path = ROOT / ".ci" / "recipe.yaml"
-    if not path.exists():
-        pytest.skip("only a checkout has the recipe")
-    recipe = path.read_text(encoding="utf-8")
+    recipe = repository_file(".ci", "recipe.yaml").read_text(encoding="utf-8")
     run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
     assert dict(re.findall(r"^    - ([a-z-]+) (>=[\d.]+)$", run, re.M)) == CORE
     oldest = CONFIG["options"]["python_requires"].removeprefix(">=")

@@ -3,22 +3,19 @@
 import json
 import queue
 import re
-import runpy
 import tempfile
 import time
 from pathlib import Path
-from threading import Thread
-from types import SimpleNamespace
 
 import pytest
 
 from sklearn_shag import service
-from sklearn_shag.service import AppServer
 from sklearn_shag.service._app import PAGE, ParserApp
 from sklearn_shag.service._models import open_served
+from tests.test_architecture import load_script
+from tests.test_serve import serving
 
 FILES = Path(service.__file__).parent / "page"
-LOOK = Path(__file__).parent.parent / "doc" / "look.py"
 MARK = "<script>top.harmed = true</script>"
 TEXT = "I saw the man with the telescope. She didn't answer."
 ARABIC = "ذهب الولد إلى المدرسة."
@@ -208,25 +205,18 @@ class Harness:
 @pytest.fixture(scope="module")
 def seen(bundled):
     """What the script has found."""
-    if not LOOK.exists():
-        pytest.skip("doc/look.py is not part of this copy")
-    look = SimpleNamespace(**runpy.run_path(LOOK))
+    look = load_script("doc", "look.py")
     browser = look.find_browser()
     if browser is None:
         pytest.skip("Chromium is not installed, so the page of the service is not tested")
     served = open_served(bundled, 500)
     other = served._replace(splitter=None, tasks=["parser"])
     harness = Harness(ParserApp({"english": served, MARK: other}, False, 2**22, 120.0))
-    server = AppServer(harness, "127.0.0.1", 0, 8)
-    thread = Thread(target=server.run)
-    thread.start()
-    try:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            command = look.browser_command(browser, profile)
-            found = look.look_at(command, f"http://127.0.0.1:{server.port}", harness.results)
-    finally:
-        server.stop()
-        thread.join()
+    with (
+        serving(harness) as address,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
+    ):
+        found = look.look_at(look.browser_command(browser, profile), address, harness.results)
     assert "error" not in found, found["error"]
     return found
 

@@ -67,6 +67,18 @@ PIPELINES = [
 ]
 
 
+def saved(model, path):
+    save_model(model, path)
+    return path
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A small saved model; small enough to damage every part of it."""
+    model = DeterministicSHAG("single").fit([["D", "N", "V"]], [[2, 3, 0]])
+    return saved(model, tmp_path / "small.npz")
+
+
 @pytest.fixture
 def small_words(tmp_path):
     """A small saved model of words."""
@@ -79,9 +91,19 @@ def small_words(tmp_path):
         ),
         DependencyTree(["a", "dog"], [2, 0], upos=["D", "N"], deprels=["det", "root"]),
     ]
-    path = tmp_path / "words.npz"
-    save_model(LexicalizedSHAG("first").fit(trees), path)
-    return path
+    return saved(LexicalizedSHAG("first").fit(trees), tmp_path / "words.npz")
+
+
+@pytest.fixture
+def composed(english, tmp_path):
+    """A saved model with a member."""
+    average = AveragedParser([("member", SpectralSHAG(2))]).fit(english[:50])
+    return saved(average, tmp_path / "model.npz")
+
+
+@pytest.fixture
+def feature(english, tmp_path):
+    return saved(TokenFeature().fit(english[:9]), tmp_path / "feature.npz")
 
 
 def put(place, value):
@@ -93,15 +115,6 @@ def put(place, value):
         return array
 
     return change
-
-
-@pytest.fixture
-def small(tmp_path):
-    """A small saved model; small enough to damage every part of it."""
-    model = DeterministicSHAG("single").fit([["D", "N", "V"]], [[2, 3, 0]])
-    path = tmp_path / "small.npz"
-    save_model(model, path)
-    return path
 
 
 def assert_same(a, b):
@@ -180,16 +193,6 @@ def write_members(path, members, compression=zipfile.ZIP_STORED):
             archive.writestr(name, content)
 
 
-def load_or_refuse(path):
-    """The model, or None where the file is refused by an error that names it."""
-    try:
-        return load_model(path)
-    except ModelFileError as error:
-        message = str(error)
-    assert str(path) in message
-    return None
-
-
 class TestRoundTrip:
     @pytest.mark.parametrize("model", [*ESTIMATORS, *MODELS, *PIPELINES], ids=str)
     def test_estimators(self, model, fitted, english, tmp_path):
@@ -204,9 +207,7 @@ class TestRoundTrip:
 
     def test_files_from_before_a_parameter(self, small):
         """A parameter that the file does not know yet has its default."""
-        header, arrays = read_parts(small)
-        assert header["model"]["params"].pop("verbose") == 0
-        write_parts(small, header, arrays)
+        damage(small, ("params", "verbose"), DELETED)
         assert load_model(small).verbose == 0
 
     def test_numpy_parameters_become_plain_ones(self, english, tmp_path):
@@ -238,10 +239,6 @@ class TestRoundTrip:
         loaded = round_trip(model, tmp_path / "model.npz")
         assert loaded.symbols_.tolist() == sorted([symbol, "b"])
         assert_same(model, loaded)
-        assert_same(
-            model.predict_marginals([[symbol, "b", symbol]]),
-            loaded.predict_marginals([[symbol, "b", symbol]]),
-        )
 
 
 class TestComposed:
@@ -300,31 +297,6 @@ class TestComposed:
         assert (name, loaded.get_params()) == ("member", member.get_params())
         assert not hasattr(loaded, "operators_")
 
-    @over(
-        "place, value",
-        [
-            (("params", "estimators"), 5),
-            (("params", "estimators", 0, "tuple", 1, "class"), "os.system"),
-            (("attributes", "named_estimators_"), None),
-            (("attributes", "named_estimators_"), {"dict": {"member": 5}}),
-            (("attributes", "named_estimators_", "dict", "member", "attributes"), {}),
-            (
-                ("attributes", "named_estimators_", "dict", "member"),
-                {"class": "FrozenEstimator", "key": "model/estimators/0/1"},
-            ),
-            ("named_estimators_/0/operators_/A", lambda array: array[:-1]),
-        ],
-    )
-    def test_damaged_members(self, composed, place, value):
-        damage(composed, place, value)
-        assert_refused(composed, "damaged: ")
-
-    @pytest.fixture
-    def composed(self, english, tmp_path):
-        path = tmp_path / "model.npz"
-        save_model(AveragedParser([("member", SpectralSHAG(2))]).fit(english[:50]), path)
-        return path
-
 
 class Bomb:
     """Its unpickling makes a folder."""
@@ -347,13 +319,11 @@ class TestNoCodeFromFiles:
         assert not mark.exists()
 
     def test_object_array(self, small, bomb):
-        header, arrays = read_parts(small)
-        write_parts(small, header, {**arrays, "model/operators_/A": np.array([bomb], dtype=object)})
+        damage(small, "operators_/A", np.array([bomb], dtype=object))
         assert_refused(small)
 
     def test_what_the_header_does_not_ask_for_is_not_read(self, small, bomb):
-        header, arrays = read_parts(small)
-        write_parts(small, header, {**arrays, "other": np.array([bomb], dtype=object)})
+        damage(small, "other", np.array([bomb], dtype=object))
         assert load_model(small).symbols_.tolist() == ["D", "N", "V"]
 
     def test_joblib(self, small, bomb):
@@ -364,7 +334,7 @@ class TestNoCodeFromFiles:
 DELETED = object()
 
 
-def damage(path, place, change):
+def damage(path, place, change, save=np.savez):
     """Change an array, by its name, or what is at a place of the header.
 
     Parameters
@@ -384,76 +354,106 @@ def damage(path, place, change):
         del node[last]
     else:
         node[last] = change(node[last]) if callable(change) else change
-    write_parts(path, header, arrays)
+    write_parts(path, header, arrays, save)
 
 
 ATTRIBUTES = "attributes"
 GROWS = "indptr must grow from 0 to the number of trigrams, "
-# Where a model of tags is changed, how, and what is said of it.
-WRONG = [
-    (("params", "decoder"), "x", "'decoder' parameter of DeterministicSHAG must be"),
-    (("params", "n_jobs"), 0.5, "'n_jobs' parameter of DeterministicSHAG must be"),
-    (("params", "x"), 1, "unexpected keyword argument 'x'"),
-    (("params", "n_jobs"), {"range": [0, 10**15, 1]}, "range that is too long"),
-    (("params", "n_jobs"), {"set": [1]}, "a value of an unknown kind"),
-    (("params", "n_jobs"), {"dict": [1]}, "a value of an unknown kind"),
-    (("params", "n_jobs"), {"tuple": {}}, "a value of an unknown kind"),
-    (("params", "memory"), "folder", "has the parameter 'memory', which is never saved"),
-    (("params",), [], "has no 'params', or none that is a dict"),
-    (("class",), "Other", "model is a 'Other', which model files cannot hold"),
-    (("class",), "BaseSHAG", "which model files cannot hold"),
-    (("class",), ["SpectralSHAG"], "has no 'class', or none that is a str"),
-    (("class",), "TokenFeature", "unexpected keyword argument"),
-    ((ATTRIBUTES,), None, "has no 'attributes', or none that is a dict"),
-    ((ATTRIBUTES, "symbols_"), DELETED, "the attributes of a DeterministicSHAG are"),
-    ((ATTRIBUTES, "predict"), None, "the attributes of a DeterministicSHAG are"),
-    ((ATTRIBUTES, "symbols_"), ["D", 5, "V"], "symbols_ is not of type list"),
-    ((ATTRIBUTES, "symbols_"), ["", "N", "V"], "symbols_ holds strings that are empty"),
-    ((ATTRIBUTES, "symbols_"), ["N", "D", "V"], "not sorted, or repeated"),
-    ((ATTRIBUTES, "symbols_"), ["D", "D", "V"], "not sorted, or repeated"),
-    ("operators_/A", DELETED, "it holds no array model/operators_/A"),
-    ("operators_/A", np.negative, r"operators_\.A\[.*\] must be from 0 to inf, got -"),
-    ("statistics_/roots", put(2, -0.5), r"roots\[2\] must be from 0 to inf, got -0\.5"),
-    ("statistics_/n_sequences", put((3, 1), -0.5), r"n_sequences\[3, 1\] must be from 0 to inf"),
-    ("statistics_/counts", put(-1, 0), "counts holds counts that are not positive"),
-    ("statistics_/counts", put(-1, np.inf), "counts holds values that are not finite"),
-    ("statistics_/indptr", lambda indptr: np.maximum(indptr, 1), GROWS),
-    ("statistics_/indptr", lambda indptr: np.minimum(indptr, indptr[-1] - 1), GROWS),
-    ("statistics_/indptr", lambda indptr: np.r_[0, indptr[-1], indptr[2:]], GROWS),
-    ("statistics_/middle", put(0, 3), "must be from 0 to 2, got 3"),  # the code of STOP
-]
-# The same of a model of words.
-WRONG_WORDS = [
-    ("statistics_/tags", put(0, -1), r"tags\[0\] must be from 0 to 2, got -1"),
-    ("statistics_/tags", put(-1, 3), r"tags\[3\] must be from 0 to 2, got 3"),
-    ("statistics_/tags", np.flip, "not sorted"),
-    ("statistics_/classes", put(0, -1), r"classes\[0\] must be from 0 to 3, got -1"),
-    ("statistics_/classes", put(0, 4), r"classes\[0\] must be from 0 to 3, got 4"),
-    ("statistics_/classes", np.zeros_like, "indptr must have the shape"),
-    ("statistics_/indptr", put(0, 1), "indptr must grow from 0 to the number of pairs, 13"),
-    ("statistics_/indptr", put(-1, 12), "indptr must grow from 0 to the number of pairs, 13"),
-    ("statistics_/indptr", put(3, 99), "indptr must grow from 0 to the number of pairs, 13"),
-    ("statistics_/outcomes", put(0, -1), r"outcomes\[0\] must be from 0 to 7, got -1"),
-    ("statistics_/outcomes", put(0, 8), r"outcomes\[0\] must be from 0 to 7, got 8"),
-    ("statistics_/outcomes", np.zeros_like, "outcomes do not ascend in each context"),
-    ("statistics_/counts", put(0, 0.0), "counts holds counts that are not positive"),
-    ("statistics_/counts", put(0, np.nan), "counts holds values that are not finite"),
-    ("label_counts_/heads", put(0, -1), r"heads\[0\] must be from 0 to 4, got -1"),
-    ("label_counts_/heads", put(0, 5), r"heads\[0\] must be from 0 to 4, got 5"),
-    ("label_counts_/directions", put(0, 2), r"directions\[0\] must be from 0 to 1, got 2"),
-    ("label_counts_/modifiers", put(-1, 3), r"modifiers\[3\] must be from 0 to 2, got 3"),
-    ("label_counts_/labels", put(0, 3), r"labels\[0\] must be from 0 to 2, got 3"),
-    ("label_counts_/labels", put(0, -1), r"labels\[0\] must be from 0 to 2, got -1"),
-    ("label_counts_/counts", put(0, np.nan), "counts holds values that are not finite"),
-    ((ATTRIBUTES, "labels_"), ["det\t", "nsubj", "root"], "labels_ holds values that have a tab"),
-    ((ATTRIBUTES, "labels_"), [], "label"),
-    ((ATTRIBUTES, "labels_"), ["det", "nsubj"], "label"),
-    ((ATTRIBUTES, "words_"), ["the", "a", "dog", "barks"], "not sorted"),
-    ((ATTRIBUTES, "words_"), ["a", "a", "dog", "barks"], "not sorted"),
-    ((ATTRIBUTES, "words_"), ["a", "the", "dog"], "must have the shape"),
-    ((ATTRIBUTES, "symbols_"), ["D", "N"], "model"),
-    ((ATTRIBUTES, "symbols_"), [], "model"),
-]
+# Where a model is changed, how, and what is said of it.
+WRONG = {
+    "small": [
+        (("params", "decoder"), "x", "'decoder' parameter of DeterministicSHAG must be"),
+        (("params", "n_jobs"), 0.5, "'n_jobs' parameter of DeterministicSHAG must be"),
+        (("params", "x"), 1, "unexpected keyword argument 'x'"),
+        (("params", "n_jobs"), {"range": [0, 10**15, 1]}, "range that is too long"),
+        (("params", "n_jobs"), {"set": [1]}, "a value of an unknown kind"),
+        (("params", "n_jobs"), {"dict": [1]}, "a value of an unknown kind"),
+        (("params", "n_jobs"), {"tuple": {}}, "a value of an unknown kind"),
+        (("params", "memory"), "folder", "has the parameter 'memory', which is never saved"),
+        (("params",), [], "has no 'params', or none that is a dict"),
+        (("class",), "Other", "model is a 'Other', which model files cannot hold"),
+        (("class",), "BaseSHAG", "which model files cannot hold"),
+        (("class",), ["SpectralSHAG"], "has no 'class', or none that is a str"),
+        (("class",), "TokenFeature", "unexpected keyword argument"),
+        ((ATTRIBUTES,), None, "has no 'attributes', or none that is a dict"),
+        ((ATTRIBUTES, "symbols_"), DELETED, "the attributes of a DeterministicSHAG are"),
+        ((ATTRIBUTES, "predict"), None, "the attributes of a DeterministicSHAG are"),
+        ((ATTRIBUTES, "symbols_"), ["D", 5, "V"], "symbols_ is not of type list"),
+        ((ATTRIBUTES, "symbols_"), ["", "N", "V"], "symbols_ holds strings that are empty"),
+        ((ATTRIBUTES, "symbols_"), ["N", "D", "V"], "not sorted, or repeated"),
+        ((ATTRIBUTES, "symbols_"), ["D", "D", "V"], "not sorted, or repeated"),
+        ("operators_/A", DELETED, "it holds no array model/operators_/A"),
+        ("operators_/A", np.negative, r"operators_\.A\[.*\] must be from 0 to inf, got -"),
+        ("statistics_/roots", put(2, -0.5), r"roots\[2\] must be from 0 to inf, got -0\.5"),
+        (
+            "statistics_/n_sequences",
+            put((3, 1), -0.5),
+            r"n_sequences\[3, 1\] must be from 0 to inf",
+        ),
+        ("statistics_/counts", put(-1, 0), "counts holds counts that are not positive"),
+        ("statistics_/counts", put(-1, np.inf), "counts holds values that are not finite"),
+        ("statistics_/indptr", lambda indptr: np.maximum(indptr, 1), GROWS),
+        ("statistics_/indptr", lambda indptr: np.minimum(indptr, indptr[-1] - 1), GROWS),
+        ("statistics_/indptr", lambda indptr: np.r_[0, indptr[-1], indptr[2:]], GROWS),
+        ("statistics_/middle", put(0, 3), "must be from 0 to 2, got 3"),  # the code of STOP
+        *[
+            (f"fallback_operators_/{field}", put(head, 0.0), "fallback_operators_ leaves sentences")
+            for field in Operators._fields
+            for head in range(5)
+        ],
+    ],
+    "small_words": [
+        ("statistics_/tags", put(0, -1), r"tags\[0\] must be from 0 to 2, got -1"),
+        ("statistics_/tags", put(-1, 3), r"tags\[3\] must be from 0 to 2, got 3"),
+        ("statistics_/tags", np.flip, "not sorted"),
+        ("statistics_/classes", put(0, -1), r"classes\[0\] must be from 0 to 3, got -1"),
+        ("statistics_/classes", put(0, 4), r"classes\[0\] must be from 0 to 3, got 4"),
+        ("statistics_/classes", np.zeros_like, "indptr must have the shape"),
+        ("statistics_/indptr", put(0, 1), "indptr must grow from 0 to the number of pairs, 13"),
+        ("statistics_/indptr", put(-1, 12), "indptr must grow from 0 to the number of pairs, 13"),
+        ("statistics_/indptr", put(3, 99), "indptr must grow from 0 to the number of pairs, 13"),
+        ("statistics_/outcomes", put(0, -1), r"outcomes\[0\] must be from 0 to 7, got -1"),
+        ("statistics_/outcomes", put(0, 8), r"outcomes\[0\] must be from 0 to 7, got 8"),
+        ("statistics_/outcomes", np.zeros_like, "outcomes do not ascend in each context"),
+        ("statistics_/counts", put(0, 0.0), "counts holds counts that are not positive"),
+        ("statistics_/counts", put(0, np.nan), "counts holds values that are not finite"),
+        ("label_counts_/heads", put(0, -1), r"heads\[0\] must be from 0 to 4, got -1"),
+        ("label_counts_/heads", put(0, 5), r"heads\[0\] must be from 0 to 4, got 5"),
+        ("label_counts_/directions", put(0, 2), r"directions\[0\] must be from 0 to 1, got 2"),
+        ("label_counts_/modifiers", put(-1, 3), r"modifiers\[3\] must be from 0 to 2, got 3"),
+        ("label_counts_/labels", put(0, 3), r"labels\[0\] must be from 0 to 2, got 3"),
+        ("label_counts_/labels", put(0, -1), r"labels\[0\] must be from 0 to 2, got -1"),
+        ("label_counts_/counts", put(0, np.nan), "counts holds values that are not finite"),
+        (
+            (ATTRIBUTES, "labels_"),
+            ["det\t", "nsubj", "root"],
+            "labels_ holds values that have a tab",
+        ),
+        ((ATTRIBUTES, "labels_"), [], "label"),
+        ((ATTRIBUTES, "labels_"), ["det", "nsubj"], "label"),
+        ((ATTRIBUTES, "words_"), ["the", "a", "dog", "barks"], "not sorted"),
+        ((ATTRIBUTES, "words_"), ["a", "a", "dog", "barks"], "not sorted"),
+        ((ATTRIBUTES, "words_"), ["a", "the", "dog"], "must have the shape"),
+        ((ATTRIBUTES, "symbols_"), ["D", "N"], "model"),
+        ((ATTRIBUTES, "symbols_"), [], "model"),
+    ],
+    "composed": [
+        (("params", "estimators"), 5, "damaged: "),
+        (("params", "estimators", 0, "tuple", 1, "class"), "os.system", "damaged: "),
+        ((ATTRIBUTES, "named_estimators_"), None, "damaged: "),
+        ((ATTRIBUTES, "named_estimators_"), {"dict": {"member": 5}}, "damaged: "),
+        ((ATTRIBUTES, "named_estimators_", "dict", "member", ATTRIBUTES), {}, "damaged: "),
+        (
+            (ATTRIBUTES, "named_estimators_", "dict", "member"),
+            {"class": "FrozenEstimator", "key": "model/estimators/0/1"},
+            "damaged: ",
+        ),
+        ("named_estimators_/0/operators_/A", lambda array: array[:-1], "damaged: "),
+    ],
+    "feature": [
+        ((ATTRIBUTES, "rare_share_"), 1.5, r"rare_share_ must be from 0 to 1, got 1\.5"),
+    ],
+}
 HEADERS = [
     (b"", "is not a saved model, or is damaged: "),
     (b"{", "is not a saved model, or is damaged: "),
@@ -472,15 +472,11 @@ HEADERS = [
 class TestDamage:
     """One fault of each kind; `python -m tests.fuzz models` makes others by chance."""
 
-    @over("place, change, message", WRONG)
-    def test_models_of_tags(self, small, place, change, message):
-        damage(small, place, change)
-        assert_refused(small, message)
-
-    @over("place, change, message", WRONG_WORDS)
-    def test_models_of_words(self, small_words, place, change, message):
-        damage(small_words, place, change)
-        assert_refused(small_words, message)
+    @over("name, row", [(name, row) for name, rows in WRONG.items() for row in rows])
+    def test_values(self, request, name, row):
+        path, (place, change, message) = request.getfixturevalue(name), row
+        damage(path, place, change)
+        assert_refused(path, message)
 
     @over("name", ["small", "small_words"])
     def test_arrays_of_other_shapes_and_types(self, request, name):
@@ -508,9 +504,11 @@ class TestDamage:
             damaged = bytearray(data)
             damaged[position] ^= 0xFF
             small.write_bytes(damaged)
-            loaded = load_or_refuse(small)
-            refused += loaded is None
-            assert loaded is None or assert_same(model, loaded) is None
+            try:
+                assert_same(model, load_model(small))
+            except ModelFileError as error:
+                assert str(small) in str(error)  # noqa: PT017
+                refused += 1
         assert refused > len(data) / 50 / 4
 
     def test_labels_without_counts(self, small_words):
@@ -523,27 +521,18 @@ class TestDamage:
         write_parts(small_words, header, {**arrays, **empty})
         assert load_model(small_words).labels_.size == 0
 
-    def test_numbers_out_of_their_range(self, english, tmp_path):
-        path = tmp_path / "feature.npz"
-        save_model(TokenFeature().fit(english[:9]), path)
-        damage(path, (ATTRIBUTES, "rare_share_"), 1.5)
-        assert_refused(path, r"rare_share_ must be from 0 to 1, got 1\.5")
-
 
 class TestLimits:
     """No more is read than is allowed, whatever a file says of itself."""
 
     def test_what_is_unpacked(self, small):
         """A small file of a large array that is asked for."""
-        header, arrays = read_parts(small)
-        arrays["model/operators_/A"] = np.zeros((5, 2, 4, 1000, 1000))
-        write_parts(small, header, arrays, np.savez_compressed)
+        damage(small, "operators_/A", np.zeros((5, 2, 4, 1000, 1000)), np.savez_compressed)
         assert small.stat().st_size < 400_000
         assert_little_memory(small, "holds more than max_bytes=10,000,000", max_bytes=10_000_000)
 
     def test_what_nobody_asks_for_is_not_unpacked(self, small):
-        header, arrays = read_parts(small)
-        write_parts(small, header, {**arrays, "other": np.zeros(10**7)}, np.savez_compressed)
+        damage(small, "other", np.zeros(10**7), np.savez_compressed)
         assert load_model(small, max_bytes=1_000_000).symbols_.size == 3
 
     @pytest.mark.parametrize("shape", [(10**9,), (1,)])
@@ -587,9 +576,8 @@ class TestLimits:
             check_model(load_model(small_words), "model", max_bytes=100)
 
     def test_messages_are_short_and_plain(self, small):
-        header, arrays = read_parts(small)
         for name in ("x" * 100_000, "\x1b[2J", "a\nb", "\ud800"):
-            write_parts(small, {**header, "model": {**header["model"], "class": name}}, arrays)
+            damage(small, ("class",), name)
             error = assert_refused(small, "which model files cannot hold")
             assert len(str(error)) <= 500
             assert str(error).isprintable()
@@ -625,16 +613,6 @@ class TestChecks:
                 arrays[name] = arrays[name][(..., *[slice(0)] * n_axes)]
         write_parts(small, header, arrays)
         assert_refused(small, "has 0 states over 3 symbols")
-
-    @over("field", Operators._fields)
-    def test_a_fallback_that_cannot_parse(self, small, field):
-        header, arrays = first_parts(small)
-        name = f"model/fallback_operators_/{field}"
-        for head in range(len(arrays[name])):
-            array = arrays[name].copy()
-            array[head] = 0.0
-            write_parts(small, header, {**arrays, name: array})
-            assert_refused(small, "fallback_operators_ leaves sentences without")
 
 
 class TestAtomic:

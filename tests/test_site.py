@@ -3,16 +3,16 @@
 import json
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from sklearn_shag.datasets import load_english
+from tests.files import write_files
+from tests.test_architecture import load_script
 
 DOC = Path(__file__).parent.parent / "doc"
 if not DOC.exists():
@@ -30,21 +30,24 @@ PAGE = """<!DOCTYPE html>
 @pytest.fixture
 def site(tmp_path):
     """A site of one page, with all that it names, and a template that is none."""
-    (tmp_path / "index.html").write_text(PAGE)
-    (tmp_path / "figure.svg").write_text("<svg/>")
-    (tmp_path / "style.css").write_text(
-        "body {background: url(figure.svg)} a {content: url(data:)}"
+    write_files(
+        tmp_path,
+        {
+            "index.html": PAGE,
+            "figure.svg": "<svg/>",
+            "style.css": "body {background: url(figure.svg)} a {content: url(data:)}",
+            "_static/macros.html": '<script src="{{ pathto() }}"></script>',
+        },
     )
-    (tmp_path / "_static").mkdir()
-    (tmp_path / "_static" / "macros.html").write_text('<script src="{{ pathto() }}"></script>')
     return tmp_path
 
 
 def run_script(name, *arguments, **environment):
     """Run a script of the folder doc."""
     command = [sys.executable, DOC / name, *arguments]
-    environment = os.environ | environment
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | environment
+    )
 
 
 def test_a_whole_page_passes(site):
@@ -97,12 +100,8 @@ CITATIONS = [
 ]
 
 
-def load_module(path):
-    return SimpleNamespace(**runpy.run_path(path))
-
-
 def test_citations_of_the_theory_become_links():
-    module = load_module(DOC / "_extensions" / "equation_links.py")
+    module = load_script("doc", "_extensions", "equation_links.py")
     found = [(text, module.link_equations(text)) for text, _ in CITATIONS]
     assert found == CITATIONS
 
@@ -119,23 +118,24 @@ def looked_at(tmp_path_factory):
     if shutil.which("chromium") is None:
         pytest.skip("needs Chromium")
     site, said = tmp_path_factory.mktemp("site"), []
-    (site / "style.css").touch()
-    (site / "guide").mkdir()
-    (site / "figure.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9"/>')
     fraction = "<math><mfrac><mi>a</mi><mi>b</mi></mfrac></math>"
-    (site / "fine.html").write_text(f"{PAGE}{fraction}<pre style='overflow-x: auto'>{'wide' * 99}")
     flat = '<math><mfrac style="display: contents"><mi>a</mi><mi>b</mi></mfrac></math>'
-    (site / "broken.html").write_text(
-        f'{PAGE}{flat}<img src="missing.svg"><script src="https://cdn.org/a.js"></script>'
-        '<div style="width: 1000px"><p>wide</p></div>'
-    )
-    for name in ("network", "a", "b", "c"):
-        (site / "guide" / f"{name}.html").write_text(PAGE.replace("figure.svg", "../figure.svg"))
+    inner = [f"guide/{name}.html" for name in ("network", "a", "b", "c")]
+    texts = {
+        "style.css": "",
+        "figure.svg": '<svg xmlns="http://www.w3.org/2000/svg" width="9"/>',
+        "fine.html": f"{PAGE}{fraction}<pre style='overflow-x: auto'>{'wide' * 99}",
+        "broken.html": (
+            f'{PAGE}{flat}<img src="missing.svg"><script src="https://cdn.org/a.js"></script>'
+            '<div style="width: 1000px"><p>wide</p></div>'
+        ),
+        **dict.fromkeys(inner, PAGE.replace("figure.svg", "../figure.svg")),
+    }
+    write_files(site, texts)
     for order in ("abc", "ab"):
-        names = [*order, "network", "c"]
-        links = "".join(f'<li><a href="guide/{name}.html">{name}</a></li>' for name in names)
+        rows = (f'<li><a href="guide/{n}.html">{n}</a></li>' for n in (*order, "network", "c"))
         own = '<li><a href="fine.html">module.SpectralSHAG</a></li>'
-        (site / "search.html").write_text(f'<ul id="search-results">{links}{own}</ul>')
+        (site / "search.html").write_text(f'<ul id="search-results">{"".join(rows)}{own}</ul>')
         said.append(run_script("look.py", site))
         (site / "broken.html").unlink(missing_ok=True)
     assert [(each.returncode, each.stderr) for each in said] == [(1, ""), (0, "")]
@@ -183,8 +183,7 @@ def test_prose_that_reads_as_translated_is_found(tmp_path):
         "phrase.rst": "It learns from heads here and there.\n",
         "long.md": f"First.\n\n{long}\n\n```sh\n{long}\n```\n",
     }
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    write_files(tmp_path, texts)
     result = run_script("check_prose.py", *tmp_path.iterdir())
     assert result.returncode == 1, result.stderr
     lines = [line for line in result.stdout.splitlines() if "damn" not in line]
@@ -198,7 +197,7 @@ def test_prose_that_reads_as_translated_is_found(tmp_path):
 def test_pages_have_measured_tables_without_targets():
     """Tables named by comments are in the saved results; filling them in leaves targets out."""
     benchmarks = DOC.parent / "benchmarks"
-    measure, saved = load_module(benchmarks / "_measure.py"), set()
+    measure, saved = load_script("benchmarks", "_measure.py"), set()
     for results in (benchmarks / "results").glob("*.json"):
         content = json.loads(results.read_text(encoding="utf-8"))
         saved |= {f"{content.get('script')} {name}" for name in content.get("tables", ())}

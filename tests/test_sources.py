@@ -10,14 +10,13 @@ import pytest
 
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.treebank import DependencyTree, read_conllu
+from tests.files import write_files
 from tests.loops import over
-
-LINE = "1\t{}\t_\tX\t_\t_\t0\troot\t_\t_\n"
 
 
 def text(*words):
     """A treebank with one sentence a word."""
-    return "\n".join(map(LINE.format, words))
+    return "\n".join(f"1\t{word}\t_\tX\t_\t_\t0\troot\t_\t_\n" for word in words)
 
 
 def forms(trees):
@@ -27,12 +26,16 @@ def forms(trees):
 @pytest.fixture
 def folder(tmp_path):
     """A folder with files to read, in another order than that of their names, and others."""
-    (tmp_path / "c.conllu").write_text(text("c"))
+    write_files(
+        tmp_path,
+        {
+            "c.conllu": text("c"),
+            "a.conllu": text("a1", "a2"),
+            "README.txt": "Not a treebank.",
+            "more/d.conllu": text("d"),
+        },
+    )
     (tmp_path / "b.conllu.gz").write_bytes(gzip.compress(text("b").encode()))
-    (tmp_path / "a.conllu").write_text(text("a1", "a2"))
-    (tmp_path / "README.txt").write_text("Not a treebank.")
-    (tmp_path / "more").mkdir()
-    (tmp_path / "more" / "d.conllu").write_text(text("d"))
     return tmp_path
 
 
@@ -40,8 +43,7 @@ class TestSources:
     def test_folder(self, folder):
         (folder / "more" / "circle").symlink_to(folder)
         (folder / "more" / "twice").symlink_to(folder / "more")
-        (folder / ".checkpoints").mkdir()
-        (folder / ".checkpoints" / "a.conllu").write_text(text("old"))
+        write_files(folder, {".checkpoints/a.conllu": text("old")})
         assert forms(read_conllu(folder)) == ["a1", "a2", "b", "c", "d"]
         assert forms(read_conllu(str(folder))) == ["a1", "a2", "b", "c", "d"]
 
@@ -106,10 +108,8 @@ class TestSources:
         reader, writer = os.pipe()
         os.write(writer, gzip.compress(text("a").encode()))
         os.close(writer)
-        try:
+        with os.fdopen(reader):
             assert forms(read_conllu(f"/dev/fd/{reader}")) == ["a"]
-        finally:
-            os.close(reader)
 
 
 def test_links_that_lead_nowhere(tmp_path):

@@ -4,6 +4,7 @@ import importlib
 import re
 import textwrap
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -138,15 +139,13 @@ def test_no_more_documents_wait_than_a_batch_has(monkeypatch, bundled):
     for done, _ in enumerate(component.pipe(texts, batch_size=2)):
         assert len(taken) <= done + 4
     # Of long documents, fewer than a batch are split at once.
-    sizes, splitter = [], bundled.steps[0][1]
     monkeypatch.setattr("sklearn_shag.documents._spacy.CHUNK", 100)
-    find = type(splitter)._find_ends
-    monkeypatch.setattr(
-        type(splitter),
-        "_find_ends",
-        lambda self, text, *a: sizes.append(len(text)) or find(self, text, *a),
-    )
-    assert len(list(nlp.pipe([TEXT] * 20))) == 20
+    kind = type(bundled.steps[0][1])
+    with mock.patch.object(
+        kind, "_find_ends", autospec=True, side_effect=kind._find_ends
+    ) as called:
+        assert len(list(nlp.pipe([TEXT] * 20))) == 20
+    sizes = [len(call.args[1]) for call in called.call_args_list]
     assert len(sizes) > 5
     assert max(sizes) < 100 + 2 * len(TEXT)
 
@@ -174,8 +173,10 @@ def test_settings(english, bundled):
 
 
 def save_small(english, path, **card):
-    small = {"hidden_layer_sizes": [4], "max_iter": 1, "calibrate": False, "random_state": 0}
-    save_model(BiaffineParser(tags="upos", **small).fit(english[:40]), path, card=card)
+    parser = BiaffineParser(
+        tags="upos", hidden_layer_sizes=[4], max_iter=1, calibrate=False, random_state=0
+    )
+    save_model(parser.fit(english[:40]), path, card=card)
 
 
 @pytest.mark.parametrize("used", [False, True])

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import pytest
 
@@ -37,8 +38,9 @@ def folder(tmp_path_factory, english):
     path = tmp_path_factory.mktemp("stream")
     write_conllu(english[:60], path / "in.conllu")
     text = (path / "in.conllu").read_bytes()
-    # Line ends of Windows, a byte order mark, blank lines with spaces, and none at the end.
-    windows = text.replace(b"\n", b"\r\n").replace(b"\r\n\r\n", b"\r\n  \r\n\r\n", 3)
+    # Line ends of Windows, but not in the last third, a byte order mark, blank lines with spaces,
+    # and none at the end.
+    windows = text.replace(b"\n", b"\r\n", 900).replace(b"\r\n\r\n", b"\r\n  \r\n\r\n", 3)
     (path / "windows.conllu").write_bytes(b"\xef\xbb\xbf" + windows.rstrip())
     (path / "packed.conllu.gz").write_bytes(gzip.compress(text[:9000]) + gzip.compress(text[9000:]))
     lines = "\n".join(" ".join(tree.forms) for tree in english[:60])
@@ -73,7 +75,7 @@ def test_pieces_of_any_size_hold_the_same_sentences(folder, english, monkeypatch
 
 
 @over("size", CHUNKS)
-@over("line, old, new", [(600, b"\t", b" "), (30, b"\t", b"\t\xff"), (900, b"\n", b"\r\n")])
+@over("line, old, new", [(600, b"\t", b" "), (30, b"\t", b"\t\xff")])
 def test_errors_name_the_same_line_whatever_the_pieces(folder, monkeypatch, size, line, old, new):
     lines = (folder / "in.conllu").read_bytes().splitlines(keepends=True)
     while b"\t" not in lines[line]:
@@ -82,9 +84,6 @@ def test_errors_name_the_same_line_whatever_the_pieces(folder, monkeypatch, size
     bad = folder / "bad.conllu"
     bad.write_bytes(b"".join(lines))
     read_at_once(monkeypatch, size)
-    if b"\r" in new:
-        assert len(list(iter_conllu(bad))) == 60
-        return
     before = []
     with pytest.raises(ConlluError) as raised:
         before.extend(iter_conllu(bad))
@@ -117,13 +116,8 @@ def test_sentences_have_a_largest_size(folder, monkeypatch, size):
 def test_iter_parse_is_parse_in_chunks(folder, english, chunk_size):
     model = load_model(folder / "model.npz")
     asked = []
-
-    def sentences():
-        for tree in english[:60]:
-            asked.append(tree)
-            yield tree
-
-    trees = model.iter_parse(sentences(), chunk_size=chunk_size, keep_heads=chunk_size == 7)
+    sentences = (asked.append(tree) or tree for tree in english[:60])
+    trees = model.iter_parse(sentences, chunk_size=chunk_size, keep_heads=chunk_size == 7)
     assert not asked
     first = next(trees)
     assert len(asked) == min(chunk_size, 60)
@@ -186,15 +180,10 @@ def test_processes_end_quietly_with_work_that_none_has_begun(monkeypatch, ending
 
 
 @pytest.fixture
-def command(folder, capsys):
-    """Run the command parse on files of the folder; give its status, output and complaints."""
-
-    def run(*arguments):
-        names = [str(folder / name) if "." in name else name for name in arguments]
-        status = main(["parse", str(folder / "model.npz"), *names])
-        return status, *capsys.readouterr()
-
-    return run
+def command(folder, run_command, monkeypatch):
+    """Run the command parse on files of the folder."""
+    monkeypatch.chdir(folder)
+    return partial(run_command, "parse", "model.npz")
 
 
 @pytest.mark.filterwarnings("default")
@@ -210,19 +199,16 @@ def test_a_bad_sentence_stops_or_is_passed_on(folder, english, command, monkeypa
     status, out, err = command("bad.conllu", "--n-jobs", workers)
     assert (status, out.split("\n\n")[:-1]) == (1, good[:41])
     line = "\n\n".join(blocks[:41]).count("\n") + 3
-    assert f"bad.conllu:{line}: 10 columns separated by tabs are expected" in err
+    assert f"bad.conllu:{line}: 10 columns separated by tabs are expected" in err[0]
     assert command("bad.conllu", "-o", "old.conllu")[0] == 1
     assert (folder / "old.conllu").read_text() == "old"
     arguments = "--on-error", "skip", "--max-tokens", str(len(english[long]) - 1)
     status, out, err = command("bad.conllu", *arguments, "--n-jobs", workers)
     expected = [bad[k] if k in (41, 50, long) else good[k] for k in range(60)]
     assert (status, out.split("\n\n")[:-1]) == (0, expected)
-    assert "3 of 60 sentences were passed on without a parse" in err
+    assert "3 of 60 sentences were passed on without a parse" in err[-1]
     _, out, _ = command("tokens.txt", "--input", "horizontal", *arguments)
     assert len(read_conllu(io.StringIO(out))) == 120
-
-
-MODEL = ("--model", "spectral")
 
 
 @over("size", [1, 7, 1000])
@@ -247,12 +233,13 @@ def test_words_and_tags_are_counted_in_parts(folder, capsys, monkeypatch, size, 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 def test_training_on_a_pipe_with_a_name(folder, capsys, monkeypatch):
     monkeypatch.setattr(_training_data, "MOST_TREES", 2)
+    monkeypatch.chdir(folder)
     text, pipe = (folder / "in.conllu").read_bytes(), folder / "pipe.conllu"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=[text], daemon=True)
     writer.start()
     for source, target in (("pipe.conllu", "piped.npz"), ("in.conllu", "read.npz")):
-        assert main(["train", str(folder / source), "-o", str(folder / target), *MODEL]) == 0
+        assert main(["train", source, "-o", target, "--model", "spectral"]) == 0
         assert "from 60 sentences" in capsys.readouterr().out
     writer.join()
     assert read_without_card(folder / "piped.npz") == read_without_card(folder / "read.npz")
@@ -302,27 +289,24 @@ def started(folder, text, workers):
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "from sklearn_shag.cli import main; sys.exit(main(sys.argv[1:]))"
     )
-    arguments = str(folder / "model.npz"), "-", "--n-jobs", workers
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    process = subprocess.Popen([sys.executable, "-c", program, "parse", *arguments], **pipes)
+    command = [sys.executable, "-c", program, "parse", "model.npz", "-", "--n-jobs", workers]
 
     def feed():
         with contextlib.suppress(BrokenPipeError):
             while True:
                 process.stdin.write(text)
 
-    feeder, killer = threading.Thread(target=feed), threading.Timer(120, process.kill)
-    feeder.start()
-    killer.start()  # rather than wait for ever
-    try:
-        yield process
-    finally:
-        process.kill()
-        killer.cancel()
-        feeder.join()
-        for name in pipes:
-            with contextlib.suppress(BrokenPipeError):
-                getattr(process, name).close()
+    with subprocess.Popen(command, **pipes, bufsize=0, cwd=folder) as process:
+        feeder, killer = threading.Thread(target=feed), threading.Timer(120, process.kill)
+        feeder.start()
+        killer.start()  # rather than wait for ever
+        try:
+            yield process
+        finally:
+            process.kill()
+            killer.cancel()
+            feeder.join()
 
 
 def test_in_pipes(folder):

@@ -10,7 +10,6 @@ import sys
 import pytest
 
 from sklearn_shag import DeterministicSHAG, save_model
-from sklearn_shag.cli import main
 from sklearn_shag.treebank import DependencyTree, write_conllu
 from sklearn_shag.utils._parallel import progress
 from tests.loops import over
@@ -28,27 +27,20 @@ def folder(tmp_path_factory, english):
     """Files that no test changes: sentences 4 and 6 of bad.conllu are invalid."""
     folder, bare = tmp_path_factory.mktemp("tolerance"), [t.with_heads(None) for t in english[:7]]
     write_conllu([english[k] for k in (0, 1, 2, 4, 6)], folder / "five.conllu")
-    for name, trees in (("good", english[:7]), ("bare", bare)):
-        write_conllu(trees, folder / f"{name}.conllu")
-        blocks = (folder / f"{name}.conllu").read_text(encoding="utf-8").split("\n\n")
-        blocks[3], blocks[5] = "# no columns\n1 Dogs", "1\tDogs"
-        bad = "bad" if name == "good" else "bare-bad"
-        (folder / f"{bad}.conllu").write_text("\n\n".join(blocks), encoding="utf-8")
+    write_conllu(english[:7], folder / "good.conllu")
+    for name, trees in (("bad", english[:7]), ("bare-bad", bare)):
+        blocks = [tree.to_conllu() for tree in trees]
+        blocks[3], blocks[5] = "# no columns\n1 Dogs\n\n", "1\tDogs\n\n"
+        (folder / f"{name}.conllu").write_text("".join(blocks), encoding="utf-8")
     save_model(DeterministicSHAG(smoothing=1).fit(english[:80]), folder / "m.npz")
     return folder
 
 
 @pytest.fixture
-def run(folder, capsys, monkeypatch):
-    """Run a command in the folder; give its status, its output, and its lines of complaints."""
+def run(folder, run_command, monkeypatch):
+    """Run a command in the folder."""
     monkeypatch.chdir(folder)
-
-    def run(*arguments):
-        status = main(list(map(str, arguments)))
-        out, err = capsys.readouterr()
-        return status, out, err.replace(f"sklearn-shag {arguments[0]}: ", "").splitlines()
-
-    return run
+    return run_command
 
 
 def test_the_others_are_as_without_invalid_sentences(run, folder, tmp_path):

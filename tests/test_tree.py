@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -55,8 +56,11 @@ class TestEquality:
         names = ("forms", "heads", "lemmas", "upos", "xpos", "feats", "deprels", "symbols")
         columns = {name: getattr(tree, name) for name in names}
         assert DependencyTree(**columns) == tree
-        changes = [{name: list("wxyz")} for name in names if name != "heads"]
-        changes += [{"heads": [0, 1, 1, 1]}, *({name: None} for name in names[1:-1])]
+        changes = [
+            *({name: list("wxyz")} for name in names if name != "heads"),
+            *({name: None} for name in names[1:-1]),
+            {"heads": [0, 1, 1, 1]},
+        ]
         assert tree not in [DependencyTree(**columns | change) for change in changes]
 
     def test_other_types(self, tree):
@@ -186,19 +190,11 @@ def read_branches(lines):
         if column < 0:
             heads.append(0)
             continue
-        corner = line[column]
         assert line[column + 1 : column + 4] == "-- "
-        reached = []
-        for step in {",": [1], "`": [-1], "|": [1, -1]}[corner]:
-            other = row + step
-            while 0 <= other < len(lines) and lines[other][column] in "|,`":
-                if lines[other][column] == {1: "`", -1: ","}[step]:
-                    break
-                other += step
-            if 0 <= other < len(lines) and lines[other][column] == "w":
-                reached.append(other + 1)
-        assert len(reached) == 1
-        heads.append(reached[0])
+        cells = "".join(each[column : column + 1] or " " for each in lines)
+        down, up = re.match(r"[|,]+w", cells[row:]), re.match(r"[|`]+w", cells[row::-1])
+        assert bool(down) != bool(up)
+        heads.append(row + down.end() if down else row + 2 - up.end())
     return heads
 
 

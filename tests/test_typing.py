@@ -27,22 +27,20 @@ from sklearn_shag.sequences import build_prefix_trees, extract_sequences, pair_m
 from tests.estimators import ESTIMATORS, TRANSFORMERS
 from tests.loops import over
 
+# What values are that an annotation admits; NDArray is an alias of its own since numpy 2.5.
+KINDS = {float: (int, float), NDArray: np.ndarray}
+
 
 def check(value, hint, where):
     """Check that a value is what its annotation says, arrays by their dtype."""
-    if value is None and types.NoneType in typing.get_args(hint):
-        return
-    if typing.get_origin(hint) is types.UnionType:
-        kinds = set(typing.get_args(hint)) - {types.NoneType}
-        (hint,) = kinds if len(kinds) == 1 else kinds & {type(value)}
-    origin = typing.get_origin(hint) or hint
-    if origin in (np.ndarray, NDArray):  # NDArray is an alias of its own since numpy 2.5
-        assert isinstance(value, np.ndarray), where
-        scalar = typing.get_args(hint)[-1]
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else [hint]
+    origins = [typing.get_origin(kind) or kind for kind in kinds]
+    fit = [kind for kind, o in zip(kinds, origins) if isinstance(value, KINDS.get(o, o))]  # noqa: B905
+    assert fit, where
+    if isinstance(value, np.ndarray):
+        scalar = typing.get_args(fit[0])[-1]
         (scalar,) = typing.get_args(scalar) or (scalar,)
         assert issubclass(value.dtype.type, scalar), f"{where} is of {value.dtype}, not {scalar}"
-    else:
-        assert isinstance(value, (int, float) if origin is float else origin), where
     if hasattr(value, "_fields"):
         for field, of_field in typing.get_type_hints(type(value)).items():
             check(getattr(value, field), of_field, f"{where}.{field}")
