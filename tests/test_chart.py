@@ -56,7 +56,8 @@ def uses_of(results, given, s):
 def assert_same_uses(found, expected, rtol=1e-8, atol=1e-9):
     """Of one sentence; of factors that there are."""
     assert found.sign == expected.sign
-    for one, other in zip(found[1:5], expected[1:5], strict=True):
+    assert_allclose(found.log_abs_z, expected.log_abs_z, rtol=min(rtol, 1e-9), atol=atol)
+    for one, other in zip(found[2:5], expected[2:5], strict=True):
         if one is not None:
             assert_allclose(one, other, rtol=rtol, atol=atol)
 
