@@ -137,7 +137,7 @@ def test_checks_of_scikit_learn_without_data(anything, check):
     getattr(estimator_checks, check)(type(anything).__name__, clone(anything))
 
 
-@pytest.mark.parametrize("name", [*EVERYTHING, *OF_DOCUMENTS])
+@pytest.mark.parametrize("name", [*EVERYTHING, *sorted(OF_DOCUMENTS, key=str)])
 def test_checks_of_scikit_learn(name):
     model = clone(EVERYTHING[name]) if name in EVERYTHING else name()
     with pytest.warns(SkipTestWarning, match="Can't test estimator"):

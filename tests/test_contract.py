@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklearn_shag import DeterministicSHAG
+from sklearn_shag import BiaffineParser, DeterministicSHAG
 from sklearn_shag.checks import check_parser, yield_checks
 from tests.estimators import ESTIMATORS
 
+SMALL = {"tags": ("upos", "xpos"), "hidden_layer_sizes": [8], "max_iter": 2, "random_state": 0}
+PARSERS = ESTIMATORS | {"network with tags": BiaffineParser(**SMALL)}
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+
+@pytest.mark.parametrize("name", PARSERS)
 def test_every_parser_keeps_the_contract(name):
-    check_parser(clone(ESTIMATORS[name]))
+    check_parser(clone(PARSERS[name]))
 
 
 class AnswersAnEmptySentence(DeterministicSHAG):
@@ -52,6 +55,11 @@ class LoadsAsAnother(DeterministicSHAG):
         return DeterministicSHAG, (), self.__dict__
 
 
+class InventsTags(BiaffineParser):
+    def predict_tags(self, X, column=None):
+        return [np.full(len(sentence), "?") for sentence in X]
+
+
 class KeepsAll(DeterministicSHAG):
     """Nothing is wrong with a class of another package as such."""
 
@@ -59,17 +67,19 @@ class KeepsAll(DeterministicSHAG):
 @pytest.mark.parametrize(
     ("broken", "promise"),
     [
-        (AnswersAnEmptySentence, r"it refuses .*\[\[\]\]"),
-        (LosesMass, "marginals are not negative and sum to 1"),
-        (LooksAtTheChunk, "a sentence is parsed as if it were alone"),
-        (KeepsTheInput, "fit keeps no sentences"),
-        (ChangesAParameter, "fit leaves the parameters as they are"),
-        (LoadsAsAnother, "a pickle holds the parser"),
+        (AnswersAnEmptySentence(), r"it refuses .*\[\[\]\]"),
+        (LosesMass(), "marginals are not negative and sum to 1"),
+        (LooksAtTheChunk(), "a sentence is parsed as if it were alone"),
+        (KeepsTheInput(), "fit keeps no sentences"),
+        (ChangesAParameter(), "fit leaves the parameters as they are"),
+        (LoadsAsAnother(), "a pickle holds the parser"),
+        (InventsTags(**SMALL), "tags are some of tag_values_"),
     ],
 )
 def test_a_broken_parser_is_found(broken, promise):
-    with pytest.raises(AssertionError, match=f"^{broken.__name__} breaks a promise: {promise}"):
-        check_parser(broken())
+    name = type(broken).__name__
+    with pytest.raises(AssertionError, match=f"^{name} breaks a promise: {promise}"):
+        check_parser(broken)
 
 
 def test_checks_have_names():
