@@ -43,7 +43,7 @@ TESTS = {
     "treebank/": (
         *("conllu", "tree", "tree_structure", "partial_trees", "horizontal", "token_feature"),
         *("sources", "displays", "punctuation", "unknown_symbols", "tagger", "conversions"),
-        *("pictures", "splitter", "json_lines", "annotation_loop", "mistakes"),
+        *("pictures", "splitter", "json_lines", "annotation_loop", "mistakes", "tokens"),
     ),
     "operators/": ("operators", "branching", "sequences", "chart"),
     "parsing/_decoders": ("arborescence", "viterbi"),

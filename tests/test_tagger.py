@@ -16,7 +16,7 @@ from sklearn_shag import BiaffineParser, Tagger
 from sklearn_shag.encoding import Batch
 from sklearn_shag.network._tags import NetworkTagging, open_factors
 from sklearn_shag.parsing import fit_together
-from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
+from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
 from tests.estimators import assert_same_model, same
 
 
@@ -138,6 +138,21 @@ def test_symbols_of_copies_are_tags(fitted, english):
     (tagged,) = fitted.transform([tree])
     assert tagged.symbols == tagged.upos == tuple(fitted.predict_tags([tree])[0])
     assert tree.symbols == ("odd",) * len(tree)  # that of the caller stays as it is
+
+
+def test_symbols_are_predicted_tags_where_they_were_those_tags():
+    """Or the forms, as long as there were no tags."""
+    plain, known = DependencyTree(["a", "b"]), DependencyTree(["a", "b"], upos=["X", "Y"])
+    for tree, symbols, expected in (
+        (plain, "ab", "NV"),
+        (plain, "Aa", "Aa"),
+        (known, "XY", "NV"),
+        (known, "ab", "ab"),
+        (known, "Zz", "Zz"),
+    ):
+        tagged = with_tags(tree.with_symbols(list(symbols)), {"upos": ["N", "V"]})
+        assert tagged.upos == ("N", "V")
+        assert tagged.symbols == tuple(expected)
 
 
 LINES = """\
