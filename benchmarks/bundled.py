@@ -15,14 +15,15 @@ give the same parser on the same processor.
 Features of all trees become those of the first treebank (benchmarks/conventions.py). A splitter
 learns from the trees. An average of three networks that read the transformer's vectors in context
 learns from them too. It teaches, from the trees and the raw text, a network that reads a table of
-words made from the same vectors; and it tags the raw text, from which a tagger learns. Lemmas that
-it only knows from raw text, or that depend on the sentence, are not looked up. The folder WORK
-keeps the vectors (1.5 kB a token), the splitter, the teachers, the parser and the tagger, each as
-soon as it is made, and another run goes on from there. The numbers of the networks are then
-rounded, so that the file english.npz there takes a third less: embeddings to fractions of a power
-of two, and other numbers to five bits behind the first. Printed are the official scores from text,
-F1 in percent, and those from gold tokens, of the parser before and after that; then, of the latter,
-how often the heads of each probability are right, and the expected calibration error in percent.
+words made from the same vectors; and it tags the raw text, from which a tagger learns. Teachers and
+tagger look up the lemmas of the first treebank that has a word, unless they depend on the sentence.
+The folder WORK keeps the vectors (1.5 kB a token), the splitter, the teachers, the parser and the
+tagger, each as soon as it is made, and another run goes on from there. The numbers of the networks
+are then rounded, so that the file english.npz there takes a third less: embeddings to fractions of
+a power of two, and other numbers to five bits behind the first. Printed are the official scores
+from text, F1 in percent, and those from gold tokens, of the parser before and after that; then, of
+the latter, how often the heads of each probability are right, and the expected calibration error in
+percent.
 """
 
 import argparse
