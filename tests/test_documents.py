@@ -7,7 +7,6 @@ import random
 import numpy as np
 import pytest
 
-from sklearn_shag.datasets import load_parser
 from sklearn_shag.network._characters import iter_columns
 from sklearn_shag.treebank import DependencyTree, list_paragraphs, read_conllu, write_conllu
 
@@ -21,11 +20,6 @@ TEXTS = [
     "\u0301It e\u0301merged (today)\r\n\r\nWhy not?",
     "No end, and an address: a.b@c.org",
 ]
-
-
-@pytest.fixture(scope="module")
-def bundled():
-    return load_parser()
 
 
 def copies(trees):
