@@ -246,10 +246,11 @@ def main():
         first, *others = (treebank.train for treebank in treebanks.values())
         others = [tree for own in others for tree in own]
         learned = first, Convention().fit(first, others).transform(others)
+        trees = list(chain(*learned))
         splitter = Splitter(hidden_layer_sizes=SPLITTER, random_state=options.seed + BEST)
         path = options.work / "splitter.npz"
-        splitter = make_once(path, None, lambda: splitter.fit(list(chain(*learned))))
-        texts = read_raw(splitter, list(chain(*learned)), options)
+        splitter = make_once(path, None, lambda: splitter.fit(trees))
+        texts = read_raw(splitter, trees, options)
         parts = texts | {name: treebank.train for name, treebank in reversed(treebanks.items())}
         for sentences in parts.values():  # sentences of several parts are as in the last one
             keep_vectors(reader, sentences, options.work / "vectors")
