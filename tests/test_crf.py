@@ -323,8 +323,10 @@ def test_sizes(trees, test, n_features, batch_size):
 
 def test_penalty(trees, monkeypatch):
     """Weights are smaller, those of the fewest features most; averages are those of all steps."""
-    sizes = [np.square(Small(alpha=a).fit(trees).weights_.arcs).sum() for a in (0, 0.01, 0.1, 1e9)]
+    alphas = 0, 0.01, 0.1, 1e9, 1e300
+    sizes = [np.square(Small(alpha=alpha).fit(trees).weights_.arcs).sum() for alpha in alphas]
     assert sizes[0] > sizes[1] > sizes[2] > 100 * sizes[3]
+    assert sizes[3] >= sizes[4]
 
     seen = []
     learn, shrink = LinearTrainer.learn, LinearTrainer._shrink

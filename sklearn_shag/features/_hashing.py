@@ -264,7 +264,8 @@ class LinearTrainer:
         """Take the proximal step of the penalty for `n_due` steps at once."""
         self.n_penalized += n_due
         values, squares, sums = self.weights
-        rates = np.float32(n_due * self.learning_rate * self.alpha) / np.sqrt(squares)
+        # At more than 1e30, which float32 can hold, nothing is left of a weight either.
+        rates = np.float32(min(n_due * self.learning_rate * self.alpha, 1e30)) / np.sqrt(squares)
         step = values - values / (1 + rates)
         values -= step
         sums -= np.float32(self.n_steps) * step
