@@ -42,7 +42,8 @@ from sklearn_shag.utils._simd import LANES, shaped
 # Sentences up to this length are one tile, longer ones and those in lockstep are cut; measured. Of
 # very long ones the tables leave the caches: larger tiles read each row less often.
 LONGEST_UNCUT, LONGEST_IN_SMALL_TILES, LONGEST_IN_MEDIUM_TILES = 24, 80, 300
-CHART_TILE = np.int64(4)
+# Of a type of which numba makes no literals, as in :mod:`_fast_sums`.
+CHART_TILE, FIRST_MEMBER, ONE_STATE, ALONE, IN_LOCKSTEP = map(np.int64, (4, 0, 1, 1, LANES))
 
 # States of a sentence after the chart, as places in ROUTES.
 DONE, OUT_OF_RANGE, WITHOUT_MASS = map(np.uint8, (0, 1, 3))
@@ -78,8 +79,8 @@ def _parse_one(grammar, factors, s, results, memory, space):
     """Run the chart on one sentence; return DONE, OUT_OF_RANGE or WITHOUT_MASS."""
     n_tokens, n_states = _length_of(factors, s), grammar.alpha_1.shape[2]
     n_classes = classes_of(factors)
-    group = group_of(space, n_tokens, n_states, n_classes, 1)
-    put_sentence(grammar, factors, s, group, 0)
+    group = group_of(space, n_tokens, n_states, n_classes, ALONE)
+    put_sentence(grammar, factors, s, group, FIRST_MEMBER)
     if memory is not None:
         put_memory(factors, s, memory)
     n, p = n_tokens + 1, group.numbers.shape[1]
@@ -103,11 +104,11 @@ def _parse_one(grammar, factors, s, results, memory, space):
         tile = CHART_TILE if n_tokens <= LONGEST_IN_SMALL_TILES else 2 * CHART_TILE
         tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * CHART_TILE
     _solve_group(sentence, tables, marginals, group, factors, results, tile)
-    state = _put_result(factors, group, 0, s, results)
+    state = _put_result(factors, group, FIRST_MEMBER, s, results)
     if memory is None:
         return state
     if state == DONE and results.arcs.size:
-        put_uses(factors, group, 0, s, results, n_states)
+        put_uses(factors, group, FIRST_MEMBER, s, results, n_states)
     return state
 
 
@@ -115,7 +116,7 @@ def _parse_one(grammar, factors, s, results, memory, space):
 def _parse_several(grammar, factors, which, results, space, states):
     """Run the chart on up to LANES sentences in lockstep, and set their states."""
     n_tokens, n_classes = _length_of(factors, which[-1]), classes_of(factors)  # the longest is last
-    group = group_of(space, n_tokens, 1, n_classes, LANES)
+    group = group_of(space, n_tokens, ONE_STATE, n_classes, IN_LOCKSTEP)
     for member in range(LANES):
         # The last sentence also fills the lanes left over.
         put_sentence(grammar, factors, which[min(member, which.size - 1)], group, member)
@@ -136,7 +137,7 @@ def _parse_several(grammar, factors, which, results, space, states):
     for k in range(which.size):
         states[k] = _put_result(factors, group, k, which[k], results)
         if states[k] == DONE and n_classes > 1 and results.arcs.size:
-            put_uses(factors, group, k, which[k], results, 1)
+            put_uses(factors, group, k, which[k], results, ONE_STATE)
 
 
 @merged_kernel

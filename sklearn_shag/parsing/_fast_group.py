@@ -328,7 +328,7 @@ def add_counts(grammar, factors, s, weights, space, counts):
     """
     begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
     n_states = grammar.alpha_1.shape[2]
-    group = group_of(space, n_tokens, n_states, classes_of(factors), 1)
+    group = group_of(space, n_tokens, n_states, classes_of(factors), np.int64(1))
     for h in range(1, n_tokens + 1):
         code = factors.codes[begin + h - 1]
         for direction in range(2):
