@@ -195,9 +195,9 @@ class CRFParser(ArcParser):
     >>> from sklearn_shag import CRFParser
     >>> from sklearn_shag.datasets import load_english
     >>> trees = load_english().data
-    >>> parser = CRFParser(random_state=0).fit(trees[:300])
+    >>> parser = CRFParser(n_features=2**14, random_state=0).fit(trees[:300])
     >>> round(parser.score(trees[300:]), 1)
-    0.9
+    0.8
     """
 
     _parameter_constraints = {
@@ -411,7 +411,7 @@ class CRFParser(ArcParser):
         >>> from sklearn_shag import CRFParser
         >>> from sklearn_shag.datasets import load_english
         >>> trees = load_english().data
-        >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees)
+        >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees[:100])
         >>> print(trees[0])  # doctest: +ELLIPSIS
         ,-- The ...
         >>> best, *_ = parser.explain(trees[0], 1)
@@ -483,7 +483,7 @@ class CRFParser(ArcParser):
         >>> from sklearn_shag import CRFParser
         >>> from sklearn_shag.datasets import load_english
         >>> trees = load_english().data
-        >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees)
+        >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees[:100])
         >>> for feature in parser.top_features(trees, label="det", n_features=2):
         ...     print(feature.values, feature.count)
         m.upos=DET left 612

@@ -99,9 +99,9 @@ class DistilledParser(ParserMethods, MetaEstimatorMixin, BaseEstimator):
     >>> from sklearn_shag import BiaffineParser, CRFParser, DistilledParser
     >>> from sklearn_shag.datasets import load_english
     >>> trees = load_english().data
-    >>> raw = [tree.with_heads(None) for tree in trees[100:200]]
-    >>> parser = BiaffineParser(["upos"], max_iter=5, random_state=0)
-    >>> model = DistilledParser(parser, CRFParser(["upos", "form"])).fit([*trees[:100], *raw])
+    >>> raw = [tree.with_heads(None) for tree in trees[50:150]]
+    >>> parser = BiaffineParser(["upos"], hidden_layer_sizes=[50], max_iter=8, random_state=0)
+    >>> model = DistilledParser(parser, CRFParser(["upos", "form"])).fit([*trees[:50], *raw])
     >>> model.parse(trees[200:201])[0].heads[:4]
     array([2, 4, 4, 0])
     """

@@ -197,10 +197,10 @@ class ParserPipeline(ParserMethods, Pipeline):
         >>> from sklearn_shag import BiaffineParser, Splitter, make_parser_pipeline
         >>> from sklearn_shag.datasets import load_english
         >>> parser = BiaffineParser(
-        ...     tags="upos", hidden_layer_sizes=[50], max_iter=10, calibrate=False, random_state=0
+        ...     tags="upos", hidden_layer_sizes=[50], max_iter=8, calibrate=False, random_state=0
         ... )
         >>> model = make_parser_pipeline(Splitter(max_iter=4, random_state=0), parser)
-        >>> model = model.fit(load_english().data[:150])
+        >>> model = model.fit(load_english().data[:100])
         >>> for tree in model.parse_text("The window closed. We waited."):
         ...     print(tree.upos)
         ('DET', 'NOUN', 'VERB', 'PUNCT')

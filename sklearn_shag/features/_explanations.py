@@ -38,7 +38,7 @@ class FeatureWeight(NamedTuple):
     >>> from sklearn_shag import CRFParser
     >>> from sklearn_shag.datasets import load_english
     >>> trees = load_english().data
-    >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees)
+    >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees[:100])
     >>> features = parser.explain(trees[0], 1, n_features=None)
     >>> others = [f.template for f in features if not f.values.startswith("h.")]
     >>> sorted(others[:2])
@@ -77,7 +77,7 @@ class FeatureUse(NamedTuple):
     >>> from sklearn_shag import CRFParser
     >>> from sklearn_shag.datasets import load_english
     >>> trees = load_english().data
-    >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees)
+    >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees[:100])
     >>> feature, *_ = parser.top_features(trees, label="det")
     >>> feature.values
     'm.upos=DET left'

@@ -63,7 +63,7 @@ class SuspiciousArcs(NamedTuple):
     >>> from sklearn_shag import CRFParser
     >>> from sklearn_shag.datasets import load_english
     >>> from sklearn_shag.inspection import suspicious_arcs
-    >>> parser, trees = CRFParser(["upos"], n_features=2**12), load_english().data[:60]
+    >>> parser, trees = CRFParser(["upos"], n_features=2**12), load_english().data[:40]
     >>> found = suspicious_arcs(parser, trees, cv=3)
     >>> list(found._fields[:5])
     ['sentences', 'tokens', 'columns', 'given', 'alternatives']
@@ -132,11 +132,11 @@ def suspicious_arcs(
     >>> from sklearn_shag import CRFParser
     >>> from sklearn_shag.datasets import load_english
     >>> from sklearn_shag.inspection import suspicious_arcs
-    >>> trees = load_english().data[:100]
+    >>> trees = load_english().data[:60]
     >>> wrong = ["punct", *trees[0].deprels[1:]]
     >>> trees[0] = trees[0].with_heads(trees[0].heads, wrong)
     >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0)
-    >>> found = suspicious_arcs(parser, trees)
+    >>> found = suspicious_arcs(parser, trees, cv=3)
     >>> row = list(zip(found.sentences, found.tokens)).index((0, 1))
     >>> row < 10, found.columns[row], found.given[row], found.alternatives[row]
     (True, 'deprel', 'punct', 'det')

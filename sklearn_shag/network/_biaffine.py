@@ -211,9 +211,9 @@ class BiaffineParser(TagLearner, ArcParser):
     >>> from sklearn_shag import BiaffineParser
     >>> from sklearn_shag.datasets import load_english
     >>> trees = load_english().data
-    >>> parser = BiaffineParser(random_state=0).fit(trees[:300])
-    >>> round(parser.score(trees[300:]), 1)
-    0.9
+    >>> parser = BiaffineParser(hidden_layer_sizes=[50], max_iter=10, random_state=0)
+    >>> round(parser.fit(trees[:150]).score(trees[300:]), 1)
+    0.8
     """
 
     _parameter_constraints = {

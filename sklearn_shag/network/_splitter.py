@@ -211,7 +211,7 @@ class Splitter(TreeTransformer, NetworkLearner):
     --------
     >>> from sklearn_shag import Splitter
     >>> from sklearn_shag.datasets import load_english
-    >>> splitter = Splitter(max_iter=8, random_state=0).fit(load_english().data[:200])
+    >>> splitter = Splitter(max_iter=8, random_state=0).fit(load_english().data[:100])
     >>> sentences = splitter.split_text("The cat sat on my mat. It slept, I think.")
     >>> [" ".join(tree.forms) for tree in sentences]
     ['The cat sat on my mat .', 'It slept , I think .']
