@@ -1,8 +1,9 @@
 """The chart in logarithms: an oracle for sentences of any length and value (theory, eqs. 14-26).
 
 The package's chart is in plain doubles. Here numbers of either sign are complex logarithms: that of
--1 is pi times i. Sums of products are written down as they are made, so that their derivatives are
-found without other equations.
+-1 is pi times i. If no number is negative they are real ones, which take half of the time. Sums of
+products are written down as they are made, so that their derivatives are found without other
+equations.
 
 A sentence has positions 0..N; position 0 is the root symbol. Both directions share all tables and
 sums: a token has a *place* in each, N - position to the left and its position to the right, so that
@@ -32,8 +33,8 @@ DIRECTIONS = np.array([[LEFT], [RIGHT]])
 class Table:
     """Logarithms of numbers, and their expected uses: the derivatives of log Z by them."""
 
-    def __init__(self, numbers):
-        self.logs = np.log(np.asarray(numbers, dtype=complex))
+    def __init__(self, numbers, dtype):
+        self.logs = np.log(np.asarray(numbers, dtype=dtype))
         self.uses = np.zeros_like(self.logs)
 
 
@@ -68,7 +69,10 @@ class Sum(NamedTuple):
         shares = np.exp(self.terms() - np.expand_dims(total, self.axes))
         uses = shares * np.expand_dims(self.table.uses[self.place], self.axes)
         for table, place, same in self.factors:
-            np.add.at(table.uses, place, uses.sum(axis=same))
+            if all(isinstance(part, slice | int) for part in place):
+                table.uses[place] += uses.sum(axis=same)
+            else:  # some places may be there twice
+                np.add.at(table.uses, place, uses.sum(axis=same))
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # the logarithm of 0, and 0 / 0
@@ -85,14 +89,15 @@ def sum_up(operators, codes, arcs=None, memory=None, arc_memory=None, stop_memor
         stop_scores[1:] = stop_memory
     if memory is not None and n_classes > 1:
         classes[1:] = memory
-    starts, ends, moves = map(Table, operators)
-    of_arcs, of_stops, of_classes = map(Table, (scores, stop_scores, np.eye(n_classes)[classes]))
+    numbers = [*operators, scores, stop_scores, np.eye(n_classes)[classes]]
+    dtype = float if all(np.all(each >= 0) for each in numbers) else complex
+    starts, ends, moves, of_arcs, of_stops, of_classes = (Table(each, dtype) for each in numbers)
     if arcs is not None:
         of_arcs.logs[:, 1:] += arcs.T[..., None]
     complete, awaiting, incomplete = (
-        Table(np.zeros((2, n, n, n_classes, n_states))) for _ in range(3)
+        Table(np.zeros((2, n, n, n_classes, n_states)), dtype) for _ in range(3)
     )
-    facing, ending = (Table(np.zeros((2, n, n))) for _ in range(2))
+    facing, ending = (Table(np.zeros((2, n, n)), dtype) for _ in range(2))
     codes = np.array([len(operators.A) - 1, *codes])
     positions, sums = np.stack([np.arange(n)[::-1], np.arange(n)]), []
 

@@ -189,14 +189,18 @@ def enumerate_uses(
     z, of_arcs = np.float64(0.0), np.zeros((n, n + 1, n_classes))
     of_stops = np.zeros((n, 2, n_classes))
     counts = [np.zeros_like(part) for part in operators]
+
+    @cache  # many trees have the same sequences
+    def uses_of(h, side, *modifiers):
+        automaton = [part[positions[h], side] for part in operators]
+        return sequence_uses(automaton, [positions[m] for m in modifiers])[0]
+
     for heads in projective_trees(n):
         factors = np.exp(log_factors(heads, arcs, memory, arc_memory, stop_memory))
         value = factors * tree_value(operators, positions, heads)
         z += value
         for h, side, modifiers in tree_sequences(heads):
-            automaton = [part[positions[h], side] for part in operators]
-            uses, _ = sequence_uses(automaton, [positions[m] for m in modifiers])
-            for total, use in zip(counts, uses, strict=True):
+            for total, use in zip(counts, uses_of(h, side, *modifiers), strict=True):
                 total[positions[h], side] += value * use
         arc_places, stop_places = tree_factors(heads, memory)
         for place in arc_places:
