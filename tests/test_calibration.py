@@ -75,9 +75,10 @@ def test_what_was_distorted_is_put_right(rng):
     """Choices that were drawn from known probabilities find them again."""
     n_tokens, n_choices, temperature, share = 40_000, 5, 0.6, 0.04
     raw = rng.dirichlet(np.full(n_choices, 0.5), n_tokens)
+    raw[::2, 2:] = 0  # what is impossible counts neither as a choice nor as an answer
     truth = by_hand(raw, 1 / temperature, share)
     true = (truth.cumsum(axis=1) < rng.random((n_tokens, 1))).sum(axis=1)
-    true[::7] = -1
+    true[::7], true[::10] = -1, 4
     answers = Answers(raw.ravel(), np.full(n_tokens, n_choices), true, np.ones(n_tokens))
     found = learn_calibrations([(answers, answers, np.ones((1, 2)))])
     assert_allclose(found["temperatures_"], 1 / temperature, rtol=0.03)

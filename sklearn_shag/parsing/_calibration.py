@@ -6,7 +6,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
-from sklearn_shag.utils._arrays import TINY
+from sklearn_shag.encoding import places_of
+from sklearn_shag.utils._arrays import TINY, log_of
 from sklearn_shag.utils._kernel import table_kernel
 
 # Fewest sentences from which a calibration is learned.
@@ -16,8 +17,8 @@ LARGEST_TEMPERATURE, LARGEST_SHARE = 10.0, 0.5
 # logarithm of 0 would, nor outvote all others by the logarithm of next to nothing.
 SMALLEST_PROBABILITY = 1e-6
 # Relations that a head has once, unless the labelled attachment score falls by more than this,
-# beyond one standard error, of so many bootstrap samples.
-UNIQUE, LARGEST_LOSS, N_BOOTSTRAPPED = ("nsubj", "obj"), 0.001, 1000
+# beyond one standard error, of so many bootstrap samples, drawn so many at a time.
+UNIQUE, LARGEST_LOSS, N_BOOTSTRAPPED, DRAWN = ("nsubj", "obj"), 0.001, 1000, 20
 
 
 class Calibration(NamedTuple):
@@ -133,37 +134,46 @@ def _is_cheap(losses):
     many fewer of these get head and relation right.
     """
     n, (known, lost), rng = len(losses), losses.sum(axis=0), np.random.default_rng(0)
-    # One sample after the other, since all together might not fit into memory.
-    samples = [losses[rng.integers(n, size=n)].sum(axis=0) for _ in range(N_BOOTSTRAPPED)]
-    error = np.std([each[1] / max(each[0], TINY) for each in samples])
+    # A few samples at a time, since all together might not fit into memory.
+    samples = np.concatenate(
+        [
+            losses[rng.integers(n, size=(DRAWN, n))].sum(axis=1)
+            for _ in range(N_BOOTSTRAPPED // DRAWN)
+        ]
+    )
+    error = np.std(samples[:, 1] / np.maximum(samples[:, 0], TINY))
     return known > 0 and lost / known <= LARGEST_LOSS + error
 
 
 def _learn_calibration(answers):
     """Find the correction under which right choices are most probable (Guo et al., 2017)."""
     probabilities, sizes, true, weights = map(np.concatenate, zip(*answers, strict=True))
-    ends = np.concatenate([[0], np.cumsum(sizes)])
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
     known = np.flatnonzero(true >= 0)
-    places, weights = ends[known] + true[known], weights[known]
-    possible = probabilities[places] > 0
-    places, weights = places[possible], weights[possible]
-    if not weights.any():
+    known = known[probabilities[indptr[known] + true[known]] > 0]
+    if not weights[known].any():
         return EXACT
-    space = np.empty_like(probabilities)
+    indptr, choices = places_of(indptr, known)
+    right, weights = indptr[:-1] + true[known], weights[known]
+    logs = log_of(probabilities[choices])
+    n_possible = np.add.reduceat(logs > -np.inf, indptr[:-1], dtype=float)
 
-    def loss(parameters):
-        space[:] = probabilities
-        calibrate(space, ends, *_make_calibration(parameters))
-        return -weights @ np.log(space[places]) / weights.sum()
+    def loss(parameters):  # of what calibrate makes of right choices
+        temperature, share = _make_calibration(parameters)
+        powers = np.exp(logs / temperature)
+        corrected = (1 - share) * powers[right] / np.add.reduceat(powers, indptr[:-1])
+        return -weights @ np.log(corrected + share / n_possible) / weights.sum()
 
-    options = {"xatol": 0.01, "fatol": 1e-6}
-    return _make_calibration(minimize(loss, (0.0, -3.0), method="Nelder-Mead", options=options).x)
+    return _make_calibration(
+        minimize(loss, (0.0, -3.0), method="Nelder-Mead", options={"xatol": 0.01, "fatol": 1e-6}).x
+    )
 
 
 def _make_calibration(parameters):
     """Return the Calibration of two unbounded real numbers."""
-    temperature = np.exp(np.clip(parameters[0], -10, 10))
-    temperature = np.clip(temperature, 1 / LARGEST_TEMPERATURE, LARGEST_TEMPERATURE)
+    temperature = np.clip(
+        np.exp(min(parameters[0], 10.0)), 1 / LARGEST_TEMPERATURE, LARGEST_TEMPERATURE
+    )
     return Calibration(float(temperature), float(LARGEST_SHARE * expit(parameters[1])))
 
 
