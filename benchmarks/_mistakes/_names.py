@@ -106,7 +106,7 @@ def make_names():
         "y": [tree.heads.tolist() for tree in trees],
         "docs": [Doc(tree) for tree in trees],
         "model": DeterministicSHAG().fit(trees),
-        "linear": CRFParser(["symbol"], max_iter=1).fit(trees),
+        "linear": CRFParser(["symbol"], n_features=2**12, max_iter=1).fit(trees),
         "english": load_parser(),
     }
     exec(SENTENCES, names)

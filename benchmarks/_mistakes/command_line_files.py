@@ -208,7 +208,11 @@ MISTAKES = [
     *[
         Mistake(f"{command} {skip}", must, before=BAD_FILES)
         for command, place, kept in (
-            ("train bad.conllu -o m --model crf --max-iter 1", INVALID, "from 5 of 7 s"),
+            (
+                "train bad.conllu -o m --model crf --max-iter 1 --set n_features=99",
+                INVALID,
+                "from 5 of 7 s",
+            ),
             ("train bad.conllu -o m --model single", INVALID, "from 5 of 7 sentences with"),
             ("evaluate bad.conllu good.conllu", INVALID, "5 sentences, "),
             ("evaluate good.conllu bad.conllu", INVALID, "5 sentences, "),
@@ -243,7 +247,11 @@ MISTAKES = [
             "others = [cross.with_heads([0, 0, 1, 1]), *(t.with_heads(None) for t in trees[:3])]; "
             "write_conllu([*trees[:5], cross, *others], 'in.conllu')",
         )
-        for model, n_learned in (("refined", 6), ("crf --set trees=projective", 5), ("crf", 6))
+        for model, n_learned in (
+            ("refined", 6),
+            ("crf --set n_features=99 --set trees=projective", 5),
+            ("crf --set n_features=99", 6),
+        )
     ],
     Mistake(
         "evaluate bad.conllu good.conllu --raw --on-error skip",

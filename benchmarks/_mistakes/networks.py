@@ -51,7 +51,7 @@ MISTAKES = [
     ),
     # A fifth of the tokens have no XPOS, and all of them UPOS.
     Mistake(
-        "CRFParser(max_iter=1).fit(fifth).predict(fifth)",
+        "CRFParser(n_features=2**12, max_iter=1).fit(fifth).predict(fifth)",
         works("len(result) == 60"),
         before="fifth = [DependencyTree.from_conllu("
         "re.sub(r'(?m)^(\\d*5(\\t[^\\t]*){3}\\t)[^\\t]*', r'\\1_', tree.to_conllu())"
@@ -398,10 +398,13 @@ MISTAKES = [
     ),
     *(
         Mistake(
-            f"{kind}(['symbol', 'form'], max_iter=1).fit({FEW}).predict(tags)",
+            f"{kind}(['symbol', 'form'], {smaller}, max_iter=1).fit({FEW}).predict(tags)",
             raises(TypeError, r"X\[0\] is a list of str, but the columns symbol, form"),
         )
-        for kind in ("BiaffineParser", "CRFParser")
+        for kind, smaller in (
+            ("BiaffineParser", "hidden_layer_sizes=[4]"),
+            ("CRFParser", "n_features=2**12"),
+        )
     ),
     Mistake(
         "CRFParser().fit([DependencyTree(list('abcd'), [3, 4, -1, -1], upos=list('ABCD'))])",
@@ -444,7 +447,7 @@ MISTAKES = [
         Mistake(
             f"parser.predict([full({name}={values}, symbols=['A'] * 30)])",
             raises(ValueError, rf"All values of the column '{column}' of X"),
-            before=f"{FULL}parser = CRFParser(max_iter=1).fit([full()])",
+            before=f"{FULL}parser = CRFParser(n_features=2**12, max_iter=1).fit([full()])",
         )
         for name, column in (
             ("upos", "upos"),
@@ -458,7 +461,7 @@ MISTAKES = [
         Mistake(
             f"parser.predict([full({name}={['_'] * 29 + [value]})])",
             works("len(result) == 1"),
-            before=f"{FULL}parser = CRFParser(max_iter=1).fit([full()])",
+            before=f"{FULL}parser = CRFParser(n_features=2**12, max_iter=1).fit([full()])",
         )
         for name, value in (("lemmas", "c"), ("feats", "D=e"))
     ),
@@ -546,7 +549,7 @@ MISTAKES = [
         before="Path('own.vec').write_text('the 1 2\\nof 1')",
     ),
     Mistake(
-        "CRFParser(['xpos', 'form'], max_iter=1).fit(fifth)",
+        "CRFParser(['xpos', 'form'], n_features=2**12, max_iter=1).fit(fifth)",
         warns(r"have the symbol '_' in the column 'xpos', which stands for a missing"),
         before="fifth = [DependencyTree.from_conllu("
         "re.sub(r'(?m)^(\\d*5(\\t[^\\t]*){3}\\t)[^\\t]*', r'\\1_', tree.to_conllu())"
@@ -557,7 +560,7 @@ MISTAKES = [
         warns(r"All forms of X are '_'.* run its script", check="result.columns_ == ('upos',)"),
     ),
     Mistake(
-        "CRFParser(max_iter=1).fit([*trees, impossible])",
+        "CRFParser(n_features=2**12, max_iter=1).fit([*trees, impossible])",
         warns(
             r"1 of 61 sentences are left out",
             warning="UserWarning",

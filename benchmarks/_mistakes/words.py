@@ -7,7 +7,8 @@ TRAIN = "train train.conllu -o new.npz --model words"
 
 MISTAKES = [
     Mistake(
-        "BiaffineParser(max_iter=1, tags='upos').fit(trees).parse([['The cat sat.']] * 5)",
+        "BiaffineParser(hidden_layer_sizes=[8], max_iter=1, tags='upos').fit(trees)"
+        ".parse([['The cat sat.']] * 5)",
         warns(r"token", r"split", warning="UserWarning"),
     ),
     Mistake("model.parse([])", works("result == []")),
