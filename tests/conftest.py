@@ -91,7 +91,7 @@ def small_networks(monkeypatch):
 @pytest.fixture(scope="session")
 def trees(english):
     """Those that :func:`fitted` learns from, too."""
-    return english[:60]
+    return english[:30]
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +106,7 @@ def fitted(english):
 
     @cache
     def fit(name):
-        return clone((ESTIMATORS | TRANSFORMERS)[name]).fit(english[:60])
+        return clone((ESTIMATORS | TRANSFORMERS)[name]).fit(english[:30])
 
     return fit
 
@@ -119,7 +119,7 @@ def with_relations(english, fitted):
     def fit(name):
         if name in BLIND or fitted(name).labels_.size:
             return fitted(name)
-        return with_labels(clone(ESTIMATORS[name])).fit(english[:60], english[:60])
+        return with_labels(clone(ESTIMATORS[name])).fit(english[:30], english[:30])
 
     return fit
 
@@ -127,7 +127,7 @@ def with_relations(english, fitted):
 @pytest.fixture(scope="session")
 def weights():
     """Weights of those trees, as often as which each may be repeated."""
-    return np.arange(60) % 3
+    return np.arange(30) % 3
 
 
 @pytest.fixture(scope="session")

@@ -70,7 +70,8 @@ OF_TREES = {
         ["symbol", "form", "suffix"],
         hidden_layer_sizes=(8, 8),
         batch_size=100,
-        max_iter=12,
+        max_iter=3,
+        learning_rate_init=0.02,
         random_state=0,
     ),
     "average of pipelines": AveragedParser(

@@ -184,7 +184,7 @@ def test_heads_in_y_are_as_those_of_trees(trees, raw):
     found = DistilledParser(student, CRF).fit([*trees, *raw], y)
     assert_same_model(found.parser_, expected.parser_)
     symbols, crf = [tree.upos for tree in [*trees, *raw]], clone(CRF).set_params(columns=["symbol"])
-    assert DistilledParser(crf, crf).fit(symbols, y).score(symbols[:60], trees) > 0.7
+    assert DistilledParser(crf, crf).fit(symbols, y).score(symbols[: len(trees)], trees) > 0.7
 
 
 def test_raw_text_as_text(english, trees):
@@ -214,7 +214,7 @@ def test_partial_trees_keep_what_is_known(english, trees):
     partial = [tree.with_heads([-1, *tree.heads[1:]], tree.deprels) for tree in english[60:90]]
     crossing = DependencyTree(["a", "b", "c", "d"], [3, 4, -1, -1], upos=["X"] * 4)
     model = DistilledParser(network(), CRF)
-    with pytest.warns(UserWarning, match="2 of 91 sentences are left out"):
+    with pytest.warns(UserWarning, match="2 of 61 sentences are left out"):
         model.fit([*trees, *partial, crossing])
     assert model.parser_.n_left_out_ == 2
 
@@ -245,7 +245,7 @@ def test_the_teacher_fills_in_tags(english, trees, raw):
 
 def test_frozen_teachers_stay_as_they_are(english, trees, raw):
     teacher = FrozenEstimator(clone(CRF).fit(trees))
-    for sentences in ([*trees[:30], *raw], raw):  # also if there are no trees at all
+    for sentences in ([*trees, *raw], raw):  # also if there are no trees at all
         model = DistilledParser(network(calibrate=False), teacher).fit(sentences)
         assert model.teacher_ is teacher
     assert len(DistilledParser(network(max_iter=1)).fit(trees).teacher_.estimators_) == 3
