@@ -281,7 +281,7 @@ def test_what_no_member_thinks_possible_stays_so(test, knowing):
 # Seeds
 
 
-TINY = {"hidden_layer_sizes": [8], "max_iter": 2}
+TINY = {"hidden_layer_sizes": [4], "max_iter": 1}
 
 
 def tagging_members():
@@ -298,7 +298,7 @@ def tagging_members():
 
 @pytest.mark.parametrize("calibrate", [False, True])
 def test_equal_taggers_learn_once_and_members_are_as_if_alone(english, calibrate):
-    trees = english[:40]
+    trees = english[:24]
     alone = [clone(member).fit(trees) for _, member in tagging_members()]
     with mock.patch.object(Tagger, "fit", autospec=True, side_effect=Tagger.fit) as fit:
         averages = [

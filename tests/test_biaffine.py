@@ -27,7 +27,7 @@ def small(columns=("upos", "form"), **parameters):
 
 @pytest.fixture(scope="module")
 def fitted(english):
-    return small(max_iter=15, batch_size=100, learning_rate_init=0.01).fit(english[:300])
+    return small(batch_size=100, learning_rate_init=0.02).fit(english[:300])
 
 
 # What is read
@@ -145,7 +145,8 @@ def test_tags_are_learned_along(english, test):
         tags="upos",
         hidden_layer_sizes=[16],
         batch_size=100,
-        max_iter=10,
+        max_iter=5,
+        learning_rate_init=0.02,
         calibrate=False,
         random_state=0,
     ).fit(english[:200])

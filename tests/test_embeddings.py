@@ -37,7 +37,7 @@ class KeyedVectors:
 
 
 def small(embeddings, **settings):
-    settings = {"hidden_layer_sizes": [8], "max_iter": 6, "batch_size": 100, **settings}
+    settings = {"hidden_layer_sizes": [8], "max_iter": 2, "batch_size": 100, **settings}
     settings |= {"calibrate": False, "random_state": 0}
     return BiaffineParser(["upos"], embeddings=embeddings, **settings)
 
@@ -51,7 +51,7 @@ def vectors(english):
 
 @pytest.fixture(scope="module")
 def fitted(english, vectors):
-    return small(vectors).fit(english[:100])
+    return small(vectors).fit(english[:40])
 
 
 def renamed(tree, rename):
@@ -63,7 +63,7 @@ def renamed(tree, rename):
 def test_however_they_are_given_they_are_the_same(english, vectors, fitted):
     pair = list(vectors), np.array(list(vectors.values()), dtype=np.float32)
     for given in (pair, list(pair), KeyedVectors(vectors)):
-        assert_same_model(small(given).fit(english[:100]), fitted)
+        assert_same_model(small(given).fit(english[:40]), fitted)
 
 
 def test_training_leaves_them_as_they_are_but_for_their_scale(vectors, fitted):
@@ -86,7 +86,7 @@ def test_words_of_the_same_vector_are_the_same_seen_in_training_or_not(english, 
     text = english[:20]
     before = fitted.predict_marginals(text)
     twins = {f"{word}-twin": vector for word, vector in vectors.items()}
-    both = small(vectors | twins).fit(english[:100])
+    both = small(vectors | twins).fit(english[:40])
     # The scale of all is that of the twins.
     assert same(both.predict_marginals(text), before)
     twin_text = [renamed(tree, lambda form: f"{form}-twin") for tree in text]

@@ -38,7 +38,8 @@ def small(tags=COLUMNS, **parameters):
 
 @pytest.fixture(scope="module")
 def fitted(english):
-    return small(hidden_layer_sizes=[32], batch_size=100, max_iter=10).fit(english[:300])
+    settings = {"batch_size": 100, "max_iter": 4, "learning_rate_init": 0.02}
+    return small(hidden_layer_sizes=[32], **settings).fit(english[:300])
 
 
 @pytest.fixture(scope="module")
