@@ -24,6 +24,17 @@ from tests.estimators import ESTIMATORS, assert_same_model, repeat, symbols_and_
 ROUTED = {"enable_metadata_routing": True}
 
 
+@pytest.fixture(scope="module")
+def trees(english):
+    """So many that no part of a fold lacks a symbol of the others."""
+    return english[:60]
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return np.arange(60) % 3
+
+
 def needs_scikit_learn(*version):
     """Mark a test of what scikit-learn itself could not do before this version."""
     found = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
