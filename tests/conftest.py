@@ -2,16 +2,16 @@
 
 import copy
 import io
+import multiprocessing
 import os
-import subprocess
-import sys
-from contextlib import ExitStack
 from functools import cache, partial
+from multiprocessing import forkserver
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from joblib.externals.loky.backend import context
 from sklearn.base import clone
 
 from sklearn_shag import BiaffineParser, CRFParser, Splitter, Tagger
@@ -20,7 +20,7 @@ from sklearn_shag.datasets import fetch_treebank, find_model, load_english, load
 from sklearn_shag.operators import Operators
 from sklearn_shag.treebank import remove_punctuation, write_conllu
 from tests.estimators import BLIND, COUNTING, ESTIMATORS, ONE_BY_ONE, TRANSFORMERS, with_labels
-from tests.processes import annotate_files
+from tests.processes import METHOD, annotate_files, starting
 
 # A time limit per example measures the machine: a busy one fails a test that compiles or waits.
 settings.register_profile("sklearn_shag", deadline=None)
@@ -33,6 +33,19 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "treebank" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.exhaustive)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fork_server():
+    """Let processes be copies of one that has imported the package, where it is safe to fork."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
+        patch.setattr(context, "_DEFAULT_START_METHOD", METHOD)
+        multiprocessing.set_forkserver_preload(["tests.preload"])
+        yield
+    for process in multiprocessing.active_children():
+        process.kill()
+    forkserver._forkserver._stop()  # its time counts as that of the tests
 
 
 @pytest.fixture(scope="session")
@@ -175,16 +188,8 @@ def random_grammar():
 @pytest.fixture
 def start_annotate():
     """Start the command annotate in a folder; give its process, which prints its address."""
-    with ExitStack() as stack:
-
-        def start(folder):
-            command = [sys.executable, "-m", "sklearn_shag", *annotate_files(folder)]
-            pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-            process = stack.enter_context(subprocess.Popen(command, **pipes, text=True))
-            stack.callback(process.kill)
-            return process
-
-        yield start
+    with starting() as start:
+        yield lambda folder: start(main, annotate_files(folder))
 
 
 @pytest.fixture(scope="session")

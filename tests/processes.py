@@ -1,14 +1,21 @@
-"""Programs in processes of their own, and what workers do: to import this takes no time."""
+"""Programs and functions in processes of their own, and what workers do."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import sklearn_shag
+from sklearn_shag.cli import _parse, main
+from sklearn_shag.treebank import _pieces
+
+# Where it is safe to fork, processes are copies of one that has imported all there is.
+METHOD = "forkserver" if sys.platform == "linux" else "loky"
 
 
 def run(program, source=Path(sklearn_shag.__file__).parents[1], text="", **variables):
@@ -27,10 +34,46 @@ def run(program, source=Path(sklearn_shag.__file__).parents[1], text="", **varia
     return result
 
 
+@contextmanager
+def starting():
+    """Give what starts functions in processes of their own, which end with the block.
+
+    What a function returns is the exit status. What it prints and complains of can be read.
+    """
+    context = multiprocessing.get_context(METHOD)
+    with ExitStack() as stack:
+
+        def start(function, *arguments):
+            reader, writer = context.Pipe(duplex=False)
+            process = context.Process(target=_run, args=(writer, function, arguments))
+            process.start()
+            writer.close()  # so that reading ends with the process
+            stack.callback(process.join)
+            stack.callback(process.kill)
+            process.output = stack.enter_context(os.fdopen(os.dup(reader.fileno())))
+            return process
+
+        yield start
+
+
+def _run(output, function, arguments):
+    for number in (1, 2):
+        os.dup2(output.fileno(), number)
+    sys.stdout = sys.stderr = os.fdopen(os.dup(1), "w", buffering=1)
+    sys.exit(function(*arguments))
+
+
 def annotate_files(folder):
     """The command annotate, of a file in a folder."""
     paths = str(folder / "in.conllu"), "-o", str(folder / "out.conllu")
     return ["annotate", "english", *paths, "--no-browser"]
+
+
+def parse_small_pieces(*arguments):
+    """Run the command parse in a session of its own, with small pieces."""
+    os.setsid()
+    _pieces._CHUNK = _parse.GROUP = 300
+    return main(["parse", *arguments])
 
 
 def shout(text):

@@ -618,7 +618,7 @@ def test_no_answer_is_lost_where_the_command_is_killed(
     states, keys = {}, set()
     for seed in range(n_kills + 1):
         rng, process = random.Random(seed), start_annotate(tmp_path)
-        address = process.stdout.readline().strip()
+        address = process.output.readline().strip()
         keys.add(address.partition("?")[2])
         for index in states:
             found = send(address, f"sentences/{index}")
@@ -635,13 +635,15 @@ def test_no_answer_is_lost_where_the_command_is_killed(
                 said = {"heads": {"2": new[0]}, "note": new[1]}
                 send(address, f"sentences/{index}", "PUT", **said)
                 states[index] = [new]
-        assert process.wait() == -signal.SIGKILL
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
     assert states
     assert len(keys) == 1  # a page that is still open goes on
     assert main(annotate_files(tmp_path)) == 1
     assert "out.conllu.journal cannot be opened: database is locked" in capsys.readouterr().err
     process.terminate()
-    assert (process.wait(), process.stderr.read()) == (0, "")
+    process.join()
+    assert (process.exitcode, process.output.read()) == (0, "")
     trees = read_conllu(tmp_path / "out.conllu")
     for index, ((head, note),) in states.items():
         assert trees[index].heads[1] == head

@@ -46,14 +46,14 @@ def browser():
 def annotating(browser, start_annotate, files, width=1200):
     """The page of a file in.conllu, which is written as out.conllu in the end."""
     process = start_annotate(files)
-    address = process.stdout.readline().strip()
+    address = process.output.readline().strip()
     browser.show(width, 900)
     browser.open(address)
     browser.wait("document.querySelector('#drawing .word')")
     yield address
     browser.open("about:blank")
     process.terminate()
-    process.wait()
+    process.join()
 
 
 class Keyboard:
@@ -199,14 +199,14 @@ def test_server_that_is_killed(browser, start_annotate, tmp_path):
     lemmas, heads = {}, {}  # the heads are the last ones that are given in their sentences
     write_conllu([tree.with_heads(None) for tree in trees], tmp_path / "in.conllu")
     process = start_annotate(tmp_path)
-    address = process.stdout.readline()
+    address = process.output.readline()
     browser.show(1200, 900)
     browser.open(address.strip())
     for k in range(120):
         if k % 40 == 20:
             browser.wait("document.querySelector('#waiting').hidden")
             process.kill()
-            process.wait()
+            process.join()
         if k % 40 == 30:
             process = start_annotate(tmp_path)
         is_away = 20 <= k % 40 < 30  # then no other sentence can be seen
@@ -227,11 +227,11 @@ def test_server_that_is_killed(browser, start_annotate, tmp_path):
             heads[index] = word, head
         if key == "Ctrl+Enter":
             done.add(index)
-    assert address == process.stdout.readline()
+    assert address == process.output.readline()
     browser.wait(IS_IDLE)
     assert browser.ask("document.querySelector('#waiting').hidden")
     process.terminate()
-    process.wait()
+    process.join()
     written = read_conllu(tmp_path / "out.conllu")
     assert len(lemmas) >= 10
     for k, (word, head) in heads.items():

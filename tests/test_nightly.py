@@ -7,8 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from functools import partial
 
@@ -24,6 +22,7 @@ from sklearn_shag.utils import _parallel
 from sklearn_shag.utils._io import write_resumable
 from tests.files import write_files
 from tests.loops import over
+from tests.processes import parse_small_pieces, starting
 from tests.test_cli import assert_valid
 from tests.test_streaming import read_at_once
 
@@ -379,17 +378,6 @@ def test_two_runs_do_not_write_one_file(tmp_path):
     assert (tmp_path / "out").read_bytes() == b"ab"
 
 
-def start(folder, *arguments):
-    """Start the command in a session of its own, with small pieces."""
-    program = (
-        "import sys; from sklearn_shag.treebank import _pieces; _pieces._CHUNK = 300; "
-        "from sklearn_shag.cli import _parse, main; _parse.GROUP = 300; "
-        "sys.exit(main(sys.argv[1:]))"
-    )
-    command = [sys.executable, "-c", program, "parse", "english", *arguments]
-    return subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, start_new_session=True)
-
-
 @pytest.mark.filterwarnings("default")
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs groups of processes")
 @over(
@@ -408,12 +396,12 @@ def test_killed_and_resumed_it_writes_the_same_bytes(
     expected = (tmp_path / out).read_bytes()
     (tmp_path / out).unlink()
     part = tmp_path / f"{out}.part"
-    process = start(tmp_path, *given, "--n-jobs", workers, "--resume")
-    while process.poll() is None:
-        if part.exists() and part.stat().st_size > len(expected) / 2:
-            os.killpg(process.pid, signal.SIGKILL)
-        time.sleep(0.002)
-    process.communicate()
+    with starting() as start:
+        process = start(parse_small_pieces, "english", *given, "--n-jobs", workers, "--resume")
+        while process.is_alive():
+            if part.exists() and part.stat().st_size > len(expected) / 2:
+                os.killpg(process.pid, signal.SIGKILL)
+            time.sleep(0.002)
     with part.open("r+b") as file:  # in mid-sentence
         file.truncate(part.stat().st_size - 100)
     status, _, told = run(*given, "--n-jobs", "1", "--resume")

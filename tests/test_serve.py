@@ -32,6 +32,7 @@ from sklearn_shag.service import AppServer
 from sklearn_shag.service._app import ParserApp
 from sklearn_shag.service._models import open_served
 from sklearn_shag.treebank import DependencyTree, iter_jsonl, read_conllu
+from tests.processes import starting
 
 ALL = {"tokenizer": "", "tagger": "", "parser": ""}
 TEXT = "Dogs bark. She didn't see it."
@@ -531,15 +532,9 @@ def test_a_client_that_leaves_is_no_error(serve, capsys):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_process_finishes_what_is_under_way(number):
-    command = [sys.executable, "-m", "sklearn_shag", "serve", "english", "--port", "0"]
-    options = {
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE},
-        # Processes in the background of a shell ignore SIGINT, and so would this one.
-        "preexec_fn": lambda: signal.signal(number, signal.SIG_DFL),
-    }
-    with subprocess.Popen(command, **options) as process, ExitStack() as stack:
-        stack.callback(process.kill)  # if the test fails
-        line = process.stdout.readline().decode()
+    with starting() as start, ExitStack() as stack:
+        process = start(main, ["serve", "english", "--port", "0"])
+        line = process.output.readline()
         server = re.fullmatch(r"english: (http://127\.0\.0\.1:\d+)\n", line)[1]
         form = urlencode(ALL | {"data": TEXT}).encode()
         head = (
@@ -552,7 +547,7 @@ def test_the_process_finishes_what_is_under_way(number):
             long = [threads.submit(ask, f"{server}/process", fields) for _ in range(17)]
             time.sleep(0.5)
             others = [stack.enter_context(connect(server, data)) for data in sent]
-            process.send_signal(number)
+            os.kill(process.pid, number)
             time.sleep(0.3)
             with pytest.raises(ConnectionRefusedError):
                 connect(server)
@@ -561,7 +556,8 @@ def test_the_process_finishes_what_is_under_way(number):
                 assert (b"200 OK" in connection.makefile("rb").read()) == is_answered
             for work in long:
                 assert len(read(work.result())) == 600
-        assert (process.wait(120), process.stderr.read()) == (0, b"")
+        process.join(120)
+        assert (process.exitcode, process.output.read()) == (0, "")
 
 
 def test_workers_of_gunicorn_that_are_killed(tmp_path):
