@@ -67,7 +67,9 @@ def quick_english(bundled, monkeypatch):
 
     def copy_bundled(name, *, embeddings=None, dictionary=None):
         if name == path and dictionary is None:
-            return copy.deepcopy(bundled)
+            copied = copy.copy(bundled)  # commands set parameters, and change nothing else
+            copied.steps = [(step, copy.copy(each)) for step, each in bundled.steps]
+            return copied
         return load_model(name, embeddings=embeddings, dictionary=dictionary)
 
     monkeypatch.setattr(_models, "load_model", copy_bundled)

@@ -15,7 +15,7 @@ from sklearn_shag.cli import _parse, main
 from sklearn_shag.treebank import _pieces
 
 # Where it is safe to fork, processes are copies of one that has imported all there is.
-METHOD = "forkserver" if sys.platform == "linux" else "loky"
+METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 
 
 def run(program, source=Path(sklearn_shag.__file__).parents[1], text="", **variables):
@@ -74,6 +74,14 @@ def parse_small_pieces(*arguments):
     os.setsid()
     _pieces._CHUNK = _parse.GROUP = 300
     return main(["parse", *arguments])
+
+
+def run_gunicorn(*arguments):
+    """Run the server gunicorn."""
+    from gunicorn.app.wsgiapp import run
+
+    sys.argv[1:] = arguments
+    run()
 
 
 def shout(text):

@@ -589,6 +589,7 @@ def test_all_else_of_a_file_stays(run, files, annotate):  # noqa: F811
     assert annotate("model.npz in.conllu -o in.conllu", ("GET /sentences/0",))[0]["note"] == "è"
 
 
+@pytest.mark.usefixtures("quick_english")
 @over("form", ["text", "lines"])
 def test_text_is_annotated(run, files, annotate, form):  # noqa: F811
     (files / "raw.txt").write_text("Dogs bark. It\nsleeps.\n", encoding="utf-8")

@@ -170,7 +170,7 @@ def test_a_tagger_within_is_watched_too_except_in_a_search(trees):
     assert len(watcher.passes) == parser.n_iter_ + parser.tagger_.n_iter_
     watcher = PropagatedWatcher()
     search = GridSearchCV(parser.set_callbacks(), {"alpha": [0, 1]}, cv=2, refit=False)
-    search.set_callbacks(watcher).fit(trees)
+    search.set_callbacks(watcher).fit(trees[:20])
     assert [each[1] for each in watcher.seen if each[0] == "setup"] == ["GridSearchCV"]
     assert len(watcher.passes) == 4 * parser.n_iter_
 

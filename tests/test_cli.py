@@ -762,7 +762,7 @@ class TestHelp:
     @pytest.mark.filterwarnings("ignore:on the sentences that were set aside")  # too small to gain
     @pytest.mark.filterwarnings("ignore:In 1 of 1 sentences, text is not split")
     @pytest.mark.parametrize("command", [None, *COMMANDS])
-    @pytest.mark.usefixtures("small_networks")
+    @pytest.mark.usefixtures("small_networks", "quick_english")
     def test_every_example_runs(self, capsys, monkeypatch, files, tmp_path, command):
         with pytest.raises(SystemExit):
             main([*filter(None, [command]), "--help"])

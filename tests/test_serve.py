@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import time
 import urllib.error
@@ -32,7 +31,7 @@ from sklearn_shag.service import AppServer
 from sklearn_shag.service._app import ParserApp
 from sklearn_shag.service._models import open_served
 from sklearn_shag.treebank import DependencyTree, iter_jsonl, read_conllu
-from tests.processes import starting
+from tests.processes import run_gunicorn, starting
 
 ALL = {"tokenizer": "", "tagger": "", "parser": ""}
 TEXT = "Dogs bark. She didn't see it."
@@ -543,19 +542,19 @@ def test_the_process_finishes_what_is_under_way(number):
         sent = {b"": False, head + form[:-1]: False, b"GET /models HTT": False, head + form: True}
         with ThreadPoolExecutor(20) as threads:
             # All threads that answer have work, so that the rest has to wait.
-            fields = ALL | {"data": 300 * f"{TEXT}\n\n"}
+            fields = ALL | {"data": 200 * f"{TEXT}\n\n"}
             long = [threads.submit(ask, f"{server}/process", fields) for _ in range(17)]
             time.sleep(0.5)
             others = [stack.enter_context(connect(server, data)) for data in sent]
             os.kill(process.pid, number)
-            time.sleep(0.3)
+            time.sleep(0.2)
             with pytest.raises(ConnectionRefusedError):
                 connect(server)
             assert not any(work.done() for work in long)
             for connection, is_answered in zip(others, sent.values(), strict=True):
                 assert (b"200 OK" in connection.makefile("rb").read()) == is_answered
             for work in long:
-                assert len(read(work.result())) == 600
+                assert len(read(work.result())) == 400
         process.join(120)
         assert (process.exitcode, process.output.read()) == (0, "")
 
@@ -572,18 +571,15 @@ def tell(environ, start_response):
     return app(environ, lambda status, headers: start_response(status, headers + worker))
 """
     (tmp_path / "told.py").write_text(code)
-    command = [
-        *(sys.executable, "-m", "gunicorn", "told:tell", "--bind", "127.0.0.1:0"),
+    arguments = [
+        *("told:tell", "--bind", "127.0.0.1:0"),
         *("--workers", "2", "--threads", "8", "--preload", "--chdir", str(tmp_path)),
         # Newer ones have a socket, in the home folder.
         *["--no-control-socket"] * ("control_socket" in config.Config().settings),
     ]
-    with (
-        subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process,
-        ExitStack() as end,
-    ):
-        end.callback(process.kill)
-        line = next(line for line in process.stderr if "Listening at" in line)
+    with starting() as start:
+        process = start(run_gunicorn, *arguments)
+        line = next(line for line in process.output if "Listening at" in line)
         server = re.search(r"http://\S+", line)[0]
 
         def find_worker(_):
@@ -607,5 +603,6 @@ def tell(environ, start_response):
             while len(workers) < 3:
                 workers.update(threads.map(find_worker, range(50)))
         process.terminate()
-        process.stderr.read()
-        assert process.wait(60) == 0
+        process.output.read()
+        process.join(60)
+        assert process.exitcode == 0
