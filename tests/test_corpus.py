@@ -52,8 +52,10 @@ def test_dask(corpus, tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(distributed.utils, "_forkserver_preload_set", True)  # to our modules
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    started = {"distributed.worker.multiprocessing-method": METHOD}
-    with dask.config.set(started), distributed.Client(**options):
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": METHOD}),
+        distributed.Client(**options),
+    ):
         check(corpus, tmp_path, corpus[0].with_dask)
 
 

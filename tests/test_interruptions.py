@@ -70,13 +70,12 @@ OTHERS = [pytest.param(*case, marks=pytest.mark.exhaustive) for case in sorted(E
 def test_at_any_moment(name, method, fitted, english):
     """Within every function that a fit calls, at its beginning and at its end."""
     few = [tree for tree in english if {*tree.upos} <= {"DET", "NOUN", "PRON", "PUNCT", "VERB"}]
-    trees, others = few[:6], few[6:]
+    trees, data = few[:6], few[6:]
     estimator = clone(LEARNERS[name])
     if fitted:
         estimator.fit(trees)
-    data = others
     if method == "fit_statistics":
-        data = clone(estimator).fit(others).statistics_
+        data = clone(estimator).fit(data).statistics_
     complete = copy.copy(estimator)
     getattr(copy.copy(estimator), method)(data)  # what happens once in a process
     with Interrupter() as counting:

@@ -16,6 +16,7 @@ def desk():
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of users' files
+@pytest.mark.usefixtures("quick_english")
 @pytest.mark.parametrize("occasion", first_minutes.GROUPS)
 def test_mistakes_are_told(desk, occasion):
     faults = []
