@@ -1,6 +1,7 @@
 """Fixtures: random grammars, and real treebanks where there are some."""
 
 import copy
+import gc
 import io
 import multiprocessing
 import os
@@ -33,6 +34,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "treebank" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.exhaustive)
+    gc.freeze()  # garbage is not looked for among all that was imported
 
 
 @pytest.fixture(scope="session", autouse=True)

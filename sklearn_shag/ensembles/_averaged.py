@@ -156,7 +156,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
     >>> from sklearn_shag.datasets import load_english
     >>> trees = load_english().data
     >>> train, test = trees[:200], trees[200:]
-    >>> em = EMSHAG(4, smoothing=1, max_iter=20, random_state=0)
+    >>> em = EMSHAG(4, smoothing=1, max_iter=100, random_state=0)
     >>> model = AveragedParser([("spectral", SpectralSHAG(4)), ("em", em)]).fit(train)
     >>> [round(member.score(test), 3) for member in model.estimators_]
     [0.814, 0.812]
@@ -168,7 +168,7 @@ class AveragedParser(CalibratedMixin, Ensemble):
     >>> from sklearn.model_selection import GridSearchCV
     >>> grid = {"spectral__n_states": [2, 4], "weights": [[1, 1], [2, 1]]}
     >>> GridSearchCV(model, grid, cv=2).fit(train).best_params_
-    {'spectral__n_states': 2, 'weights': [1, 1]}
+    {'spectral__n_states': 4, 'weights': [1, 1]}
 
     Parsers of other languages, here English and its mirror image, parse sentences without trees.
     Grammars of the same languages find out how much each counts:

@@ -43,7 +43,7 @@ from sklearn_shag.utils._simd import LANES, shaped
 # very long ones the tables leave the caches: larger tiles read each row less often.
 LONGEST_UNCUT, LONGEST_IN_SMALL_TILES, LONGEST_IN_MEDIUM_TILES = 24, 80, 300
 # Of a type of which numba makes no literals, as in :mod:`_fast_sums`.
-CHART_TILE, FIRST_MEMBER, ONE_STATE, ALONE, IN_LOCKSTEP = map(np.int64, (4, 0, 1, 1, LANES))
+CHART_TILE, FIRST_MEMBER, ONE_STATE, ONE_SENTENCE, IN_LOCKSTEP = map(np.int64, (4, 0, 1, 1, LANES))
 
 # States of a sentence after the chart, as places in ROUTES.
 DONE, OUT_OF_RANGE, WITHOUT_MASS = map(np.uint8, (0, 1, 3))
@@ -79,7 +79,7 @@ def _parse_one(grammar, factors, s, results, memory, space):
     """Run the chart on one sentence; return DONE, OUT_OF_RANGE or WITHOUT_MASS."""
     n_tokens, n_states = _length_of(factors, s), grammar.alpha_1.shape[2]
     n_classes = classes_of(factors)
-    group = group_of(space, n_tokens, n_states, n_classes, ALONE)
+    group = group_of(space, n_tokens, n_states, n_classes, ONE_SENTENCE)
     put_sentence(grammar, factors, s, group, FIRST_MEMBER)
     if memory is not None:
         put_memory(factors, s, memory)
