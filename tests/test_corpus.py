@@ -9,7 +9,6 @@ import pytest
 
 from sklearn_shag import BiaffineParser, save_model
 from sklearn_shag.treebank import read_horizontal, write_conllu
-from tests.processes import METHOD
 from tests.test_architecture import load_script
 
 
@@ -47,15 +46,11 @@ def test_one_process(corpus, tmp_path):
     check(corpus, tmp_path, lambda *_: [parser.parse(source) for source in expected])
 
 
-def test_dask(corpus, tmp_path, monkeypatch):
-    dask = pytest.importorskip("dask")
+def test_dask(corpus, tmp_path):
+    pytest.importorskip("dask.bag")
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(distributed.utils, "_forkserver_preload_set", True)  # to our modules
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with (
-        dask.config.set({"distributed.worker.multiprocessing-method": METHOD}),
-        distributed.Client(**options),
-    ):
+    with distributed.Client(**options):
         check(corpus, tmp_path, corpus[0].with_dask)
 
 

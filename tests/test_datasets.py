@@ -180,10 +180,8 @@ def served(monkeypatch):
     with serving(answer) as address:
         url = f"{address}/{{name}}/r{{version}}.zip"
         monkeypatch.setattr(_universal_dependencies, "ARCHIVE_URL", url)
-        gc.freeze()  # what was there before takes a second to look at
         yield Bunch(answers=answers, requests=requests, address=address)
     gc.collect()  # sockets that requests leaves to the garbage collector after a failure
-    gc.unfreeze()
 
 
 @pytest.fixture
