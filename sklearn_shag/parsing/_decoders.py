@@ -343,8 +343,7 @@ def _choose_arc(nodes, node):
 
 @inlined_kernel
 def _is_better(forbidden, score, other_forbidden, other_score):
-    fewer = forbidden < other_forbidden
-    return fewer or (forbidden == other_forbidden and score > other_score)
+    return forbidden < other_forbidden or (forbidden == other_forbidden and score > other_score)
 
 
 @inner_table_kernel

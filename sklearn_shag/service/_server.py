@@ -35,11 +35,12 @@ class AppServer:
 
     def __init__(self, app, host, port, threads):
         waitress = import_optional("waitress", "service", "serve")
+        if port not in range(2**16):  # `create_server` would leave its socket open
+            raise OSError(f"The server cannot listen at {host}:{port}: the port must be 0-65535.")
         try:
             listening = socket.create_server((host, port))
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", error)
-            raise OSError(f"The server cannot listen at {host}:{port}: {reason}") from None
+        except OSError as error:
+            raise OSError(f"The server cannot listen at {host}:{port}: {error.strerror}") from None
         logging.getLogger("waitress").setLevel(logging.ERROR)  # not of clients that leave
         self._server = waitress.create_server(
             app,
