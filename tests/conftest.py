@@ -42,7 +42,8 @@ def fork_server():
     """Let processes be copies of one that has imported the package, where it is safe to fork."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
-        patch.setattr(context, "_DEFAULT_START_METHOD", METHOD)
+        if METHOD == "forkserver":  # elsewhere loky's own way stays
+            patch.setattr(context, "_DEFAULT_START_METHOD", METHOD)
         multiprocessing.set_forkserver_preload(["tests.preload"])
         yield
     for process in multiprocessing.active_children():
