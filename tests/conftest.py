@@ -46,9 +46,10 @@ def fork_server():
             patch.setattr(context, "_DEFAULT_START_METHOD", METHOD)
         multiprocessing.set_forkserver_preload(["tests.preload"])
         yield
-    for process in multiprocessing.active_children():
-        process.kill()
-    forkserver._forkserver._stop()  # its time counts as that of the tests
+    if METHOD == "forkserver":
+        for process in multiprocessing.active_children():
+            process.kill()
+        forkserver._forkserver._stop()  # its time counts as that of the tests
 
 
 @pytest.fixture(scope="session")
