@@ -37,6 +37,12 @@ def pytest_collection_modifyitems(items):
     gc.freeze()  # garbage is not looked for among all that was imported
 
 
+def pytest_sessionfinish():
+    """Find what garbage complains of; pytest then looks ten times, for which nothing is left."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def fork_server():
     """Let processes be copies of one that has imported the package, where it is safe to fork."""

@@ -9,6 +9,7 @@ import pytest
 
 from sklearn_shag import BiaffineParser, save_model
 from sklearn_shag.treebank import read_horizontal, write_conllu
+from tests.processes import METHOD
 from tests.test_architecture import load_script
 
 
@@ -46,11 +47,15 @@ def test_one_process(corpus, tmp_path):
     check(corpus, tmp_path, lambda *_: [parser.parse(source) for source in expected])
 
 
-def test_dask(corpus, tmp_path):
-    pytest.importorskip("dask.bag")
+def test_dask(corpus, tmp_path, monkeypatch):
+    dask = pytest.importorskip("dask")
     distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(distributed.utils, "_forkserver_preload_set", True)  # to our modules
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with distributed.Client(**options):
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": METHOD}),
+        distributed.Client(**options),
+    ):
         check(corpus, tmp_path, corpus[0].with_dask)
 
 

@@ -177,11 +177,13 @@ def served(monkeypatch):
 
     answer.max_bytes = 0  # of a request
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    gc.disable()
     with serving(answer) as address:
         url = f"{address}/{{name}}/r{{version}}.zip"
         monkeypatch.setattr(_universal_dependencies, "ARCHIVE_URL", url)
         yield Bunch(answers=answers, requests=requests, address=address)
-    gc.collect()  # sockets that requests leaves to the garbage collector after a failure
+    gc.enable()
+    gc.collect(0)  # sockets that requests leaves to the garbage collector after a failure
 
 
 @pytest.fixture

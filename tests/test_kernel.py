@@ -411,7 +411,7 @@ def test_code_is_kept_in_the_user_s_cache_folder_by_the_digest_of_sources(tmp_pa
     cache, announced = tmp_path / "cache", "sklearn_shag compiles its kernel for best trees, which"
     copies = [tmp_path / "one", tmp_path / "other"]
     for copy in copies:
-        shutil.copytree(SOURCE, copy / SOURCE.name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(SOURCE, copy / SOURCE.name, ignore=shutil.ignore_patterns("*.pyc.*"))
 
     def decode(copy):
         before = sorted(copy.rglob("*"))
