@@ -1,12 +1,11 @@
-"""What processes that fork servers start have done before they begin: it takes two seconds.
+"""What processes that fork servers start have done before they begin: it takes seconds.
 
-The command annotate finds the bundled parser open. (Other commands read it.)
+The command annotate finds the bundled parser open; other commands open it themselves.
 """
 
 import pytest  # noqa: F401
 
-from sklearn_shag.cli import _annotate
-from sklearn_shag.cli import _serve  # noqa: F401
+from sklearn_shag.cli import _annotate, _serve  # noqa: F401
 from sklearn_shag.datasets import load_parser
 from sklearn_shag.service import open_served
 
