@@ -21,7 +21,7 @@ from sklearn_shag.datasets import fetch_treebank, find_model, load_english, load
 from sklearn_shag.operators import Operators
 from sklearn_shag.treebank import remove_punctuation, write_conllu
 from tests.estimators import BLIND, COUNTING, ESTIMATORS, ONE_BY_ONE, TRANSFORMERS, with_labels
-from tests.processes import METHOD, annotate_files, starting
+from tests.processes import METHOD, annotate_bundled, annotate_files, starting
 
 # A time limit per example measures the machine: a busy one fails a test that compiles or waits.
 settings.register_profile("sklearn_shag", deadline=None)
@@ -201,7 +201,7 @@ def random_grammar():
 def start_annotate():
     """Start the command annotate in a folder; give its process, which prints its address."""
     with starting() as start:
-        yield lambda folder: start(main, annotate_files(folder))
+        yield lambda folder: start(annotate_bundled, annotate_files(folder))
 
 
 @pytest.fixture(scope="session")

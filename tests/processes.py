@@ -8,10 +8,13 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 import sklearn_shag
-from sklearn_shag.cli import _parse, main
+from sklearn_shag.cli import _annotate, _parse, main
+from sklearn_shag.datasets import load_parser
+from sklearn_shag.service import open_served
 from sklearn_shag.treebank import _pieces
 
 # Where it is safe to fork, processes are copies of one that has imported all there is.
@@ -61,6 +64,21 @@ def _run(output, function, arguments):
         os.dup2(output.fileno(), number)
     sys.stdout = sys.stderr = os.fdopen(os.dup(1), "w", buffering=1)
     sys.exit(function(*arguments))
+
+
+@cache
+def open_bundled():
+    """Open the bundled parser for annotators, once in a process and all copies of it."""
+    model = load_parser()
+    return model, open_served(model, _annotate._MAX_TOKENS)
+
+
+def annotate_bundled(arguments):
+    """Run the command annotate with the bundled parser."""
+    model, served = open_bundled()
+    _annotate.open_model = lambda *_, **__: model
+    _annotate.open_served = lambda *_: served
+    return main(arguments)
 
 
 def annotate_files(folder):
