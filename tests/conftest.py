@@ -101,15 +101,16 @@ def run_command(capsys):
 @pytest.fixture
 def small_networks(monkeypatch):
     """Let commands train networks, taggers and linear parsers in a moment."""
-    network = {"hidden_layer_sizes": [4], "max_iter": 1}
+    small = {"hidden_layer_sizes": [4], "max_iter": 1}
+    network = small | {"columns": ["form", "suffix"]}  # letters have a million parameters
     linear = {"n_features": 2**12, "max_iter": 1}
     monkeypatch.setitem(_recipe.LEARNERS, "biaffine", BiaffineParser(**network))
     monkeypatch.setitem(_recipe.LEARNERS, "crf", CRFParser(**linear))
     for module, kind, options in (
         (_suggest, CRFParser, linear),
         (_suggest, BiaffineParser, network),
-        (_recipe, Tagger, network | {"cv": 2}),
-        (_recipe, Splitter, network),
+        (_recipe, Tagger, network | {"cv": 2, "max_iter": 4}),
+        (_recipe, Splitter, small),
     ):
         monkeypatch.setattr(module, kind.__name__, partial(kind, **options))
 

@@ -335,7 +335,7 @@ class TestRawText:
         ]
         network = clone(_recipe.LEARNERS["biaffine"]).set_params(tags="upos", random_state=0)
         seeds = AveragedParser.of_seeds(network).estimators
-        tagger = Tagger("upos", hidden_layer_sizes=[4], max_iter=1, cv=3, random_state=0)
+        tagger = _recipe.Tagger("upos", cv=3, random_state=0)  # a small one
         linear = CRFParser(["upos", "form", "suffix"], n_features=2**12, max_iter=1, random_state=0)
         teacher = AveragedParser([*seeds, ("linear", make_parser_pipeline(tagger, linear))])
         expected = DistilledParser(network, teacher).fit(sentences).parser_
