@@ -129,7 +129,13 @@ REPRESENTATIVES = [
 TRANSFORMERS = {
     "token feature": TokenFeature("upos", ["xpos"], min_count=2),
     "tagger": Tagger(
-        "upos", hidden_layer_sizes=[8], batch_size=100, max_iter=4, cv=2, random_state=0
+        "upos",
+        ["form", "suffix"],
+        hidden_layer_sizes=[8],
+        batch_size=100,
+        max_iter=4,
+        cv=2,
+        random_state=0,
     ),
     "tagger of columns": Tagger(
         ["upos", "feats", "lemma"],

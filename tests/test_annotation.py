@@ -166,7 +166,9 @@ def test_random_changes_of_empty_nodes_and_unknown_heads(tmp_path, english):
 @pytest.fixture(scope="module")
 def models(english):
     """Parsers of each kind."""
-    tagger = Tagger("upos", hidden_layer_sizes=[8], max_iter=4, cv=2, random_state=0)
+    tagger = Tagger(
+        "upos", ["form", "suffix"], hidden_layer_sizes=[8], max_iter=4, cv=2, random_state=0
+    )
     crf = CRFParser(["upos"], n_features=2**12, max_iter=2, random_state=0)
     bare = [DependencyTree(tree.forms, tree.heads, upos=tree.upos) for tree in english[:60]]
     return {

@@ -319,7 +319,11 @@ class TestForest:
 
     def test_networks_read_once(self, english):
         model = BiaffineParser(
-            tags=("upos", "xpos", "lemma"), hidden_layer_sizes=[4], max_iter=1, random_state=0
+            ["form"],
+            tags=("upos", "xpos", "lemma"),
+            hidden_layer_sizes=[4],
+            max_iter=1,
+            random_state=0,
         ).fit(english[:40])
         text, read = [tree.with_heads(None) for tree in english[40:50]], _biaffine.read_sentences
         with (

@@ -246,7 +246,12 @@ def test_few_calls_lead_from_predict_to_the_kernel(english, model, n_frames, n_c
 
 def test_parse_asks_each_member_and_each_network_once(english):
     """Of four columns, a parser and its tagger; of an average, two of these and a linear one."""
-    settings = {"hidden_layer_sizes": [8], "max_iter": 1, "calibrate": False}
+    settings = {
+        "columns": ["form", "suffix"],
+        "hidden_layer_sizes": [8],
+        "max_iter": 1,
+        "calibrate": False,
+    }
     networks = [
         sklearn_shag.BiaffineParser(
             tags=("upos", "xpos", "feats", "lemma"), random_state=seed, **settings

@@ -164,7 +164,8 @@ def test_a_member_without_mass_adds_nothing_to_a_mixture(grammars):
 @pytest.fixture(scope="module")
 def knowing(english):
     """Networks, which know other labels and tags, a linear model and a grammar."""
-    settings = {"hidden_layer_sizes": [8], "max_iter": 6, "tags": "upos", "calibrate": False}
+    settings = {"columns": ["form", "suffix"], "hidden_layer_sizes": [8], "max_iter": 6}
+    settings |= {"tags": "upos", "calibrate": False}
     few = [tree for tree in english[:150] if "ADV" not in tree.symbols]
     return [
         BiaffineParser(random_state=0, **settings).fit(english[:100]),
@@ -281,7 +282,7 @@ def test_what_no_member_thinks_possible_stays_so(test, knowing):
 # Seeds
 
 
-TINY = {"hidden_layer_sizes": [4], "max_iter": 1}
+TINY = {"columns": ["form", "suffix"], "hidden_layer_sizes": [4], "max_iter": 1}
 
 
 def tagging_members():

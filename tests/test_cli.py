@@ -107,7 +107,8 @@ def files(tmp_path_factory, english):
     """A folder of treebank files and models, which no test changes."""
     folder = tmp_path_factory.mktemp("files")
     train, test = english[:80], english[80:110]
-    tagger = Tagger(hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0)
+    columns = ["form", "suffix"]
+    tagger = Tagger("upos", columns, hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0)
     models = {
         "model": make_pipeline(TokenFeature("upos"), SpectralSHAG(3)),
         "linear": CRFParser(["upos"], n_features=2**12, random_state=0),

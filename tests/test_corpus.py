@@ -18,7 +18,9 @@ def corpus(tmp_path_factory, english):
     """The module, a model, files of tokens, and what is to be written."""
     module = load_script("examples", "at_scale", "corpus.py")
     folder = tmp_path_factory.mktemp("corpus")
-    parser = BiaffineParser(hidden_layer_sizes=[4], max_iter=1, tags="upos", random_state=0)
+    parser = BiaffineParser(
+        ["form"], hidden_layer_sizes=[4], max_iter=1, tags="upos", random_state=0
+    )
     parser.fit(english[:30])
     save_model(parser, folder / "model.npz")
     expected = {}

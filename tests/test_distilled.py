@@ -233,7 +233,7 @@ def test_probabilities_are_corrected_by_annotated_sentences_alone(english, trees
 def test_the_teacher_fills_in_tags(english, trees, raw):
     raw = [DependencyTree(tree.forms) for tree in raw]
     teacher = make_parser_pipeline(
-        Tagger("upos", hidden_layer_sizes=[8], max_iter=2, random_state=0),
+        Tagger("upos", ["form"], hidden_layer_sizes=[8], max_iter=2, random_state=0),
         TokenFeature("upos"),
         RefinedSHAG(2, max_iter=2, random_state=0),
     )

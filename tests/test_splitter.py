@@ -73,7 +73,13 @@ def splitter(english):
 def model(splitter, english):
     """A splitter, a tagger and a grammar."""
     tagger = Tagger(
-        "upos", hidden_layer_sizes=[16], max_iter=6, augment=False, cv=2, random_state=0
+        "upos",
+        ["form", "suffix"],
+        hidden_layer_sizes=[16],
+        max_iter=6,
+        augment=False,
+        cv=2,
+        random_state=0,
     )
     pipeline = make_parser_pipeline(FrozenEstimator(splitter), tagger, DeterministicSHAG())
     return pipeline.fit(english[:200])
