@@ -35,7 +35,9 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "treebank" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.exhaustive)
-    gc.freeze()  # garbage is not looked for among all that was imported
+    # Garbage is not looked for among all that was imported, and seldom among what was compiled.
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 100)
 
 
 def pytest_sessionfinish():
