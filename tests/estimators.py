@@ -126,26 +126,17 @@ REPRESENTATIVES = [
     *("spectral", "EM from moments", "average", "product", "CRF"),
     *("refined", "network", "lexicalized", "DMV", "mixture", "chain"),
 ]
+SMALL_TAGGER = {
+    "columns": ["form", "suffix"],
+    "hidden_layer_sizes": [8],
+    "batch_size": 100,
+    "cv": 2,
+    "random_state": 0,
+}
 TRANSFORMERS = {
     "token feature": TokenFeature("upos", ["xpos"], min_count=2),
-    "tagger": Tagger(
-        "upos",
-        ["form", "suffix"],
-        hidden_layer_sizes=[8],
-        batch_size=100,
-        max_iter=4,
-        cv=2,
-        random_state=0,
-    ),
-    "tagger of columns": Tagger(
-        ["upos", "feats", "lemma"],
-        ["form", "suffix"],
-        hidden_layer_sizes=[8],
-        batch_size=100,
-        max_iter=8,
-        cv=2,
-        random_state=0,
-    ),
+    "tagger": Tagger("upos", max_iter=4, **SMALL_TAGGER),
+    "tagger of columns": Tagger(["upos", "feats", "lemma"], max_iter=8, **SMALL_TAGGER),
     "splitter": Splitter(hidden_layer_sizes=[8], max_iter=2, random_state=0),
 }
 # Learners that see nothing of the trees but counts.

@@ -177,7 +177,7 @@ def served(monkeypatch):
 
     answer.max_bytes = 0  # of a request
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    gc.disable()
+    gc.disable()  # so that what a test makes stays young, and is found at once
     with serving(answer) as address:
         url = f"{address}/{{name}}/r{{version}}.zip"
         monkeypatch.setattr(_universal_dependencies, "ARCHIVE_URL", url)
