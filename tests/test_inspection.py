@@ -11,21 +11,25 @@ from tests.estimators import same
 from tests.log_chart import sum_up
 
 
+@np.errstate(divide="ignore")  # log 0
 def test_signs_are_those_of_the_chart(english):
     """Of too many states for so few trees, and nothing against noise.
 
-    With more of them terms cancel until their sum is rounding errors: then two charts that add in
-    different orders rightly disagree.
+    With more of them terms cancel until their sum is rounding errors. Two charts that add in
+    different orders, on any machine, rightly disagree about the sign of what is almost 0.
     """
-    noisy = SpectralSHAG.published(6).fit(english[:150])
+    noisy = SpectralSHAG.published(4).fit(english[:150])
     report = inspect_marginals(noisy, english[150:250])
     for k, tree in enumerate(english[150:250]):
         codes = np.searchsorted(noisy.symbols_, tree.symbols)
         chart = sum_up(noisy.operators_, codes)
         negative = chart.arcs[chart.arcs < -1e-12]
+        n_doubtful = np.count_nonzero(np.abs(np.log10(np.abs(chart.arcs)) + 12) < 1)
         assert report.z_sign[k] == chart.sign
-        assert_allclose(report.negative_share[k], negative.size / len(tree) ** 2, rtol=1e-12)
-        assert_allclose(report.negative_mass[k], -negative.sum() / len(tree), rtol=1e-9)
+        n_negative = report.negative_share[k] * len(tree) ** 2
+        assert_allclose(n_negative, negative.size, rtol=1e-12, atol=n_doubtful)
+        mass = -negative.sum() / len(tree)
+        assert_allclose(report.negative_mass[k], mass, rtol=1e-9, atol=1e-11 * n_doubtful)
     assert (report.z_sign < 0).any()
     assert report.negative_share.max() > 0.1
 
