@@ -45,7 +45,7 @@ OF_SYMBOLS = {
         decoder="mst",
     ),
     "product": ProductParser(
-        [("first", DeterministicSHAG(smoothing=1)), ("EM", EMSHAG(2, init="moments", tol=0.1))],
+        [("first", DeterministicSHAG(smoothing=1)), ("EM", EMSHAG(2, tol=0.1, random_state=0))],
         weights=[0.5, 1],
     ),
     "deterministic product": ProductParser(

@@ -54,7 +54,7 @@ def members():
     return [
         ("single", DeterministicSHAG("single", smoothing=1)),
         ("spectral", SpectralSHAG(3)),
-        ("em", EMSHAG(2, init="moments", max_iter=100)),
+        ("em", EMSHAG(2, tol=0.01, random_state=0)),
     ]
 
 

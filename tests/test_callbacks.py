@@ -68,7 +68,7 @@ class PropagatedWatcher(Watcher):
 
 SMALL = {"hidden_layer_sizes": [4], "max_iter": 6, "random_state": 0}
 CASES = {
-    "EMSHAG": EMSHAG(2, init="moments", tol=0.01, max_iter=30),
+    "EMSHAG": EMSHAG(2, tol=0.01, max_iter=30, random_state=0),
     "EMSHAG that holds out": EMSHAG(2, max_iter=50, early_stopping=True, random_state=0),
     "EMAutomaton": EMAutomaton(2, init="random", tol=0.1, random_state=0),
     "EMAutomaton from several starts": EMAutomaton(2, n_init=2, tol=0.1, random_state=0),
@@ -204,7 +204,7 @@ def test_callbacks_are_no_part_of_model_files(trees, tmp_path):
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_callbacks_of_workers(trees, tmp_path, backend):
-    model, n_tasks = EMSHAG(2, init="moments", tol=0.1), []
+    model, n_tasks = EMSHAG(2, tol=0.1, random_state=0), []
     for n_jobs in (1, 2):
         path = tmp_path / f"{n_jobs}.txt"
         with parallel_config(backend=backend):

@@ -62,7 +62,13 @@ class Listener(event.Listener):
 
 event.register("numba:compile", Listener())
 read_model = functools.cache(functools.partial(_models.load_model, embeddings=None))
-_models.load_model = lambda path, **none: copy.deepcopy(read_model(path))
+
+def load_model(path, **none):
+    model = copy.copy(read_model(path))  # commands set parameters, and change nothing else
+    model.steps = [(name, copy.copy(each)) for name, each in model.steps]
+    return model
+
+_models.load_model = load_model
 for line in sys.stdin.read().splitlines():
     compiled = []
     with contextlib.redirect_stdout(io.StringIO()):

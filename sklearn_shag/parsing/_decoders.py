@@ -295,8 +295,8 @@ def best_arborescence(scores, heads):
     """
     n = heads.size
     nodes = Nodes(
-        np.where(scores == -np.inf, 1.0, 0.0),
-        np.where(scores == -np.inf, 0.0, scores),
+        np.zeros((n, n + 1)),
+        scores.copy(),
         np.empty((n, n + 1), dtype=np.int64),
         np.arange(2 * n - 1),
         np.full(2 * n - 1, -1),
@@ -306,6 +306,9 @@ def best_arborescence(scores, heads):
     )
     for m in range(n):
         nodes.entered[m] = m
+        for h in range(n + 1):
+            if scores[m, h] == -np.inf:
+                nodes.forbidden[m, h], nodes.scores[m, h] = 1.0, 0.0
     path, place, size, n_nodes = np.zeros(n, dtype=np.int64), np.full(2 * n - 1, -1), 1, n
     place[0] = 0
     while _choose_arc(nodes, path[size - 1]):
@@ -328,15 +331,16 @@ def _choose_arc(nodes, node):
     """Choose the best arc into a node; False if it could only come from the root symbol."""
     row, best = nodes.row[node], np.int64(0)
     for h in range(1, nodes.node_of.size + 1):
-        if nodes.node_of[h - 1] != node:
-            better = _is_better(
+        if nodes.node_of[h - 1] != node and (
+            best == 0
+            or _is_better(
                 nodes.forbidden[row, h],
                 nodes.scores[row, h],
                 nodes.forbidden[row, best],
                 nodes.scores[row, best],
             )
-            if best == 0 or better:
-                best = h
+        ):
+            best = h
     nodes.head[node], nodes.token[node] = best, nodes.entered[row, best]
     return best > 0
 
@@ -372,13 +376,12 @@ def _merge_cycle(nodes, cycle, new):
 def _read_heads(nodes, n_nodes, heads):
     """Set heads, from the largest cycle down: the arc into a cycle replaces one within it."""
     for node in range(n_nodes - 1, -1, -1):
-        if nodes.token[node] < 0:
-            continue
-        part = nodes.token[node]
-        heads[part] = nodes.head[node]
-        while part != node:
-            nodes.token[part] = -1  # the arc of the cycle is replaced
-            part = nodes.whole[part]
+        if nodes.token[node] >= 0:
+            part = nodes.token[node]
+            heads[part] = nodes.head[node]
+            while part != node:
+                nodes.token[part] = -1  # the arc of the cycle is replaced
+                part = nodes.whole[part]
 
 
 @table_kernel
