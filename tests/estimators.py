@@ -65,13 +65,16 @@ OF_SYMBOLS = {
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
 OF_TREES = {
     "lexicalized": LexicalizedSHAG(),
-    "CRF of words": CRFParser(["symbol", "form", "suffix"], n_features=2**14, random_state=0),
+    "CRF of words": CRFParser(
+        ["symbol", "form", "suffix"], n_features=2**14, calibrate=False, random_state=0
+    ),
     "network of words": BiaffineParser(
         ["symbol", "form", "suffix"],
         hidden_layer_sizes=(8, 8),
         batch_size=100,
         max_iter=3,
         learning_rate_init=0.02,
+        calibrate=False,
         random_state=0,
     ),
     "average of pipelines": AveragedParser(
@@ -79,6 +82,7 @@ OF_TREES = {
             ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
             ("average", AveragedParser([("first", DeterministicSHAG())])),
         ],
+        calibrate=False,
         decoder="max_marginal",
     ),
     "product with words": ProductParser(

@@ -442,10 +442,11 @@ def test_cross_validation(run, files):
     found = re.search(r"Its expected score is LAS ([0-9.]+) \(([0-9.]+) to ([0-9.]+)\)\.$", last)
     score, low, high = map(float, found.groups())
     trees, right = read_conllu("own.conllu"), []
+    settings = {"n_features": 4096, "max_iter": 1, "calibrate": False, "random_state": 0}
     for others, fold in assign_folds(trees, 3):
         rest = [tree for k, tree in enumerate(trees) if k not in fold]
         assert len(rest) == len(others)
-        parser = CRFParser(["upos"], n_features=4096, max_iter=1, random_state=0).fit(rest)
+        parser = CRFParser(["upos"], **settings).fit(rest)
         part = [trees[k] for k in fold]
         right.append(labeled_attachment_score(part, parser.parse(part)) * sum(map(len, part)))
     assert low <= score <= high

@@ -495,7 +495,7 @@ def test_errors_of_the_program_are_not_shown(serve, served, capsys):
 
 
 def test_an_answer_that_takes_too_long_is_given_up(serve):
-    address = serve(answering=2.0) + "/process"
+    address = serve(answering=1.0) + "/process"
     assert "too long" in refuse(address, ALL | {"data": 20_000 * TEXT}, status=503)
     assert ask(address, ALL | {"data": "Dogs bark."})[0] == 200
 
