@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.exhaustive)
     # Garbage is not looked for among all that was imported, and seldom among what was compiled.
     gc.freeze()
-    gc.set_threshold(10_000, 10, 100)
+    gc.set_threshold(100_000, 10, 100)
 
 
 def pytest_sessionfinish():

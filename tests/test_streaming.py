@@ -247,7 +247,10 @@ def test_training_on_a_pipe_with_a_name(folder, capsys, monkeypatch):
 
 @over(
     "learner",
-    [CRFParser(n_features=2**12, max_iter=1), BiaffineParser(hidden_layer_sizes=[8], max_iter=1)],
+    [
+        CRFParser(n_features=2**12, max_iter=1, calibrate=False),
+        BiaffineParser(["form", "suffix"], hidden_layer_sizes=[8], max_iter=1, calibrate=False),
+    ],
 )
 def test_training_leaves_no_garbage(english, learner):
     """The command collects it seldom: cycles that held a batch each took 6 kB a token."""

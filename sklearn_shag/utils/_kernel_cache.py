@@ -39,10 +39,13 @@ _PYTHON_FUNCTION = re.compile(rb"(?<=\n\n)def [^\n]*\n(?:(?:[ )][^\n]*)?\n)*")
 SLOW = {
     "features._hashing.add_scores": ("features of arcs", 1),
     "lexical._potentials._fill_factors": ("probabilities of words", 2),
+    "parsing._arborescences._sum_sentences": ("probabilities of arcs that may cross", 2),
     "parsing._arc_sums.sum_arcs": ("probabilities of arcs", 1),
+    "parsing._decoders.best_arborescence": ("best trees whose arcs may cross", 2),
     "parsing._decoders.find_trees": ("best trees", 2),
     "parsing._fast_driver.run_lockstep": ("the chart of this kind of grammar, eight at once", 13),
     "parsing._fast_driver.run_one_by_one": ("the chart of this kind of grammar", 15),
+    "parsing._refined_chart._run_sentences": ("the chart of grammars with refinements", 11),
     "parsing._samples._draw_all": ("sampled trees", 5),
     "parsing._viterbi._find_all": ("best derivations", 5),
 }
