@@ -41,6 +41,7 @@ JSON = "--input", "jsonl", "--output-format", "jsonl"
 def run(tmp_path, monkeypatch, run_command, quick_english):
     """Run the command parse in a folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_parallel, "DELAY", np.inf)  # of progress, where kernels are compiled
     return partial(run_command, "parse", "english")
 
 
