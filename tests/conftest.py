@@ -1,6 +1,5 @@
 """Fixtures: random grammars, and real treebanks where there are some."""
 
-import copy
 import gc
 import io
 import multiprocessing
@@ -21,7 +20,7 @@ from sklearn_shag.datasets import fetch_treebank, find_model, load_english, load
 from sklearn_shag.operators import Operators
 from sklearn_shag.treebank import remove_punctuation, write_conllu
 from tests.estimators import BLIND, COUNTING, ESTIMATORS, ONE_BY_ONE, TRANSFORMERS, with_labels
-from tests.processes import METHOD, annotate_bundled, annotate_files, starting
+from tests.processes import METHOD, annotate_bundled, annotate_files, copy_pipeline, starting
 
 # A time limit per example measures the machine: a busy one fails a test that compiles or waits.
 settings.register_profile("sklearn_shag", deadline=None)
@@ -80,9 +79,7 @@ def quick_english(bundled, monkeypatch):
 
     def copy_bundled(name, *, embeddings=None, dictionary=None):
         if name == path and dictionary is None:
-            copied = copy.copy(bundled)  # commands set parameters, and change nothing else
-            copied.steps = [(step, copy.copy(each)) for step, each in bundled.steps]
-            return copied
+            return copy_pipeline(bundled)
         return load_model(name, embeddings=embeddings, dictionary=dictionary)
 
     monkeypatch.setattr(_models, "load_model", copy_bundled)

@@ -1,5 +1,6 @@
 """Programs and functions in processes of their own, and what workers do."""
 
+import copy
 import multiprocessing
 import os
 import signal
@@ -79,6 +80,13 @@ def annotate_bundled(arguments):
     _annotate.open_model = lambda *_, **__: model
     _annotate.open_served = lambda *_: served
     return main(arguments)
+
+
+def copy_pipeline(pipeline):
+    """Copy a pipeline for a command, which sets parameters and changes nothing else."""
+    copied = copy.copy(pipeline)
+    copied.steps = [(step, copy.copy(each)) for step, each in pipeline.steps]
+    return copied
 
 
 def annotate_files(folder):

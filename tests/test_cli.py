@@ -369,8 +369,7 @@ class TestRawText:
             for path in (train, few)
         ]
         weights = np.repeat([1, 0.5], list(map(len, parts)))
-        settings = {"n_features": 2**12, "max_iter": 1, "calibrate": False, "random_state": 0}
-        crf = CRFParser(["upos"], **settings)
+        crf = clone(_recipe.LEARNERS["crf"]).set_params(columns=["upos"], random_state=0)
         expected = crf.fit([tree for part in parts for tree in part], sample_weight=weights)
         assert_same_model(load_model(out), expected)
 

@@ -37,11 +37,12 @@ assert main({arguments!r}) == 0
 """
 # Each model is read once, and then copied: that takes a fifth of the time.
 COUNT = """
-import contextlib, copy, ctypes, functools, io, os, sys
+import contextlib, ctypes, functools, io, os, sys
 from sklearn_shag.cli import _models
 from sklearn_shag.cli._main import main
 from numba.core import event
 from sklearn_shag.utils._kernel_cache import code_folder
+from tests.processes import copy_pipeline
 
 if os.geteuid() == 0:  # without its capabilities, root may no more than the owner of a file
     header, none = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
@@ -62,13 +63,7 @@ class Listener(event.Listener):
 
 event.register("numba:compile", Listener())
 read_model = functools.cache(functools.partial(_models.load_model, embeddings=None))
-
-def load_model(path, **none):
-    model = copy.copy(read_model(path))  # commands set parameters, and change nothing else
-    model.steps = [(name, copy.copy(each)) for name, each in model.steps]
-    return model
-
-_models.load_model = load_model
+_models.load_model = lambda path, **none: copy_pipeline(read_model(path))
 for line in sys.stdin.read().splitlines():
     compiled = []
     with contextlib.redirect_stdout(io.StringIO()):

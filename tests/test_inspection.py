@@ -24,6 +24,7 @@ def test_signs_are_those_of_the_chart(english):
         codes = np.searchsorted(noisy.symbols_, tree.symbols)
         chart = sum_up(noisy.operators_, codes)
         negative = chart.arcs[chart.arcs < -1e-12]
+        # Those within a factor of ten of 1e-12: two charts differ by some 1e-12.
         n_doubtful = np.count_nonzero(np.abs(np.log10(np.abs(chart.arcs)) + 12) < 1)
         assert report.z_sign[k] == chart.sign
         n_negative = report.negative_share[k] * len(tree) ** 2
